@@ -87,7 +87,7 @@ class BridgeClient:
 @asynccontextmanager
 async def connected(hub: RunningHub, *, limit: int = 2**24) -> AsyncIterator[BridgeClient]:
     """Connect; leaving the context aborts the connection."""
-    reader, writer = await asyncio.open_unix_connection(hub.hub.daemon.place, limit=limit)
+    reader, writer = await asyncio.open_unix_connection(hub.hub.bridge.path, limit=limit)
     try:
         yield BridgeClient(reader, writer)
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tabhub.errors import SetupError
-from tabhub.platform.socket_path import TCP, checked, daemon_path, listen_unix
+from tabhub.platform.socket_path import TCP, checked, bridge_path, listen_unix
 
 
 def runtime(tmp_path: Path) -> Path:
@@ -22,11 +22,11 @@ def runtime(tmp_path: Path) -> Path:
 
 def test_the_default_home_has_the_plain_name_and_another_home_its_own(tmp_path: Path) -> None:
     env = {"XDG_RUNTIME_DIR": str(runtime(tmp_path))}
-    default = daemon_path(os.path.expanduser("~/.tabhub"), env)  # noqa: PTH111
+    default = bridge_path(os.path.expanduser("~/.tabhub"), env)  # noqa: PTH111
     assert default == f"{tmp_path}/run/tabhub/daemon.sock"
-    one, two = daemon_path("/home/one", env), daemon_path("/home/two", env)
+    one, two = bridge_path("/home/one", env), bridge_path("/home/two", env)
     assert len({default, one, two}) == 3
-    assert one == daemon_path("/home/one", env)
+    assert one == bridge_path("/home/one", env)
     assert one.startswith(f"{tmp_path}/run/tabhub/daemon-")
 
 
@@ -35,14 +35,14 @@ def test_without_a_runtime_folder_of_ours_it_is_in_the_home(tmp_path: Path) -> N
     shared.mkdir()
     shared.chmod(0o777)
     for env in ({}, {"XDG_RUNTIME_DIR": ""}, {"XDG_RUNTIME_DIR": "/nowhere"}, {"XDG_RUNTIME_DIR": str(shared)}):
-        assert daemon_path("/home/one", env) == "/home/one/run/daemon.sock"
+        assert bridge_path("/home/one", env) == "/home/one/run/daemon.sock"
 
 
 def test_the_environment_moves_it(tmp_path: Path) -> None:
     env = {"XDG_RUNTIME_DIR": str(runtime(tmp_path)), "TABHUB_SOCKET": "~/x.sock"}
-    assert daemon_path("/home/one", env) == os.path.expanduser("~/x.sock")  # noqa: PTH111
-    assert daemon_path("/home/one", {"TABHUB_SOCKET": "tcp"}) == TCP
-    assert daemon_path("/home/one", {"TABHUB_SOCKET": "run/mine.sock"}) == "/home/one/run/mine.sock"
+    assert bridge_path("/home/one", env) == os.path.expanduser("~/x.sock")  # noqa: PTH111
+    assert bridge_path("/home/one", {"TABHUB_SOCKET": "tcp"}) == TCP
+    assert bridge_path("/home/one", {"TABHUB_SOCKET": "run/mine.sock"}) == "/home/one/run/mine.sock"
 
 
 def test_a_path_the_system_cannot_bind_is_named_before_it_is_tried() -> None:
@@ -96,12 +96,12 @@ def test_it_listens(tmp_path: Path) -> None:
 
 def test_a_home_too_deep_for_a_socket_has_it_in_a_folder_of_the_users_own(tmp_path: Path) -> None:
     home = str(tmp_path / "deep" / ("x" * 120))
-    path = daemon_path(home, {"TMPDIR": "/somewhere"})
+    path = bridge_path(home, {"TMPDIR": "/somewhere"})
     assert path.startswith(f"/somewhere/tabhub-{os.getuid()}/daemon-")
-    assert path == daemon_path(home, {"TMPDIR": "/somewhere/"})
-    assert path != daemon_path(f"{home}y", {"TMPDIR": "/somewhere"})
-    assert daemon_path(home, {"TMPDIR": "/somewhere", "TABHUB_SOCKET": "/here"}) == "/here"
-    assert daemon_path(home, {"TMPDIR": home}) == daemon_path(home, {})
+    assert path == bridge_path(home, {"TMPDIR": "/somewhere/"})
+    assert path != bridge_path(f"{home}y", {"TMPDIR": "/somewhere"})
+    assert bridge_path(home, {"TMPDIR": "/somewhere", "TABHUB_SOCKET": "/here"}) == "/here"
+    assert bridge_path(home, {"TMPDIR": home}) == bridge_path(home, {})
 
 
 def test_a_link_in_the_place_of_the_folder_is_not_followed() -> None:

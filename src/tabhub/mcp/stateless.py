@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import Any
 
 import orjson
@@ -270,24 +270,34 @@ class StatelessEdge:
         return EventStream("", self._engine.limits, resumable=False)
 
     async def _listen(self, request: Request, http: HttpRequest) -> None:
-        kinds, wanted = read_listen(request), read_followed(request)
         stream = self._new_stream()
-        meta = {META_SUBSCRIPTION: request.id}
-        follower = self.offering.following.follower(
-            lambda uri: stream.append(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
-        )
-        told = acknowledged(kinds, self.offering.follow(follower, wanted))
-        stream.append(encode_notification("notifications/subscriptions/acknowledged", {**told, "_meta": meta}))
-
-        def tell(kind: str) -> None:
-            stream.append(encode_notification(LIST_CHANGED[kind], {"_meta": meta}))
 
         def end() -> None:
-            stream.append(encode_result(request.id, orjson.dumps({"resultType": "complete", "_meta": meta})))
+            done = {"resultType": "complete", "_meta": {META_SUBSCRIPTION: request.id}}
+            stream.append(encode_result(request.id, orjson.dumps(done)))
             stream.finish()
 
-        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds, token=http.agent):
+        with self.listening(request, stream.append, end, http.agent):
             await serve(stream, http)
+
+    @contextmanager
+    def listening(
+        self, request: Request, notify: Callable[[bytes], None], end: Callable[[], None], agent: str | None
+    ) -> Iterator[None]:
+        """Notify of the changes that `subscriptions/listen` names while the block runs; `end` is for a shutdown."""
+        kinds, wanted = read_listen(request), read_followed(request)
+        meta = {META_SUBSCRIPTION: request.id}
+        follower = self.offering.following.follower(
+            lambda uri: notify(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
+        )
+        told = acknowledged(kinds, self.offering.follow(follower, wanted))
+        notify(encode_notification("notifications/subscriptions/acknowledged", {**told, "_meta": meta}))
+
+        def tell(kind: str) -> None:
+            notify(encode_notification(LIST_CHANGED[kind], {"_meta": meta}))
+
+        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds, token=agent):
+            yield
 
     # multi-round-trip input: what was answered so far travels in a signed state
 

@@ -25,7 +25,7 @@ _LONGEST = 107 if sys.platform == "linux" else 103
 _BACKLOG = 128
 
 
-def daemon_path(home: str, env: Mapping[str, str]) -> str:
+def bridge_path(home: str, env: Mapping[str, str]) -> str:
     """The socket path of this home's hub, or TCP; it is not checked."""
     named = env.get("TABHUB_SOCKET", "").strip()
     if named == TCP or (not named and not hasattr(socket, "AF_UNIX")):

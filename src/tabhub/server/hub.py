@@ -35,7 +35,7 @@ from tabhub.mcp.gateway import GatewaySurface
 from tabhub.mcp.resources import UpstreamResources
 from tabhub.mcp.rest import Rest
 from tabhub.mcp.surface import FullSurface
-from tabhub.platform.socket_path import daemon_path
+from tabhub.platform.socket_path import bridge_path
 from tabhub.plugins.install import Installer
 from tabhub.plugins.npm import find_registry
 from tabhub.server.access import Access, ApproverKey
@@ -67,6 +67,7 @@ from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
 from tabhub.store.tokens import TokenStore
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.wire.bridge import StatusReply
 from tabhub.wire.mcp import LISTS
 
 if TYPE_CHECKING:
@@ -216,8 +217,8 @@ class Hub:
         # connections
         self.guard = Guard(port, secret.encode(), limits, self.tokens, tokens_required=config.require_tokens)
         self.extension = ExtensionSocket(self.browsers, secret.encode(), limits, log_messages=config.log_messages)
-        self.daemon = BridgeListener(
-            daemon_path(str(home.root), os.environ),
+        self.bridge = BridgeListener(
+            bridge_path(str(home.root), os.environ),
             home.root,
             engine=engine,
             endpoints={"all": self.mcp, "gateway": self.gateway},
@@ -335,25 +336,26 @@ class Hub:
             "callsInFlight": len(self.engine.calls),
         }
 
-    def _status(self) -> dict[str, Any]:
-        """The answer to STATUS on the bridge's socket; connected means that an extension is, now."""
+    def _status(self, ident: str) -> StatusReply:
+        """The answer to STATUS on the bridge socket; connected means that an extension is, now."""
         known = ("browserId", "browserName", "connected", "tabs")
         browsers = [{name: facts[name] for name in known if name in facts} for facts in self.browsers.status()]
-        return {
-            "extensionConnected": any(facts.get("connected") for facts in browsers),
-            "activeSessions": len(self.sessions),
-            "browsers": browsers,
-            "paused": self.session_control.paused,
-            "version": __version__,
-            "pid": os.getpid(),
-            "port": self._port,
-        }
+        return StatusReply(
+            ident,
+            extension_connected=any(facts.get("connected") for facts in browsers),
+            active_sessions=len(self.sessions),
+            browsers=browsers,
+            paused=self.session_control.paused,
+            version=__version__,
+            pid=os.getpid(),
+            port=self._port,
+        )
 
     # lifetime
 
     async def start(self) -> None:
         """Begin upkeep, and start the managed browser if there is to be one."""
-        await self.daemon.start()
+        await self.bridge.start()
         self._key.publish()
         self._upkeep = asyncio.create_task(self._keep())
         self.plugins.start()
@@ -374,7 +376,7 @@ class Hub:
         """Notify agents and browsers, before connections are closed."""
         self.notices.close()
         self.agent.closing()
-        self.daemon.closing()
+        self.bridge.closing()
         self.extension.close()
         for waits in self.engine.waits:
             waits.cancel_all(_SHUTTING_DOWN)
@@ -386,7 +388,7 @@ class Hub:
         if self._upkeep is not None:
             self._upkeep.cancel()
         await self.agent.stop()
-        await self.daemon.stop()
+        await self.bridge.stop()
         self.panel.stop()
         self._key.withdraw()
         if self._managed is not None:
@@ -409,7 +411,7 @@ class Hub:
             self.engine.audit.flush()
             self.reload.check_files()
             self.panel.mark_tabs()
-            await self.daemon.keep()
+            await self.bridge.keep()
             await self.pages.keep()
             self.plugins.keep()
             await asyncio.to_thread(self.engine.results.expire)

@@ -96,7 +96,7 @@ def serve(options: StartOptions) -> int:
                 only_if_needed=launch == "auto",
             )
         hub = Hub(home, port=port, config_file=config_file, secret=secret, managed=managed, more_relays=more_relays)
-        hub.daemon.bind()
+        hub.bridge.bind()
         facts = _announce(home, hub, port, managed)
         try:
             with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -148,7 +148,7 @@ def _announce(home: Home, hub: Hub, port: int, managed: Managed | None) -> dict[
         "startedAt": time.time(),
         "version": __version__,
         "url": f"http://127.0.0.1:{port}",
-        "socket": hub.daemon.place,
+        "socket": hub.bridge.path,
     }
     write_atomic(home.hub_json, json.dumps(facts))
     browser = managed.name if managed is not None else None

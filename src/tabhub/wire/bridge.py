@@ -206,12 +206,8 @@ def id_in(line: bytes, limits: Limits) -> str | None:
 _ENCODER = msgspec.json.Encoder()
 
 
-def _line(message: _HubLine) -> bytes:
+def encode(message: msgspec.Struct) -> bytes:
     return _ENCODER.encode(message) + b"\n"
-
-
-def registered(session_id: str, *, resumed: bool, initialized: bool, version: str, max_line: int) -> bytes:
-    return _line(Registered(session_id, resumed, initialized, PROTOCOL, version, max_line))
 
 
 def response(ident: str, answer: bytes) -> bytes:
@@ -221,22 +217,14 @@ def response(ident: str, answer: bytes) -> bytes:
     if answer.startswith(head):
         return b'{"type":"RESPONSE","id":%b,"success":true,"data":%b\n' % (quoted, answer[len(head) :])
     failure = msgspec.convert(orjson.loads(answer)["error"], Failure)
-    return _line(Response(ident, success=False, error=failure))
+    return encode(Response(ident, success=False, error=failure))
 
 
 def event(session_id: str, request_id: str | None, message: bytes) -> bytes:
     """A JSON-RPC notification or request of the hub as a line."""
     value = orjson.loads(message)
-    return _line(HubEvent(session_id, value["method"], value.get("params", {}), request_id, value.get("id")))
-
-
-def status(ident: str, facts: dict[str, Any]) -> bytes:
-    return _line(msgspec.convert({"type": "STATUS_OK", "id": ident, **facts}, StatusReply))
-
-
-def pong(ident: str | None) -> bytes:
-    return _line(Pong(ident))
+    return encode(HubEvent(session_id, value["method"], value.get("params", {}), request_id, value.get("id")))
 
 
 def error(ident: str | None, failure: TabhubError) -> bytes:
-    return _line(Error(ident, Failure(failure.code, failure.text(), failure.facts())))
+    return encode(Error(ident, Failure(failure.code, failure.text(), failure.facts())))

@@ -76,8 +76,11 @@ def progress_token(params: Mapping[str, Any]) -> str | int | None:
     return token if isinstance(token, str) or type(token) is int else None
 
 
-def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]) -> Envelope:
-    """Check a stateless request against its headers, in the order the revision gives, and read its envelope."""
+def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes] | None) -> Envelope:
+    """Check a stateless request against its headers, in the order the revision gives, and read its envelope.
+
+    The bridge has no headers: it passes None.
+    """
     meta = request.params.get("_meta")
     if not isinstance(meta, dict):
         raise InvalidParams(f"params._meta must be an object with {META_VERSION} and {META_CAPABILITIES}.")
@@ -87,14 +90,15 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
         raise InvalidParams(f"params._meta lacks {', '.join(missing)}.")
     if named_version != version:
         raise HeaderMismatch("The MCP-Protocol-Version header and params._meta name different versions.")
-    method = headers.get(b"mcp-method", b"").decode("latin-1")
-    if method != request.method and method.strip(" \t") != request.method:
-        raise HeaderMismatch("The Mcp-Method header is missing or is not the method of the body.")
-    named = NAMED.get(request.method)
-    if named is not None:
-        value = request.params.get(named)
-        if value is not None and header_value(headers.get(b"mcp-name")) != value:
-            raise HeaderMismatch(f"The Mcp-Name header is missing or is not the `{named}` of the body.")
+    if headers is not None:
+        method = headers.get(b"mcp-method", b"").decode("latin-1")
+        if method != request.method and method.strip(" \t") != request.method:
+            raise HeaderMismatch("The Mcp-Method header is missing or is not the method of the body.")
+        named = NAMED.get(request.method)
+        if named is not None:
+            value = request.params.get(named)
+            if value is not None and header_value(headers.get(b"mcp-name")) != value:
+                raise HeaderMismatch(f"The Mcp-Name header is missing or is not the `{named}` of the body.")
     if version != STATELESS:
         raise UnsupportedVersion(version, SUPPORTED)
     if not isinstance(capabilities, dict):

@@ -1,9 +1,10 @@
-"""The stdio server's mind, played out without a process: what comes in on either side, and what must go out."""
+"""The stdio bridge without a process: what arrives on either side, and what it sends."""
 
 from __future__ import annotations
 
 import pytest
 
+from tabhub.cli.stdio.bridge import MAX_LINE
 from tabhub.client_errors import BridgeProtocolError
 from tests.cli.stdio.bridgeplay import HELLO, SESSION, VERSION, Play
 
@@ -99,8 +100,10 @@ def test_invalid_json_gets_an_error_and_the_pipe_stays_usable(play: Play) -> Non
     assert play.said == [wanted] * 3
     play.client({"id": 1, "method": "x"}, {"jsonrpc": "2.0", "id": True, "method": "x"})
     assert [(line["id"], line["error"]["code"]) for line in play.said] == [(1, -32600), (None, -32600)]
-    play.bridge.line_too_long(10)
-    assert "10 bytes" in play.said[0]["error"]["message"]
+    play.bridge.line_too_long(b"xx")
+    assert f"{MAX_LINE} bytes" in play.said[0]["error"]["message"]
+    play.client(b'{"jsonrpc":"2.0","id":"mine","method":"x","params":{"a":1,"a":2}}')
+    assert [(line["id"], line["error"]["code"]) for line in play.said] == [("mine", -32700)]
     play.request("tools/list", 1)
     assert len(play.sent) == 1
 

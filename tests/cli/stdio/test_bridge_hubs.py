@@ -1,10 +1,12 @@
-"""The stdio server's mind when its hub goes, hangs, comes back, or does not take it."""
+"""The stdio bridge when its hub disconnects, hangs, comes back or rejects the session."""
 
 from __future__ import annotations
 
 import pytest
 
-from tabhub.cli.stdio.bridge import HUB_WAIT
+from tabhub.cli.stdio.bridge import HUB_WAIT, MAX_SILENCE
+from tabhub.client_errors import BridgeProtocolError
+from tabhub.limits import Limits
 from tests.cli.stdio.bridgeplay import HELLO, SESSION, VERSION, Play
 
 
@@ -62,13 +64,22 @@ def test_hanging_hub_and_stopped_hub_give_different_errors() -> None:
 
 def test_handshake_is_replayed_to_a_hub_without_the_session(play: Play) -> None:
     play.greet()
-    play.request("logging/setLevel", 1, level="error")
-    play.request("resources/subscribe", 3, uri="a:2")
+    for ident, (method, params) in enumerate(
+        [
+            ("logging/setLevel", {"level": "info"}),
+            ("logging/setLevel", {"level": "error"}),
+            ("resources/subscribe", {"uri": "a:1"}),
+            ("resources/subscribe", {"uri": "a:2"}),
+            ("resources/unsubscribe", {"uri": "a:1"}),
+            ("resources/unsubscribe", {}),
+        ]
+    ):
+        play.request(method, f"setup {ident}", **params)
     for line in play.sent:
         play.answer(line["id"])
     play.bridge.disconnected(play.now)
     play.request("tools/call", 2, name="x")
-    assert len(play.said) == 2
+    assert len(play.said) == 6
     play.connect("cd" * 16)
     sent = play.sent
     assert [line.get("action", line.get("event")) for line in sent] == [
@@ -163,3 +174,40 @@ def test_failed_handshake_with_the_next_hub_is_reported_on_stderr(
     rid = play.sent[0]["id"]
     play.hub(type="RESPONSE", id=rid, success=False, error={"code": -32602, "message": "no"})
     assert "initialize was rejected" in capsys.readouterr().err
+
+
+@pytest.mark.req("S004-errors-03")
+def test_hanging_hub_is_pinged_and_dead_after_the_call_timeout(play: Play) -> None:
+    assert MAX_SILENCE == Limits().call_timeout == 30
+    play.request("tools/call", 1, name="x")
+    assert len(play.sent) == 1
+    play.bridge.tick(100)
+    assert play.bridge.deadline() == 115
+    play.bridge.tick(114.9)
+    assert play.sent == []
+    play.bridge.tick(115)
+    play.bridge.tick(116)
+    assert play.sent == [{"type": "PING", "id": "silence"}], "only one ping"
+    assert play.bridge.deadline() == 130
+    with pytest.raises(BridgeProtocolError, match="sent nothing for 30 s"):
+        play.bridge.tick(130)
+    assert play.bridge.deadline() is None
+
+
+def test_data_from_the_hub_restarts_the_silence(play: Play) -> None:
+    play.request("tools/call", 1, name="x")
+    for now in range(0, 280, 14):
+        play.bridge.tick(now)
+        play.bridge.heard()
+        play.bridge.tick(now)
+    assert [line["type"] for line in play.sent] == ["REQUEST"]
+
+
+def test_hub_is_not_pinged_without_pending_requests(play: Play) -> None:
+    play.request("tools/call", 1, name="x")
+    play.bridge.tick(0)
+    play.answer(f"{SESSION}:1")
+    play.bridge.tick(14)
+    assert play.bridge.deadline() is None
+    play.bridge.tick(100)
+    assert [line["type"] for line in play.sent] == ["REQUEST"]

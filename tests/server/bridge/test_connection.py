@@ -113,7 +113,7 @@ async def test_the_environment_moves_the_socket_and_only_the_same_user_may_conne
     path = tmp_path / "elsewhere" / "d.sock"
     monkeypatch.setenv("TABHUB_SOCKET", str(path))
     async with running_hub(tmp_path) as hub:
-        assert hub.hub.daemon.place == str(path)
+        assert hub.hub.bridge.path == str(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         async with registered(hub) as client:
@@ -128,8 +128,8 @@ async def test_the_environment_moves_the_socket_and_only_the_same_user_may_conne
 
 async def test_a_socket_that_was_removed_is_made_anew(hub: RunningHub) -> None:
     async with initialized(hub) as before:
-        os.unlink(hub.hub.daemon.place)  # noqa: PTH108
-        await hub.hub.daemon.keep()
+        os.unlink(hub.hub.bridge.path)  # noqa: PTH108
+        await hub.hub.bridge.keep()
         async with registered(hub) as after:
             assert (await after.request("ping"))["success"] is True
         assert (await before.request("ping"))["success"] is True

@@ -78,7 +78,7 @@ async def test_clients_that_come_and_go_leave_nothing_behind(tmp_path: Path, wor
             await asyncio.gather(*(come_and_go() for _ in range(20)))
         await until(lambda: len(hub.hub.sessions) == 0 and len(asyncio.all_tasks()) <= tasks)
         await until(lambda: len(os.listdir("/proc/self/fd")) <= files)  # noqa: PTH208
-        assert (len(hub.hub.daemon.sessions), len(hub.hub.daemon.in_flight)) == (0, 0)
+        assert (len(hub.hub.bridge.sessions), len(hub.hub.bridge.in_flight)) == (0, 0)
 
 
 async def test_what_changed_while_the_client_was_away_is_told(hub: RunningHub) -> None:
@@ -158,10 +158,10 @@ async def test_a_session_ended_by_another_hand_is_told_with_the_next_request(hub
 
 async def test_sessions_of_an_earlier_hub_wait_for_their_clients(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub:
-        hub.hub.daemon.closing()
+        hub.hub.bridge.closing()
         now = hub.hub.engine.clock()
         hub.hub.sessions.open("a" * 32, "daemon", "earlier", now)
-        await hub.hub.daemon.start()
+        await hub.hub.bridge.start()
         async with connected(hub) as client:
             said = await client.register(sessionId="a" * 32)
             assert (said["resumed"], said["initialized"]) == (True, False)

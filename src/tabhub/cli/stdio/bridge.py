@@ -1,7 +1,7 @@
-"""Protocol logic of the stdio server: wraps a client's MCP messages for the hub's bridge socket, in both eras.
+"""Protocol logic of the stdio bridge: wraps a client's MCP messages for the hub's bridge socket, in both eras.
 
-Owns the session with the hub, the ids of pending requests, and what happens to them when the hub disconnects and comes
-back. Does no I/O: it is given lines, functions that write lines, and the time.
+Owns the session with the hub, the ids of pending requests, and what happens to them when the hub hangs, disconnects or
+comes back. Does no I/O: it is given lines, functions that write lines, and the time.
 """
 
 from __future__ import annotations
@@ -11,20 +11,7 @@ import os
 import re
 import sys
 
-from tabhub.cli.stdio.messages import (
-    HUB_UNAVAILABLE,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Answer,
-    Invalid,
-    Message,
-    Notification,
-    Request,
-    answer,
-    error_body,
-    read,
-)
-from tabhub.cli.stdio.session_replay import SessionReplay
+from tabhub.cli.stdio.messages import HUB_UNAVAILABLE, INVALID_REQUEST, PARSE_ERROR, error_body, id_of, invalid, read
 from tabhub.client_errors import BridgeProtocolError, NotJson
 
 TYPE_CHECKING = False
@@ -32,11 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+MAX_LINE = 16 * 1024 * 1024
 HUB_WAIT = 5.0
 """Seconds a request waits for a hub that is down."""
+MAX_SILENCE = 30.0
+"""Seconds without data after which the connection counts as dead; a busy hub answers the ping at half of it."""
 _BATCH_VERSION = "2025-03-26"
 """The only revision with batches."""
 _LISTEN = "subscriptions/listen"
+_INITIALIZED = "notifications/initialized"
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _SESSION_NOT_FOUND = -32012
 _DOWN = "The hub is not running. Start it with: tabhub start --background"
@@ -54,19 +45,22 @@ class _Batch:
 
     def __init__(self) -> None:
         self.answers: list[bytes] = []
-        self.missing = 0
+        self.missing = 1  # until all messages are handled
 
 
 class _Pending:
-    """An unanswered request; `request` is None for a replayed one, whose response is not forwarded."""
+    """A message for the hub; `ident` is None for a notification, and for a replayed request."""
 
-    __slots__ = ("acknowledged", "batch", "deadline", "method", "params", "request")
+    __slots__ = ("acknowledged", "batch", "deadline", "ident", "is_event", "method", "params")
 
-    def __init__(self, request: Request | None, method: str, params: bytes, batch: _Batch | None = None) -> None:
-        self.request = request
+    def __init__(
+        self, ident: str | int | None, method: str, params: Any, *, batch: _Batch | None = None, is_event: bool = False
+    ) -> None:
+        self.ident = ident
         self.method = method
         self.params = params
         self.batch = batch
+        self.is_event = is_event
         self.deadline: float | None = None
         self.acknowledged = False
         """Only for subscriptions."""
@@ -85,13 +79,19 @@ class Bridge:
         self._session: str | None = None
         self._count = 0
         self._in_flight: dict[str, _Pending] = {}
-        self._waiting: list[_Pending | Notification] = []
+        self._waiting: list[_Pending] = []
         self._ids: dict[str | int, _Pending] = {}
         self._hub_requests: set[str | int] = set()
-        self._replay = SessionReplay()
+        self._silent_since: float | None = None
+        self._pinged = False
         self._version: str | None = None
         self._listed = {"tools"}
         """The kinds of lists the client has read; every client reads the tools."""
+        # What a new hub has to be sent on the client's behalf; nothing in the stateless era.
+        self._initialize: Any = None
+        self._initialized = False
+        self._replayed: dict[str, tuple[str, Any]] = {}
+        """The log level and resource subscriptions, as requests."""
 
     # the connection
 
@@ -99,6 +99,7 @@ class Bridge:
         """Register, or resume the session, on a new connection."""
         self._send = send
         self._rejection = None
+        self._silent_since = None
         register: dict[str, Any] = {"type": "REGISTER", **self._options}
         if self._session is not None:
             register["sessionId"] = self._session
@@ -106,24 +107,23 @@ class Bridge:
             register["token"] = token
         if agent := os.environ.get("TABHUB_TOKEN", "").strip():
             register["agentToken"] = agent
-        send(json.dumps(register).encode() + b"\n")
+        self._send_line(register)
 
     def disconnected(self, now: float) -> None:
         """Pending tool calls fail, because they may have run; other requests are repeated after reconnecting."""
         self._send, self._ready = None, False
         self._hub_requests.clear()
         running, self._in_flight = self._in_flight, {}
-        repeated: list[_Pending | Notification] = []
+        repeated: list[_Pending] = []
         for pending in running.values():
             if pending.method == "tools/call":
                 self._finish(pending, error_body(HUB_UNAVAILABLE, _DISCONNECTED, outcome="unknown"))
-            elif pending.request is not None:
+            elif pending.ident is not None:
                 repeated.append(self._with_deadline(pending, now))
         self._waiting = repeated + self._waiting
 
     def disconnect(self) -> None:
-        if self._send is not None:
-            self._send(b'{"type":"DISCONNECT"}\n')
+        self._send_line({"type": "DISCONNECT"})
 
     @property
     def idle(self) -> bool:
@@ -132,17 +132,31 @@ class Bridge:
 
     def deadline(self) -> float | None:
         """When to call `tick`."""
-        return min(
-            (p.deadline for p in self._waiting if isinstance(p, _Pending) and p.deadline is not None), default=None
-        )
+        moments = [pending.deadline for pending in self._waiting if pending.deadline is not None]
+        if self._silent_since is not None:
+            moments.append(self._silent_since + (MAX_SILENCE if self._pinged else MAX_SILENCE / 2))
+        return min(moments, default=None)
 
     def tick(self, now: float) -> None:
-        """Fail requests that waited too long for the hub."""
-        late = [p for p in self._waiting if isinstance(p, _Pending) and p.deadline is not None and p.deadline <= now]
-        for pending in late:
+        """Fail requests that waited too long for the hub; raises BridgeProtocolError if the hub hangs."""
+        for pending in [p for p in self._waiting if p.deadline is not None and p.deadline <= now]:
             self._waiting.remove(pending)
             why = self._rejection or (_DOWN if self._send is None else _NOT_RESPONDING)
             self._finish(pending, error_body(HUB_UNAVAILABLE, why, outcome="not_sent"))
+        if self._send is None or self.idle:
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since, self._pinged = now, False
+        elif now >= self._silent_since + MAX_SILENCE:
+            self._silent_since = None
+            raise BridgeProtocolError(f"the hub sent nothing for {MAX_SILENCE:g} s and did not answer a ping")
+        elif not self._pinged and now >= self._silent_since + MAX_SILENCE / 2:
+            self._pinged = True
+            self._send_line({"type": "PING", "id": "silence"})
+
+    def heard(self) -> None:
+        """The hub sent data: it is alive, however long its calls take."""
+        self._silent_since = None
 
     # from the client
 
@@ -150,109 +164,120 @@ class Bridge:
         if not line.strip():
             return
         try:
-            found = read(line)
+            found, doubled = read(line)
         except NotJson:
-            self._write(answer(b"null", error_body(PARSE_ERROR, "Not valid JSON.")))
+            self._reply(None, error_body(PARSE_ERROR, "Not valid JSON."), None)
             return
-        if not isinstance(found, list):
-            self._handle_message(found, None, now)
-        elif problem := self._batch_problem(found):
-            owed = [message.ident for message in found if isinstance(message, Request)] or [b"null"]
-            for ident in owed:
-                self._write(answer(ident, error_body(INVALID_REQUEST, problem)))
-        else:
+        code, problem = PARSE_ERROR, "An object has the same key twice." if doubled else None
+        if type(found) is list and not doubled:
+            code, problem = INVALID_REQUEST, self._batch_problem(found)
+        if problem is not None:
+            messages = found if type(found) is list else [found]
+            requests = [each["id"] for each in messages if invalid(each) is None and "method" in each and "id" in each]
+            for ident in requests or [id_of(found)]:
+                self._reply(ident, error_body(code, problem), None)
+        elif type(found) is list:
             batch = _Batch()
-            batch.missing = 1  # until all messages are handled
             for message in found:
                 self._handle_message(message, batch, now)
             self._complete_one(batch)
+        else:
+            self._handle_message(found, None, now)
 
-    def line_too_long(self, size: int) -> None:
-        text = f"The message is longer than {size} bytes and was not read."
-        self._write(answer(b"null", error_body(INVALID_REQUEST, text)))
+    def line_too_long(self, _beginning: bytes) -> None:
+        self._reply(
+            None, error_body(INVALID_REQUEST, f"The message is longer than {MAX_LINE} bytes and was not read."), None
+        )
 
-    def _batch_problem(self, batch: list[Message]) -> str | None:
+    def _batch_problem(self, batch: list[Any]) -> str | None:
         if self._version != _BATCH_VERSION:
             return f"Batches are not part of MCP {self._version or 'without a handshake'}. Send one message at a time."
         if not batch:
             return "A batch must not be empty."
-        if any(isinstance(message, Request) and message.method == "initialize" for message in batch):
+        if any(invalid(each) is None and each.get("method") == "initialize" and "id" in each for each in batch):
             return "`initialize` must not be part of a batch."
         return None
 
-    def _handle_message(self, message: Message, batch: _Batch | None, now: float) -> None:
-        if isinstance(message, Request):
-            self._handle_request(message, batch, now)
-        elif isinstance(message, Invalid):
+    def _handle_message(self, message: Any, batch: _Batch | None, now: float) -> None:
+        if problem := invalid(message):
             if batch is not None:
                 batch.missing += 1
-            self._reply(message.ident, error_body(INVALID_REQUEST, message.why), batch)
-        elif isinstance(message, Answer):
-            if message.key in self._hub_requests:
-                self._hub_requests.discard(message.key)
-                self._send_event(b'"answer"', message.body)
-        elif message.method == "notifications/cancelled":
-            self._cancel(message.value.get("requestId"))
-        else:
-            self._replay.initialized = self._replay.initialized or message.method == "notifications/initialized"
-            self._forward_notification(message)
-
-    def _handle_request(self, request: Request, batch: _Batch | None, now: float) -> None:
-        if batch is not None:
-            batch.missing += 1
-        if request.key in self._ids:
-            text = f"A request with id {request.ident.decode()} is still in flight."
-            self._reply(request.ident, error_body(INVALID_REQUEST, text), batch)
+            self._reply(id_of(message), error_body(INVALID_REQUEST, problem), batch)
             return
-        pending = self._ids[request.key] = _Pending(request, request.method, request.params, batch)
-        if request.method.endswith("/list"):
-            self._listed.add(request.method.partition("/")[0])
-        if request.method == "initialize":
-            self._replay, self._version = SessionReplay(request.params), None
+        method, params = message.get("method"), message.get("params") or {}
+        if method is None:
+            if message["id"] in self._hub_requests:
+                self._hub_requests.discard(message["id"])
+                self._send_event(
+                    "answer", {name: message[name] for name in ("id", "result", "error") if name in message}
+                )
+        elif "id" in message:
+            self._handle_request(_Pending(message["id"], method, params, batch=batch), now)
+        elif method == "notifications/cancelled":
+            self._cancel(params.get("requestId"))
+        else:
+            self._initialized = self._initialized or method == _INITIALIZED
+            if self._ready:
+                self._send_event(method, params)
+            elif method == _INITIALIZED:  # other notifications would be outdated
+                self._waiting.append(_Pending(None, method, params, is_event=True))
+
+    def _handle_request(self, pending: _Pending, now: float) -> None:
+        assert pending.ident is not None  # noqa: S101 - the caller's
+        if pending.batch is not None:
+            pending.batch.missing += 1
+        if pending.ident in self._ids:
+            text = f"A request with id {json.dumps(pending.ident)} is still in flight."
+            self._reply(pending.ident, error_body(INVALID_REQUEST, text), pending.batch)
+            return
+        self._ids[pending.ident] = pending
+        if pending.method.endswith("/list"):
+            self._listed.add(pending.method.partition("/")[0])
+        if pending.method == "initialize":
+            self._initialize, self._initialized, self._version = pending.params, False, None
+            self._replayed.clear()
         if self._ready:
-            self._send_request(pending)
+            self._send_pending(pending)
         else:
             self._waiting.append(self._with_deadline(pending, now))
 
-    def _forward_notification(self, message: Notification) -> None:
-        if self._ready:
-            self._send_event(json.dumps(message.method).encode(), message.params)
-        elif message.method == "notifications/initialized":
-            self._waiting.append(message)  # other notifications would be outdated
-
-    def _cancel(self, key: Any) -> None:
+    def _cancel(self, ident: Any) -> None:
         """Cancel a request. According to MCP, a cancelled request is not answered."""
-        pending = self._ids.pop(key, None) if isinstance(key, str | int) else None
+        pending = self._ids.pop(ident, None) if isinstance(ident, str | int) else None
         if pending is None:
             return
         if pending in self._waiting:
             self._waiting.remove(pending)
         for rid in [rid for rid, running in self._in_flight.items() if running is pending]:
             del self._in_flight[rid]
-            if self._send is not None:
-                self._send(b'{"type":"CANCEL","id":"%b"}\n' % rid.encode())
+            self._send_line({"type": "CANCEL", "id": rid})
         if pending.batch is not None:
             self._complete_one(pending.batch)
 
     # to the hub
 
     def _with_deadline(self, pending: _Pending, now: float) -> _Pending:
-        pending.deadline = None if pending.method == _LISTEN else now + self._wait
+        pending.deadline = None if pending.is_event or pending.method == _LISTEN else now + self._wait
         return pending
 
-    def _send_request(self, pending: _Pending) -> None:
-        assert self._send is not None  # noqa: S101 - checked by the callers
+    def _send_line(self, message: dict[str, Any]) -> None:
+        if self._send is not None:
+            text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+            self._send(text.encode("utf-8", "surrogatepass") + b"\n")  # invalid text is for the hub to refuse
+
+    def _send_pending(self, pending: _Pending) -> None:
+        if pending.is_event:
+            self._send_event(pending.method, pending.params)
+            return
         self._count += 1
         rid = f"{self._session}:{self._count}"
         self._in_flight[rid] = pending
-        action = json.dumps(pending.method).encode()
-        ids = b'"id":"%b","sessionId":"%b"' % (rid.encode(), str(self._session).encode())
-        self._send(b'{"type":"REQUEST",%b,"action":%b,"params":%b}\n' % (ids, action, pending.params))
+        ids = {"type": "REQUEST", "id": rid, "sessionId": self._session}
+        self._send_line({**ids, "action": pending.method, "params": pending.params})
 
-    def _send_event(self, name: bytes, params: bytes) -> None:
-        if self._send is not None and self._ready:
-            session = str(self._session).encode()
-            self._send(b'{"type":"EVENT","sessionId":"%b","event":%b,"params":%b}\n' % (session, name, params))
+    def _send_event(self, name: str, params: Any) -> None:
+        if self._ready:
+            self._send_line({"type": "EVENT", "sessionId": self._session, "event": name, "params": params})
 
     # from the hub
 
@@ -285,7 +310,7 @@ class Bridge:
         if pending.method == "initialize":
             self._handle_initialize_result(body)
         elif body.startswith(b'"result"'):
-            self._replay.record(pending.method, pending.params)
+            self._remember(pending.method, pending.params)
         self._finish(pending, body)
 
     def _handle_initialize_result(self, body: bytes) -> None:
@@ -293,7 +318,16 @@ class Bridge:
         version = result.get("protocolVersion") if isinstance(result, dict) else None
         self._version = version if isinstance(version, str) else None
         if self._version is None:
-            self._replay.initialize_params = None
+            self._initialize = None
+
+    def _remember(self, method: str, params: Any) -> None:
+        """Keep an accepted request that a new hub has to be sent again."""
+        if method == "logging/setLevel":
+            self._replayed[method] = method, params
+        elif method == "resources/subscribe":
+            self._replayed[f"uri {params['uri']}"] = method, params
+        elif method == "resources/unsubscribe":
+            self._replayed.pop(f"uri {params.get('uri')}", None)
 
     def _handle_event(self, value: dict[str, Any]) -> None:
         """A notification or a request from the hub."""
@@ -303,17 +337,15 @@ class Bridge:
             message["id"] = value["ask"]
         elif "id" in value:
             pending = self._in_flight.get(value["id"])
-            if pending is None or pending.request is None:
+            if pending is None or pending.ident is None:
                 return
             if pending.method == _LISTEN:
-                message["params"] = {**value["params"], "_meta": {_SUBSCRIPTION: pending.request.key}}
+                meta = {"_meta": {_SUBSCRIPTION: pending.ident}}
+                message["params"] = {**value["params"], **meta}
                 if value["event"] == "notifications/subscriptions/acknowledged":
                     if pending.acknowledged:  # by an earlier hub; this one may have other tools
                         honoured = value["params"]["notifications"]
-                        meta = {"_meta": {_SUBSCRIPTION: pending.request.key}}
-                        self._notify_lists_changed(
-                            [kind for kind in _LISTS if honoured.get(f"{kind}ListChanged")], meta
-                        )
+                        self._notify_lists_changed([k for k in _LISTS if honoured.get(f"{k}ListChanged")], meta)
                         return
                     pending.acknowledged = True
         self._write(json.dumps(message).encode())
@@ -329,32 +361,31 @@ class Bridge:
             self._rejection = str(error["message"])
             if not error.get("data", {}).get("retryable"):
                 self._wait = 0.0  # a retry would not help
-                self._waiting = [self._with_deadline(p, now) if isinstance(p, _Pending) else p for p in self._waiting]
+                self._waiting = [self._with_deadline(pending, now) for pending in self._waiting]
             print(f"tabhub: the hub rejected the session: {self._rejection}", file=sys.stderr)
 
     def _handle_registered(self, session: str, *, initialized: bool) -> None:
         self._session = session
         self._ready = True
         self._wait = HUB_WAIT
-        waiting_initialize = any(isinstance(p, _Pending) and p.method == "initialize" for p in self._waiting)
-        if self._replay.initialize_params is not None and not initialized and not waiting_initialize:
-            self._replay_session()
         waiting, self._waiting = self._waiting, []
-        for item in waiting:
-            if isinstance(item, _Pending):
-                self._send_request(item)
-            else:
-                self._forward_notification(item)
+        if (
+            self._initialize is not None
+            and not initialized
+            and not any(pending.method == "initialize" for pending in waiting)
+        ):
+            self._replay_session()
+        for pending in waiting:
+            self._send_pending(pending)
 
     def _replay_session(self) -> None:
         """Repeat the handshake with a hub that does not know the client."""
-        assert self._replay.initialize_params is not None  # noqa: S101 - checked by the caller
-        self._send_request(_Pending(None, "initialize", self._replay.initialize_params))
-        if self._replay.initialized:
-            self._send_event(b'"notifications/initialized"', b"{}")
+        self._send_pending(_Pending(None, "initialize", self._initialize))
+        if self._initialized:
+            self._send_event(_INITIALIZED, {})
             self._notify_lists_changed([kind for kind in _LISTS if kind in self._listed])
-        for method, params in self._replay.requests():
-            self._send_request(_Pending(None, method, params))
+        for method, params in self._replayed.values():
+            self._send_pending(_Pending(None, method, params))
 
     def _notify_lists_changed(self, kinds: Iterable[str], params: dict[str, Any] | None = None) -> None:
         """Make the client reload lists that may differ at another hub."""
@@ -365,17 +396,18 @@ class Bridge:
     # to the client
 
     def _finish(self, pending: _Pending, body: bytes) -> None:
-        if pending.request is not None:
-            self._ids.pop(pending.request.key, None)
-            self._reply(pending.request.ident, body, pending.batch)
+        if pending.ident is not None:
+            self._ids.pop(pending.ident, None)
+            self._reply(pending.ident, body, pending.batch)
         elif body.startswith(b'"error"'):
             print(f"tabhub: {pending.method} was rejected by the new hub: {body!r}", file=sys.stderr)
 
-    def _reply(self, ident: bytes, body: bytes, batch: _Batch | None) -> None:
+    def _reply(self, ident: str | int | None, body: bytes, batch: _Batch | None) -> None:
+        line = b'{"jsonrpc":"2.0","id":%b,%b}' % (json.dumps(ident).encode(), body)
         if batch is None:
-            self._write(answer(ident, body))
+            self._write(line)
         else:
-            batch.answers.append(answer(ident, body))
+            batch.answers.append(line)
             self._complete_one(batch)
 
     def _complete_one(self, batch: _Batch) -> None:

@@ -12,17 +12,16 @@ import signal
 import sys
 import time
 
-from tabhub.cli.stdio import socket as daemon
-from tabhub.cli.stdio.bridge import Bridge
-from tabhub.cli.stdio.liveness import MAX_SILENCE, PING, LivenessCheck
+from tabhub.cli.stdio import socket as bridge_socket
+from tabhub.cli.stdio.bridge import MAX_LINE, Bridge
 from tabhub.client_errors import BridgeProtocolError, CliError
+from tabhub.wire.lines import LineSplitter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-MAX_LINE = 16 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024
 _READ_SIZE = 262144
 _MAX_WRITE = 4096
@@ -44,53 +43,21 @@ def run_stdio(words: Sequence[str], *, gateway: bool, tools: str | None = None) 
 def _connect(words: Sequence[str]) -> tuple[socket.socket, str | None]:
     """A connection to the hub, which is started if none is running."""
     try:
-        return daemon.connect()
+        return bridge_socket.connect()
     except OSError:
         from tabhub.cli.hub.background import ensure_running
 
         hub, facts = ensure_running(words)
     try:
-        return daemon.connect()
+        return bridge_socket.connect()
     except OSError as error:
-        if (other := daemon.socket_mismatch(hub)) is not None:
+        if (other := bridge_socket.socket_mismatch(hub)) is not None:
             raise CliError(*other) from None
         raise CliError(
             f"The hub on {hub.address} (version {facts.get('version')}) answers, but its socket "
-            f"{daemon.socket_path(hub)} does not: {error.strerror or error}.",
+            f"{bridge_socket.socket_path(hub)} does not: {error.strerror or error}.",
             "Restart it: tabhub stop && tabhub start --background",
         ) from None
-
-
-class _LineSplitter:
-    """Splits bytes into lines; a line that is too long is dropped in bounded memory."""
-
-    def __init__(self, max_line: int, line: Callable[[bytes], None], too_long: Callable[[int], None]) -> None:
-        self._max_line = max_line
-        self._line = line
-        self._too_long = too_long
-        self._pending = bytearray()
-        self._dropping = False
-
-    def feed(self, data: bytes) -> None:
-        *whole, rest = data.split(b"\n")
-        for part in whole:
-            if not self._dropping:
-                line = bytes(self._pending + part) if self._pending else part
-                self._pending.clear()
-                self._line(line)
-            self._dropping = False
-        if self._dropping:
-            return
-        self._pending += rest
-        if len(self._pending) > self._max_line:
-            self._pending.clear()
-            self._dropping = True
-            self._too_long(self._max_line)
-
-    def end(self) -> None:
-        """The last line needs no line break."""
-        if self._pending:
-            self._line(bytes(self._pending))
 
 
 class _Server:
@@ -101,12 +68,11 @@ class _Server:
         self._to_client = bytearray()
         self._to_hub = bytearray()
         self._bridge = Bridge(self._write, surface=surface, tools=tools)
-        self._client = _LineSplitter(
+        self._client = LineSplitter(
             MAX_LINE, lambda line: self._bridge.client_line(line, time.monotonic()), self._bridge.line_too_long
         )
         self._hub: socket.socket | None = None
         self._lines = self._hub_lines()
-        self._liveness = LivenessCheck()
         self._attempts = 0
         self._next_attempt = 0.0
         self._exit_at: float | None = None
@@ -129,8 +95,10 @@ class _Server:
             now = time.monotonic()
             if self._hub is None and now >= self._next_attempt:
                 self._reconnect(now)
-            self._bridge.tick(now)
-            self._check_liveness(now)
+            try:
+                self._bridge.tick(now)
+            except BridgeProtocolError as error:
+                self._disconnected(str(error))
             if self._exit_at is not None and (now >= self._exit_at or (self._bridge.idle and not self._to_client)):
                 break
             readable, writable, _ = select.select(*self._interests(), [], self._timeout(now))
@@ -162,7 +130,7 @@ class _Server:
         return reads, writes
 
     def _timeout(self, now: float) -> float | None:
-        moments = [self._bridge.deadline(), self._liveness.deadline(), self._exit_at]
+        moments = [self._bridge.deadline(), self._exit_at]
         moments.append(self._next_attempt if self._hub is None else None)
         due = [moment for moment in moments if moment is not None]
         return max(0.0, min(due) - now) if due else None
@@ -199,16 +167,16 @@ class _Server:
         self._lines = self._hub_lines()
         self._bridge.connected(self._to_hub.extend, token)
 
-    def _hub_lines(self) -> _LineSplitter:
-        def too_long(size: int) -> None:
-            raise BridgeProtocolError(f"a line of the hub is longer than {size} bytes")
+    def _hub_lines(self) -> LineSplitter:
+        def too_long(_beginning: bytes) -> None:
+            raise BridgeProtocolError(f"a line of the hub is longer than {_MAX_ANSWER} bytes")
 
-        return _LineSplitter(_MAX_ANSWER, lambda line: self._bridge.hub_line(line, time.monotonic()), too_long)
+        return LineSplitter(_MAX_ANSWER, lambda line: self._bridge.hub_line(line, time.monotonic()), too_long)
 
     def _reconnect(self, now: float) -> None:
         """Try to reconnect; the hub may have another address now."""
         try:
-            self._use_connection(*daemon.connect())
+            self._use_connection(*bridge_socket.connect())
             self._attempts = 0
         except (OSError, CliError):
             self._next_attempt = now + _BACKOFF[min(self._attempts, len(_BACKOFF) - 1)]
@@ -219,16 +187,16 @@ class _Server:
         try:
             data = self._hub.recv(_READ_SIZE)
             if data:
-                self._liveness.received()
+                self._bridge.heard()
                 self._lines.feed(data)
                 return
+            self._disconnected(None)
         except BlockingIOError:
             return
         except OSError as error:
-            print(f"tabhub: the connection to the hub broke: {error}", file=sys.stderr)
+            self._disconnected(f"the connection to the hub broke: {error}")
         except BridgeProtocolError as error:
-            print(f"tabhub: invalid data from the hub's socket: {error}", file=sys.stderr)
-        self._disconnected()
+            self._disconnected(f"invalid data from the hub's socket: {error}")
 
     def _flush_hub(self) -> None:
         assert self._hub is not None  # noqa: S101 - checked by the loop
@@ -240,17 +208,9 @@ class _Server:
             # What the hub sent before it closed can still be read; reading then finds the end.
             self._to_hub.clear()
 
-    def _check_liveness(self, now: float) -> None:
-        """Detect a hub that hangs, so that no request waits forever."""
-        waiting = self._hub is not None and not self._bridge.idle
-        action = self._liveness.check(now, waiting=waiting)
-        if action == "ping":
-            self._to_hub += PING
-        elif action == "dead":
-            print(f"tabhub: the hub sent nothing for {MAX_SILENCE:g} s and did not answer a ping", file=sys.stderr)
-            self._disconnected()
-
-    def _disconnected(self) -> None:
+    def _disconnected(self, why: str | None) -> None:
+        if why is not None:
+            print(f"tabhub: {why}", file=sys.stderr)
         if self._hub is not None:
             self._hub.close()
             self._hub = None

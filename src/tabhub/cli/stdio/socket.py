@@ -13,7 +13,7 @@ import sys
 
 from tabhub.cli.hub.client import Hub, find_hub, read_json
 from tabhub.client_errors import CliError
-from tabhub.platform.socket_path import TCP, daemon_path, tcp_record
+from tabhub.platform.socket_path import TCP, bridge_path, tcp_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def socket_path(hub: Hub) -> str:
     written = hub.record.get("socket")
     if not os.environ.get("TABHUB_SOCKET", "").strip() and isinstance(written, str):
         return written
-    return daemon_path(hub.home, os.environ)
+    return bridge_path(hub.home, os.environ)
 
 
 def socket_mismatch(hub: Hub) -> tuple[str, str] | None:

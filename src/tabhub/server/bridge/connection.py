@@ -1,7 +1,7 @@
-"""One connection to the bridge's socket: who may use it, and in which order messages are accepted.
+"""One connection to the bridge socket: who may use it, and in which order messages are accepted.
 
-Owns the check of the peer, the timeout of silent clients and the order of messages. The bytes are lines.py's, the
-messages wire/bridge.py's, sessions and their requests listener.py's and session.py's.
+Owns the bytes, the check of the peer, the timeout of silent clients and the order of messages. The messages are
+wire/bridge.py's, sessions and their requests listener.py's and session.py's.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import logging
 import os
 import socket
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tabhub import __version__
 from tabhub.errors import Busy, Forbidden, InvalidRequest, SessionNotFound, TabhubError, TooLarge, Unauthorized
-from tabhub.server.bridge.lines import Lines
 from tabhub.server.bridge.session import BridgeSession
 from tabhub.trust.tokens import same_token
 from tabhub.wire import bridge as wire
+from tabhub.wire.lines import LineSplitter
 
 if TYPE_CHECKING:
     from tabhub.server.bridge.listener import BridgeListener
 
-log = logging.getLogger("tabhub.daemon")
+log = logging.getLogger("tabhub.bridge")
 
 _XUCRED = 76
 """Bytes of a struct xucred."""
@@ -39,109 +39,127 @@ def peer_uid(sock: socket.socket) -> int:
     return int(uid)
 
 
-class Connection:
+class Connection(asyncio.Protocol):
     """One connection of a client."""
 
-    def __init__(self, daemon: BridgeListener, token: bytes | None) -> None:
-        self._daemon = daemon
+    def __init__(self, listener: BridgeListener, token: bytes | None) -> None:
+        self._listener = listener
+        self._limits = listener.limits
         self._token = token
         """The token that REGISTER and STATUS must carry where the system cannot name the peer; None once they did."""
-        self._lines: Lines | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._splitter = LineSplitter(self._limits.daemon_line, self._line, self._too_long)
+        self._transport: asyncio.Transport | None = None
+        self._cut: str | None = None
         self._over = False
+        self._timer: asyncio.TimerHandle | None = None
         self.client: BridgeSession | None = None
 
-    def opened(self, lines: Lines) -> None:
+    # bytes
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept only this user, and close a client that stays silent."""
-        self._lines = lines
-        self._daemon.opened(self)
-        transport = lines.transport
-        if self._token is None and transport is not None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._listener.connections.add(self)
+        if self._token is None:
             uid = peer_uid(transport.get_extra_info("socket"))
             if uid != os.geteuid():
-                log.warning("user %d was refused on the daemon's socket", uid)
+                log.warning("user %d was refused on the bridge socket", uid)
                 self.refuse(None, Forbidden("This is another user's hub.", hint="Start one of your own: tabhub start"))
                 self.close()
                 return
-        self._expect()
+        self._limit_silence()
 
-    def _expect(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client disconnected, or broke off if there still is a session."""
+        self._transport = None
+        if self._timer is not None:
+            self._timer.cancel()
+        self._listener.connections.discard(self)
+        client, self.client = self.client, None
+        if client is not None:
+            reason = self._cut or (str(exc) if exc is not None else "it was closed")
+            log.info("the connection of session %s ended: %s", client.session.short, reason)
+            client.detach()
+            self._listener.expect_back(client)
+
+    def data_received(self, data: bytes) -> None:
+        self._splitter.feed(data)
+
+    def write(self, line: bytes) -> None:
+        """Send; a client that lets too much pile up is disconnected."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        transport.write(line)
+        if transport.get_write_buffer_size() > self._limits.send_queue:
+            self._cut = "it does not read what it is sent"
+            transport.abort()
+
+    def close(self) -> None:
+        """Close the connection once everything is written."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _limit_silence(self) -> None:
         """Close a connection that has no session and stays silent."""
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        silence = self._daemon.limits.header_timeout
-        self._timer = loop.call_later(silence, self.close) if self.client is None else None
-
-    def lost(self, reason: str) -> None:
-        """The connection was lost; it broke off if there still is a session."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._daemon.closed(self)
-        client, self.client = self.client, None
-        if client is not None:
-            log.info("the connection of session %s ended: %s", client.session.short, reason)
-            self._daemon.left(client)
-
-    def close(self) -> None:
-        """Close the connection once everything is written."""
-        if self._lines is not None:
-            self._lines.close()
-
-    def refuse(self, ident: str | None, error: TabhubError) -> None:
-        """Report a line that was refused."""
-        if self._lines is not None:
-            self._lines.write(wire.error(ident, error))
-        if self._token is not None:
-            self.close()  # a client that has not shown the token gets one attempt
+        self._timer = loop.call_later(self._limits.header_timeout, self.close) if self.client is None else None
 
     # lines
 
-    def too_long(self, beginning: bytes) -> None:
-        longest = self._daemon.limits.daemon_line
-        self.refuse(wire.beginning_id(beginning), TooLarge(f"A line is longer than {longest} bytes and was not read."))
+    def refuse(self, ident: str | None, error: TabhubError) -> None:
+        """Report a line that was refused."""
+        self.write(wire.error(ident, error))
+        if self._token is not None:
+            self.close()  # a client that has not shown the token gets one attempt
 
-    def line(self, line: bytes) -> None:
+    def _too_long(self, beginning: bytes) -> None:
+        text = f"A line is longer than {self._limits.daemon_line} bytes and was not read."
+        self.refuse(wire.beginning_id(beginning), TooLarge(text))
+
+    def _line(self, line: bytes) -> None:
         """Execute one message, or report why not."""
-        if not line.strip():
+        if not line.strip() or self._transport is None or self._transport.is_closing():
             return
-        limits = self._daemon.limits
         try:
-            message = wire.read(line, limits)
+            message = wire.read(line, self._limits)
         except TabhubError as error:
-            self.refuse(wire.id_in(line, limits), error)
+            self.refuse(wire.id_in(line, self._limits), error)
             return
         try:
-            self._take(message)
+            self._execute(message)
         except TabhubError as error:
             self.refuse(getattr(message, "id", None), error)
             if self._over:
                 self.close()
 
-    def _take(self, message: wire.Message) -> None:
+    def _execute(self, message: wire.Message) -> None:
         if isinstance(message, wire.Register):
             self._register(message)
         elif isinstance(message, wire.Status):
             self._authenticate(message.token)
-            self._say(wire.status(message.id, self._daemon.status()))
+            self.write(wire.encode(self._listener.status(message.id)))
         elif self._token is not None:
             raise Unauthorized("REGISTER or STATUS must come first, with the token.")
         elif isinstance(message, wire.Ping):
-            self._say(wire.pong(message.id))
+            self.write(wire.encode(wire.Pong(message.id)))
         elif isinstance(message, wire.Request):
             self._request(message)
         elif isinstance(message, wire.Cancel):
-            self._cancel(message)
+            if self.client is None or message.id not in self.client.running:
+                raise SessionNotFound("No request of this session with this id is in flight.")
+            self.client.cancel(message.id)
         elif isinstance(message, wire.Event):
             self._session(message.session_id).event(message)
         else:
-            self._goodbye()
+            client, self.client = self.client, None
+            if client is not None:
+                self._listener.end(client, "its client disconnected")
+            self.close()
             return
-        self._expect()
-
-    def _say(self, line: bytes) -> None:
-        if self._lines is not None:
-            self._lines.write(line)
+        self._limit_silence()
 
     def _authenticate(self, token: str | None) -> None:
         if self._token is None:
@@ -153,21 +171,22 @@ class Connection:
     def _register(self, message: wire.Register) -> None:
         self._authenticate(message.token)
         if self.client is not None:
-            raise InvalidRequest("This connection has a session already. DISCONNECT first, or connect anew.")
-        client, resumed = self._daemon.register(message)
-        if resumed:
-            self._daemon.replace(client, self)
+            raise InvalidRequest("This connection has a session already. DISCONNECT first, or use a new connection.")
+        client, resumed = self._listener.register(message)
         self.client = client
-        self._say(
-            wire.registered(
-                client.session.id,
-                resumed=resumed,
-                initialized=client.initialized,
-                version=__version__,
-                max_line=self._daemon.limits.daemon_line,
+        self.write(
+            wire.encode(
+                wire.Registered(
+                    client.session.id,
+                    resumed,
+                    client.initialized,
+                    wire.PROTOCOL,
+                    __version__,
+                    self._limits.daemon_line,
+                )
             )
         )
-        client.attach(self._say)
+        client.attach(self.write)
 
     def _session(self, session_id: str) -> BridgeSession:
         """The session of this connection, if it is the one the message names."""
@@ -175,9 +194,9 @@ class Connection:
         if client is None:
             raise InvalidRequest("This connection has no session.", hint="REGISTER first.")
         if client.session.id != session_id:  # whether such a session exists is not revealed
-            raise SessionNotFound("This session has ended or never was.", hint="Use the sessionId of REGISTER_OK.")
-        if not self._daemon.engine.sessions.knows(client.session):
-            self._daemon.end(client, "the session was ended")
+            raise SessionNotFound("There is no such session.", hint="Use the sessionId of REGISTER_OK.")
+        if not self._listener.engine.sessions.knows(client.session):
+            self._listener.end(client, "the session was ended")
             self.client = None
             self._over = True
             raise SessionNotFound("This session was ended.", hint="Connect and REGISTER again.")
@@ -185,20 +204,9 @@ class Connection:
 
     def _request(self, message: wire.Request) -> None:
         client = self._session(message.session_id)
-        if message.id in self._daemon.in_flight:
+        if message.id in self._listener.in_flight:
             raise InvalidRequest("A request with this id is in flight. Ids must be unique: <sessionId>:<n>.")
-        most = self._daemon.limits.daemon_requests
-        if client.running >= most:
-            raise Busy(f"{most} requests of this session are in flight, which is the limit.", hint="Wait for some.")
+        limit = self._limits.daemon_requests
+        if len(client.running) >= limit:
+            raise Busy(f"{limit} requests of this session are in flight, which is the limit.", hint="Wait for some.")
         client.request(message)
-
-    def _cancel(self, message: wire.Cancel) -> None:
-        if self.client is None or message.id not in self.client:
-            raise SessionNotFound("No request of this session with this id is in flight.")
-        self.client.cancel(message.id)
-
-    def _goodbye(self) -> None:
-        client, self.client = self.client, None
-        if client is not None:
-            self._daemon.end(client, "its client disconnected")
-        self.close()

@@ -7,16 +7,14 @@ Connections, and when a session ends, are listener.py's.
 from __future__ import annotations
 
 import asyncio
-import base64
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from contextlib import ExitStack
 from typing import Any
 
 from tabhub.calls.engine import Engine
 from tabhub.core.sessions import Session
-from tabhub.errors import CallCancelled, InvalidParams, InvalidRequest, MethodNotFound, TabhubError
+from tabhub.errors import CallCancelled, InvalidParams, InvalidRequest, TabhubError
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.handshake_session import McpSession, agree, new_stream_id, read_answer
 from tabhub.mcp.notifications import ListNotifier
@@ -31,22 +29,11 @@ from tabhub.wire.jsonrpc import (
     encode_result,
     parse,
 )
-from tabhub.wire.mcp import (
-    LIST_CHANGED,
-    META_VERSION,
-    NAMED,
-    RESOURCE_UPDATED,
-    Envelope,
-    acknowledged,
-    client_name,
-    read_envelope,
-    read_followed,
-    read_listen,
-)
+from tabhub.wire.mcp import LIST_CHANGED, META_VERSION, client_name, read_envelope
 
-log = logging.getLogger("tabhub.daemon")
+log = logging.getLogger("tabhub.bridge")
 
-_CHANGED = {kind: encode_notification(method) for kind, method in LIST_CHANGED.items()}
+_LISTEN = "subscriptions/listen"
 Send = Callable[[bytes], None]
 
 
@@ -55,42 +42,34 @@ class LineExchange:
 
     via = "daemon"
     resumable = False
-    __slots__ = ("_callbacks", "_client", "_ident", "left")
+    __slots__ = ("_callbacks", "_client", "disconnected", "ident", "task")
 
     def __init__(self, client: BridgeSession, ident: str) -> None:
         self._client = client
-        self._ident = ident
-        self.left = False
+        self.ident = ident
+        self.disconnected = False
+        self.task: asyncio.Task[None] | None = None
+        """Set if it can only be ended by cancelling: the request listens."""
         self._callbacks: list[Callable[[], None]] = []
 
     def notify(self, message: bytes) -> None:
-        if not self.left:
-            self._client.send(wire.event(self._client.session.id, self._ident, message))
+        if not self.disconnected:
+            self._client.send(wire.event(self._client.session.id, self.ident, message))
 
     def on_disconnect(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
 
     def cancel(self) -> None:
         """End the work; its answer says so."""
+        if self.task is not None:
+            self.task.cancel()
         for callback in self._callbacks:
             callback()
 
-    def disconnect(self) -> None:
-        """No one waits for the answer."""
-        self.left = True
-        self.cancel()
-
     def finish(self, answer: bytes) -> None:
         self._callbacks.clear()
-        if not self.left:
-            self._client.send(wire.response(self._ident, answer))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Running:
-    exchange: LineExchange
-    task: asyncio.Task[None]
-    listening: bool
+        if not self.disconnected:
+            self._client.send(wire.response(self.ident, answer))
 
 
 class BridgeSession:
@@ -105,11 +84,14 @@ class BridgeSession:
         self._notices = notices
         self.tools: str | None = None
         """The selection of tools the client asked for."""
+        self.expiry: asyncio.TimerHandle | None = None
+        """Ends the session of a client that does not reconnect."""
         self._out: Send | None = None
         self._mcp: McpSession | None = None
         self._ready = False
         self._notifying = ExitStack()
-        self._running: dict[str, _Running] = {}
+        self.running: dict[str, LineExchange] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight = in_flight
         """The ids of the requests of all sessions."""
 
@@ -142,67 +124,59 @@ class BridgeSession:
         self._fail_questions()
         self.session.busy -= 1
         self.session.seen = self.session.left = self._engine.clock()
-        for running in list(self._running.values()):
-            self._stop(running)
+        for exchange in list(self.running.values()):
+            exchange.disconnected = True
+            exchange.cancel()
 
     def close(self) -> None:
         self.detach()
         if self._mcp is not None:
             self._mcp.close()
 
-    def ending(self) -> list[asyncio.Task[None]]:
+    def ending(self) -> set[asyncio.Task[None]]:
         """The requests that still want to answer at shutdown; listeners notice the end of the connection."""
-        return [running.task for running in self._running.values() if not running.listening]
-
-    def _stop(self, running: _Running) -> None:
-        running.exchange.disconnect()
-        if running.listening:
-            running.task.cancel()
+        return self._tasks - {exchange.task for exchange in self.running.values()}
 
     # requests
 
-    def __contains__(self, ident: str) -> bool:
-        return ident in self._running
-
-    @property
-    def running(self) -> int:
-        """How many requests are unanswered."""
-        return len(self._running)
-
     def cancel(self, ident: str) -> None:
         """Cancel a request; it is still answered."""
-        running = self._running[ident]
         caller = self._mcp.in_flight.get(ident) if self._mcp is not None else None
         if caller is not None:
             self._engine.cancel_for(caller, "the agent asked for it")
-        elif running.listening:
-            running.task.cancel()
         else:
-            running.exchange.cancel()
+            self.running[ident].cancel()
 
     def request(self, message: wire.Request) -> None:
         """Run one request; it gets exactly one answer."""
         self.session.seen = self._engine.clock()
         request = Request(message.id, message.action, message.params)
         exchange = LineExchange(self, message.id)
+        meta = request.params.get("_meta")
+        begin = self._stateless if isinstance(meta, dict) and META_VERSION in meta else self._handshake
         try:
-            meta = request.params.get("_meta")
-            if isinstance(meta, dict) and META_VERSION in meta:
-                self._stateless(request, meta[META_VERSION], exchange)
-            else:
-                self._handshake(request, exchange)
+            work = begin(request, exchange)
         except TabhubError as error:
-            exchange.finish(encode_failure(request.id, error))
+            work = encode_failure(request.id, error)
+        if isinstance(work, bytes):
+            exchange.finish(work)
+            return
+        self.running[message.id] = exchange
+        self._in_flight.add(message.id)
+        task = asyncio.ensure_future(self._run(exchange, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if request.method == _LISTEN:
+            exchange.task = task
 
-    def _handshake(self, request: Request, exchange: LineExchange) -> None:
+    def _handshake(self, request: Request, exchange: LineExchange) -> bytes | Awaitable[bytes | None]:
         if request.method == "initialize":
-            exchange.finish(encode_result(request.id, self._initialize(request.params)))
-        elif self._mcp is not None:
-            self._start(exchange, request, self.endpoint.handshake.answer(self._mcp, request, exchange))
-        elif request.method == "ping":
-            exchange.finish(encode_result(request.id, b"{}"))
-        else:
-            raise InvalidRequest("This session is not initialized.", hint="Begin with `initialize`.")
+            return encode_result(request.id, self._initialize(request.params))
+        if self._mcp is not None:
+            return self.endpoint.handshake.answer(self._mcp, request, exchange)
+        if request.method == "ping":
+            return encode_result(request.id, b"{}")
+        raise InvalidRequest("This session is not initialized.", hint="Begin with `initialize`.")
 
     def _initialize(self, params: dict[str, Any]) -> bytes:
         """A client may initialize again; earlier requests and questions end."""
@@ -211,70 +185,54 @@ class BridgeSession:
             self._notifying.close()
             self._fail_questions()
             self._mcp.close()
-        self.session.client = client_name(params.get("clientInfo"))
-        self._engine.sessions.changes += 1
+        self._rename(client_name(params.get("clientInfo")))
         self._mcp = McpSession(self.session, version, capabilities, new_stream_id)
         self._mcp.tools = self.tools
         self._mcp.tell = self._tell
         self._ready = False
         return self.endpoint.handshake.greeting(version)
 
-    def _stateless(self, request: Request, version: Any, exchange: LineExchange) -> None:
-        envelope = _envelope(request, version)
+    def _stateless(self, request: Request, exchange: LineExchange) -> bytes | Awaitable[bytes | None]:
+        version = request.params["_meta"][META_VERSION]
+        if not isinstance(version, str):
+            raise InvalidParams(f"params._meta[{META_VERSION!r}] must be a string.")
+        envelope = read_envelope(request, version, None)
         if self._mcp is None and self.session.client != envelope.client:
-            self.session.client = envelope.client
-            self._engine.sessions.changes += 1
+            self._rename(envelope.client)
         edge = self.endpoint.stateless
         if request.method == "tools/call":
-            self._start(exchange, request, _body(edge.call(request, envelope, exchange, None, self.session)))
-        elif request.method in PASSED:
-            self._start(exchange, request, _body(edge.pass_on(request, envelope, exchange, self.session)))
-        elif request.method == "subscriptions/listen":
-            self._start(exchange, request, self._listen(request, exchange), listening=True)
-        else:
-            exchange.finish(encode_result(request.id, edge.simple(request, self.tools)))
+            return _body(edge.call(request, envelope, exchange, None, self.session))
+        if request.method in PASSED:
+            return _body(edge.pass_on(request, envelope, exchange, self.session))
+        if request.method == _LISTEN:
+            return self._listen(request, exchange)
+        return encode_result(request.id, edge.simple(request, self.tools))
 
-    def _start(
-        self,
-        exchange: LineExchange,
-        request: Request,
-        work: Awaitable[bytes | None],
-        *,
-        listening: bool = False,
-    ) -> None:
-        ident = str(request.id)
-        task = asyncio.ensure_future(self._run(ident, exchange, work))
-        self._running[ident] = _Running(exchange, task, listening)
-        self._in_flight.add(ident)
+    def _rename(self, client: str) -> None:
+        self.session.client = client
+        self._engine.sessions.changes += 1
 
-    async def _run(self, ident: str, exchange: LineExchange, work: Awaitable[bytes | None]) -> None:
+    async def _run(self, exchange: LineExchange, work: Awaitable[bytes | None]) -> None:
         """Answer the request, whatever happens to the work."""
+        ident = exchange.ident
         try:
             answer = await work
         except TabhubError as error:
             answer = encode_failure(ident, error)
         except asyncio.CancelledError:
-            answer = encode_failure(ident, CallCancelled("The request was taken back."))
+            answer = encode_failure(ident, CallCancelled("The request was cancelled."))
         except Exception:
-            log.exception("a request of the daemon's failed inside")
+            log.exception("a request over the bridge socket failed inside")
             answer = encode_failure(ident, TabhubError("The request failed inside the hub.", hint="See: tabhub logs"))
         finally:
-            del self._running[ident]
+            del self.running[ident]
             self._in_flight.discard(ident)
         if answer is not None:
             exchange.finish(answer)
 
     async def _listen(self, request: Request, exchange: LineExchange) -> None:
         """Report changes until the request is cancelled or its connection closed."""
-        kinds, wanted = read_listen(request), read_followed(request)
-        offering = self.endpoint.stateless.offering
-        follower = offering.following.follower(
-            lambda uri: exchange.notify(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
-        )
-        told = acknowledged(kinds, offering.follow(follower, wanted))
-        exchange.notify(encode_notification("notifications/subscriptions/acknowledged", told))
-        changes = self._notices.subscribe(lambda kind: exchange.notify(_CHANGED[kind]), lambda: None, kinds=kinds)
-        with closing(follower), changes:
+        with self.endpoint.stateless.listening(request, exchange.notify, lambda: None, self.session.token):
             await asyncio.get_running_loop().create_future()
 
     # notifications
@@ -296,48 +254,35 @@ class BridgeSession:
     def _tell(self, message: bytes) -> None:
         self.send(wire.event(self.session.id, None, message))
 
+    def _tell_changed(self, kind: str) -> None:
+        self._tell(encode_notification(LIST_CHANGED[kind]))
+
     def _begin_notifying(self) -> None:
         """Notify the client when a list changes, and now if one did while it was disconnected."""
         mcp = self._mcp
         if mcp is None:
             return
-        self._notifying.enter_context(self._notices.subscribe(lambda kind: self._tell(_CHANGED[kind]), lambda: None))
+        self._notifying.enter_context(self._notices.subscribe(self._tell_changed, lambda: None))
         if isinstance(mcp.capabilities.get("elicitation"), dict):
             self.session.asker = self._ask
         for kind in mcp.outdated(self.endpoint.handshake.offering.versions()):
-            self._tell(_CHANGED[kind])
+            self._tell_changed(kind)
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the client something that belongs to none of its calls."""
         if self._mcp is None or self._out is None:
-            raise TabhubError("The client is not connected just now, so it cannot be asked.")
+            raise TabhubError("The client is disconnected, so it cannot be asked.")
         return read_answer(method, await self._mcp.question(self._tell, method, params))
 
     def _fail_questions(self) -> None:
-        """Fail the questions no one can answer now; another session's call may wait for one."""
+        """Fail the questions that can no longer be answered; another session's call may wait for one."""
         self.session.asker = None
         for waiting in list(self._mcp.asked.values()) if self._mcp is not None else ():
             if not waiting.done():
-                waiting.set_exception(TabhubError("The client went away before it had answered."))
-                waiting.exception()  # retrieved: no one may be waiting for it
+                waiting.set_exception(TabhubError("The client disconnected before it answered."))
+                waiting.exception()  # retrieved: there may be no waiter
 
 
 async def _body(answer: Awaitable[tuple[bytes, int]]) -> bytes:
     """An answer without its HTTP status."""
     return (await answer)[0]
-
-
-def _envelope(request: Request, version: Any) -> Envelope:
-    """The envelope of a stateless request. Over HTTP headers repeat it; here they are made from the request."""
-    if not isinstance(version, str):
-        raise InvalidParams(f"params._meta[{META_VERSION!r}] must be a string.")
-    try:
-        headers = {b"mcp-method": request.method.encode("latin-1")}
-    except UnicodeEncodeError:
-        raise MethodNotFound(f"Method not found: {request.method[:100]}") from None
-    named = NAMED.get(request.method)
-    if named is not None and (value := request.params.get(named)) is not None:
-        if not isinstance(value, str):
-            raise InvalidParams(f"`{named}` must be a string.")
-        headers[b"mcp-name"] = b"=?base64?%b?=" % base64.b64encode(value.encode())
-    return read_envelope(request, version, headers)

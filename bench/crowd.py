@@ -188,8 +188,8 @@ def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     return {"result": {"type": "string", "value": f"{params['tabId']}:{text}"}}
 
 
-async def over_daemon(socket: str) -> None:
-    """A client of the daemon's socket that registers, asks and goes."""
+async def over_bridge(socket: str) -> None:
+    """A client of the bridge socket that registers, asks and goes."""
     reader, writer = await asyncio.open_unix_connection(socket)
     for line in ({"type": "REGISTER"}, {"type": "PING", "id": "p"}, {"type": "DISCONNECT"}):
         writer.write(json.dumps(line).encode() + b"\n")

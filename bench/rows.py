@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
-from bench.crowd import Agent, Browser, CrossedError, over_daemon
+from bench.crowd import Agent, Browser, CrossedError, over_bridge
 from bench.processes import Child, free_port
 from bench.servers import start_hub
 
@@ -255,7 +255,7 @@ async def l7(hub: Hub, cycles: int = 1000) -> Outcome:
                 agent.cut()
             await agent.end()
         if number % 4 == 0:
-            await over_daemon(socket)
+            await over_bridge(socket)
 
     def look() -> tuple[float, ...]:
         return hub.metric("tabhub_tasks"), *hub.descriptors(), hub.metric("tabhub_sessions")

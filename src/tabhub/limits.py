@@ -70,12 +70,12 @@ class Limits:
     lease_orphan: float = _limit(
         60.0,
         "the same if the holder's client disconnected: its stream, or the request of its last call, was cut; "
-        "of a client of the daemon's socket at most half of daemon_grace",
+        "of a client of the bridge socket at most half of bridge_grace",
     )
     tab_request: float = _limit(120.0, "time for a person to answer when an agent asks for another's tab")
-    daemon_line: int = _limit(4 * MB, "longest line a client of the daemon's socket may send")
-    daemon_requests: int = _limit(1000, "requests of one daemon session at once")
-    daemon_grace: float = _limit(30.0, "time for a daemon client whose connection broke to return to its session")
+    bridge_line: int = _limit(4 * MB, "longest line a client of the bridge socket may send")
+    bridge_requests: int = _limit(1000, "requests of one bridge session at once")
+    bridge_grace: float = _limit(30.0, "time for a bridge client whose connection broke to return to its session")
     stream_events: int = _limit(1000, "events kept to resume one stream")
     stream_bytes: int = _limit(4 * MB, "bytes kept to resume one stream")
     stream_keepalive: float = _limit(15.0, "time between keep-alive comments on a quiet stream")

@@ -85,9 +85,9 @@ def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -
     assert leases.is_idle(lease, 650)
 
 
-def test_the_tab_of_a_daemons_client_that_has_gone_is_free_before_its_session_ends() -> None:
+def test_the_tab_of_a_bridge_client_that_has_gone_is_free_before_its_session_ends() -> None:
     sessions = Sessions(Limits())
-    leases, one = Leases(sessions, Limits()), sessions.open("a" * 32, "daemon", "stdio 1", 0)
+    leases, one = Leases(sessions, Limits()), sessions.open("a" * 32, "bridge", "stdio 1", 0)
     leases.bind(one, 1, 0, acting=True)
     one.called, one.left = 50, 60
     lease = leases.get(1)

@@ -28,7 +28,7 @@ async def data(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     return dict(result.structured_content)
 
 
-async def daemon_status(hub: LiveHub) -> dict[str, Any]:
+async def bridge_status(hub: LiveHub) -> dict[str, Any]:
     place = json.loads((hub.home / "hub.json").read_text())["socket"]
     reader, writer = await asyncio.open_unix_connection(place)
     writer.write(b'{"type":"STATUS","id":"status_1"}\n')
@@ -43,19 +43,19 @@ async def test_two_clients_have_their_own_tabs_that_close_with_them(
     live_hub: LiveHub, agent: Caller, site: Site, mode: str
 ) -> None:
     before = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]}
-    open_before = (await daemon_status(live_hub))["activeSessions"]
+    open_before = (await bridge_status(live_hub))["activeSessions"]
     async with stdio(live_hub, mode) as one, stdio(live_hub, mode) as two:
         await asyncio.gather(
             data(one, "browser_execute_script", code="window.owner = 'one'"),
             data(two, "browser_execute_script", code="window.owner = 'two'"),
         )
-        sessions = [s for s in (await agent.http.get("/sessions")).json()["sessions"] if s["kind"] == "daemon"]
+        sessions = [s for s in (await agent.http.get("/sessions")).json()["sessions"] if s["kind"] == "bridge"]
         assert len({session["id"] for session in sessions}) == len(sessions) == 2
         for client, owner in ((one, "one"), (two, "two")):
             assert (await data(client, "browser_execute_script", code="return window.owner"))["value"] == owner
         opened = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} - before
         assert len(opened) == 2
-        status = await daemon_status(live_hub)
+        status = await bridge_status(live_hub)
         assert (status["extensionConnected"], status["activeSessions"]) == (True, open_before + 2)
         (first, *_) = sorted(opened)
         named = await data(one, "browser_get_tab_info", tabId=first)
@@ -65,4 +65,4 @@ async def test_two_clients_have_their_own_tabs_that_close_with_them(
         return not {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} & opened
 
     await eventually(closed)
-    assert (await daemon_status(live_hub))["activeSessions"] == open_before
+    assert (await bridge_status(live_hub))["activeSessions"] == open_before

@@ -1,4 +1,4 @@
-"""Where the daemon's socket is, and what may stand in its way."""
+"""Where the bridge socket is, and what may stand in its way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tabhub.errors import SetupError
-from tabhub.platform.socket_path import TCP, checked, bridge_path, listen_unix
+from tabhub.platform.socket_path import TCP, bridge_path, checked, listen_unix
 
 
 def runtime(tmp_path: Path) -> Path:
@@ -23,11 +23,11 @@ def runtime(tmp_path: Path) -> Path:
 def test_the_default_home_has_the_plain_name_and_another_home_its_own(tmp_path: Path) -> None:
     env = {"XDG_RUNTIME_DIR": str(runtime(tmp_path))}
     default = bridge_path(os.path.expanduser("~/.tabhub"), env)  # noqa: PTH111
-    assert default == f"{tmp_path}/run/tabhub/daemon.sock"
+    assert default == f"{tmp_path}/run/tabhub/bridge.sock"
     one, two = bridge_path("/home/one", env), bridge_path("/home/two", env)
     assert len({default, one, two}) == 3
     assert one == bridge_path("/home/one", env)
-    assert one.startswith(f"{tmp_path}/run/tabhub/daemon-")
+    assert one.startswith(f"{tmp_path}/run/tabhub/bridge-")
 
 
 def test_without_a_runtime_folder_of_ours_it_is_in_the_home(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_without_a_runtime_folder_of_ours_it_is_in_the_home(tmp_path: Path) -> N
     shared.mkdir()
     shared.chmod(0o777)
     for env in ({}, {"XDG_RUNTIME_DIR": ""}, {"XDG_RUNTIME_DIR": "/nowhere"}, {"XDG_RUNTIME_DIR": str(shared)}):
-        assert bridge_path("/home/one", env) == "/home/one/run/daemon.sock"
+        assert bridge_path("/home/one", env) == "/home/one/run/bridge.sock"
 
 
 def test_the_environment_moves_it(tmp_path: Path) -> None:
@@ -53,14 +53,14 @@ def test_a_path_the_system_cannot_bind_is_named_before_it_is_tried() -> None:
 
 
 def test_it_is_this_users_alone(tmp_path: Path) -> None:
-    path = tmp_path / "run" / "daemon.sock"
+    path = tmp_path / "run" / "bridge.sock"
     with listen_unix(str(path)):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_what_a_dead_hub_left_is_replaced_and_a_living_one_respected(tmp_path: Path) -> None:
-    path = str(tmp_path / "daemon.sock")
+    path = str(tmp_path / "bridge.sock")
     tmp_path.chmod(0o700)
     listen_unix(path).close()  # closed, but its file stays: as after a kill
     with listen_unix(path), pytest.raises(SetupError, match="Another hub listens"):
@@ -69,7 +69,7 @@ def test_what_a_dead_hub_left_is_replaced_and_a_living_one_respected(tmp_path: P
 
 def test_what_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    path = tmp_path / "daemon.sock"
+    path = tmp_path / "bridge.sock"
     path.write_text("mine")
     with pytest.raises(SetupError, match="something else"):
         listen_unix(str(path))
@@ -81,15 +81,15 @@ def test_a_folder_others_may_write_to_is_refused(tmp_path: Path) -> None:
     shared.mkdir()
     shared.chmod(0o777)
     with pytest.raises(SetupError, match="not a safe folder"):
-        listen_unix(str(shared / "daemon.sock"))
+        listen_unix(str(shared / "bridge.sock"))
     (tmp_path / "file").write_text("")
     with pytest.raises(SetupError, match="not a safe folder"):
-        listen_unix(str(tmp_path / "file" / "daemon.sock"))
+        listen_unix(str(tmp_path / "file" / "bridge.sock"))
 
 
 def test_it_listens(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    path = str(tmp_path / "daemon.sock")
+    path = str(tmp_path / "bridge.sock")
     with listen_unix(path), socket.socket(socket.AF_UNIX) as client:
         client.connect(path)
 
@@ -97,7 +97,7 @@ def test_it_listens(tmp_path: Path) -> None:
 def test_a_home_too_deep_for_a_socket_has_it_in_a_folder_of_the_users_own(tmp_path: Path) -> None:
     home = str(tmp_path / "deep" / ("x" * 120))
     path = bridge_path(home, {"TMPDIR": "/somewhere"})
-    assert path.startswith(f"/somewhere/tabhub-{os.getuid()}/daemon-")
+    assert path.startswith(f"/somewhere/tabhub-{os.getuid()}/bridge-")
     assert path == bridge_path(home, {"TMPDIR": "/somewhere/"})
     assert path != bridge_path(f"{home}y", {"TMPDIR": "/somewhere"})
     assert bridge_path(home, {"TMPDIR": "/somewhere", "TABHUB_SOCKET": "/here"}) == "/here"

@@ -84,12 +84,12 @@ async def by_command_line(hub: RunningHub) -> Result:
     return {"content": [{"text": out.decode()}]}
 
 
-async def by_daemon(hub: RunningHub) -> Result:
+async def by_bridge(hub: RunningHub) -> Result:
     async with initialized(hub) as agent:
         return await agent.call(TOOL, arguments(hub))
 
 
-async def by_stateless_daemon(hub: RunningHub) -> Result:
+async def by_stateless_bridge(hub: RunningHub) -> Result:
     async with registered(hub) as agent:
         params = {"name": TOOL, "arguments": arguments(hub), "_meta": ENVELOPE}
         answer: Result = (await agent.request("tools/call", params))["data"]
@@ -103,8 +103,8 @@ SURFACES: list[Call] = [
     by_stateless_gateway,
     by_rest,
     by_command_line,
-    by_daemon,
-    by_stateless_daemon,
+    by_bridge,
+    by_stateless_bridge,
 ]
 CASES: list[tuple[str, dict[str, Any] | None, str]] = [
     ("nothing set, a person's own browser", None, "ask"),

@@ -71,17 +71,17 @@ async def test_the_audit_shows_calls_newest_first_with_their_errors(hub: Running
 async def test_the_audit_says_by_which_way_a_call_came(hub: RunningHub) -> None:
     Probe(hub)
     within: dict[str, Any] = {"name": "probe_echo", "arguments": {"value": "x"}}
-    async with Agent(hub) as agent, client(hub) as http, initialized(hub) as daemon:
+    async with Agent(hub) as agent, client(hub) as http, initialized(hub) as bridge:
         await agent.call(**within)
         for path, params in (("/mcp", within), ("/mcp/gateway", {"name": "tabhub_call", "arguments": within})):
             body, headers = stateless("tools/call", params)
             assert (await http.post(path, json=body, headers=headers)).status_code == 200
-        await daemon.call("probe_echo", {"value": "x"})
+        await bridge.call("probe_echo", {"value": "x"})
         for value in ("x", 5):  # a call that fails says it too
             for who in ({}, {"Tabhub-Client": "cli"}):
                 await http.post("/tools/probe_echo/call", json={"value": value}, headers=who)
     lines = await audit(hub)
-    assert [line["via"] for line in reversed(lines)] == ["mcp", "mcp", "gateway", "daemon", *["rest", "cli"] * 2]
+    assert [line["via"] for line in reversed(lines)] == ["mcp", "mcp", "gateway", "bridge", *["rest", "cli"] * 2]
     assert [line["success"] for line in lines[:4]] == [False, False, True, True]
 
 

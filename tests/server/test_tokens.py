@@ -139,10 +139,10 @@ async def test_who_is_locked_out_hears_no_more_and_what_it_held_is_free(tmp_path
         who: Address = named(hub, "ci") if how == "revoked" else hub
         stays = named(hub, "other")
         register = {"client": "x", **({"agentToken": who.secret} if how == "revoked" else {})}
-        async with Agent(who) as agent, client(who) as http, connected(hub) as daemon, Agent(stays) as other:
+        async with Agent(who) as agent, client(who) as http, connected(hub) as bridge, Agent(stays) as other:
             await agent.call(TOOL, ARGUMENTS)
-            await daemon.register(**register)
-            await daemon.initialize()
+            await bridge.register(**register)
+            await bridge.initialize()
             async with agent.listening() as own, await listens(http) as followed, other.listening() as others:
                 for stream in (own, followed, others):
                     await stream.next()
@@ -155,10 +155,10 @@ async def test_who_is_locked_out_hears_no_more_and_what_it_held_is_free(tmp_path
                 for stream in (own, followed):
                     assert [each for each in await stream.rest() if (each.message or {}).get("params")] == []
                 assert len(hub.hub.leases) == 0
-                daemon.ask("tools/call", {"name": "browser_list_tabs", "arguments": {}})
-                said = await daemon.receive()
+                bridge.ask("tools/call", {"name": "browser_list_tabs", "arguments": {}})
+                said = await bridge.receive()
                 while said["type"] == "EVENT":
-                    said = await daemon.receive()
+                    said = await bridge.receive()
                 assert (said["type"], said["error"]["code"]) == ("ERROR", -32012), said
                 hub.hub.notices.tools_changed()
                 assert (await others.message())["method"] == "notifications/tools/list_changed"

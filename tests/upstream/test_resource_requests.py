@@ -368,21 +368,21 @@ async def test_reads_are_under_the_servers_permission(tmp_path: Path, library: L
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
-async def test_the_daemons_socket_has_them_too(hub: RunningHub, library: Library, era: str) -> None:
+async def test_the_bridge_socket_has_them_too(hub: RunningHub, library: Library, era: str) -> None:
     await added(hub, lib={"url": library()})
     meta = {"_meta": ENVELOPE} if era == "stateless" else {}
-    async with registered(hub) as daemon:
+    async with registered(hub) as bridge:
         if era == "handshake":
-            assert "resources" in (await daemon.initialize())["capabilities"]
-        listed = (await daemon.request("prompts/list", meta))["data"]
+            assert "resources" in (await bridge.initialize())["capabilities"]
+        listed = (await bridge.request("prompts/list", meta))["data"]
         assert [each["name"] for each in listed["prompts"]] == ["mcp__lib__greet", "mcp__lib__review"]
         assert ("ttlMs" in listed) == (era == "stateless")
-        read = (await daemon.request("resources/read", {"uri": TODAY, **meta}))["data"]
+        read = (await bridge.request("resources/read", {"uri": TODAY, **meta}))["data"]
         assert read["contents"][0]["text"] == "buy bread"
         assert (read.get("resultType"), read.get("cacheScope")) == (
             ("complete", "private") if era == "stateless" else (None, None)
         )
-        wrong = await daemon.request("prompts/get", {"name": "nothing", **meta})
+        wrong = await bridge.request("prompts/get", {"name": "nothing", **meta})
         assert wrong["error"]["code"] == -32602
 
 

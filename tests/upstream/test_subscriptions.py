@@ -202,25 +202,25 @@ async def test_what_a_client_follows_outlives_the_hub(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
-async def test_the_daemons_clients_hear_of_them_too(hub: RunningHub, era: str) -> None:
+async def test_bridge_clients_are_notified_too(hub: RunningHub, era: str) -> None:
     await added(hub, python("library") if era == "stateless" else WATCHED)
     opened = initialized(hub) if era == "handshake" else registered(hub)
-    async with Agent(hub) as other, opened as daemon:
+    async with Agent(hub) as other, opened as bridge:
         if era == "handshake":
-            assert (await daemon.request("resources/subscribe", {"uri": TODAY}))["success"]
+            assert (await bridge.request("resources/subscribe", {"uri": TODAY}))["success"]
         else:
             wanted = {"notifications": {"resourceSubscriptions": [TODAY]}, "_meta": ENVELOPE}
-            daemon.ask("subscriptions/listen", wanted)
+            bridge.ask("subscriptions/listen", wanted)
         async with asyncio.timeout(30):
-            hearing = asyncio.ensure_future(_updated(daemon))
+            hearing = asyncio.ensure_future(_updated(bridge))
             while not hearing.done():
                 await touched(other)
                 await asyncio.wait((hearing,), timeout=0.2)
             assert hearing.result() == TODAY
 
 
-async def _updated(daemon: Any) -> str:
+async def _updated(bridge: Any) -> str:
     while True:
-        message = await daemon.receive()
+        message = await bridge.receive()
         if message.get("event") == UPDATED:
             return str(message["params"]["uri"])

@@ -1,4 +1,4 @@
-"""The daemon's messages: what is read, what is refused and how, and that nothing is lost on the way."""
+"""The bridge's messages: what is read, what is refused and how, and that nothing is lost on the way."""
 
 from __future__ import annotations
 
@@ -12,56 +12,56 @@ from hypothesis import strategies as st
 
 from tabhub.errors import InvalidRequest, ParseError, SessionNotFound, TabhubError
 from tabhub.limits import DEFAULTS
-from tabhub.wire import bridge as daemon
+from tabhub.wire import bridge
 from tabhub.wire.jsonrpc import encode_failure, encode_notification, encode_request, encode_result
 
 
-def read(value: Any) -> daemon.Message:
-    return daemon.read(json.dumps(value).encode(), DEFAULTS)
+def read(value: Any) -> bridge.Message:
+    return bridge.read(json.dumps(value).encode(), DEFAULTS)
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"type": "REGISTER"}, daemon.Register()),
-        ({"type": "REGISTER", "client": "me", "version": "2"}, daemon.Register("me", "2")),
-        ({"type": "REGISTER", "client": "a\nb\x00c"}, daemon.Register("a\nb\x00c")),
-        ({"type": "REGISTER", "client": "\n"}, daemon.Register("\n")),
+        ({"type": "REGISTER"}, bridge.Register()),
+        ({"type": "REGISTER", "client": "me", "version": "2"}, bridge.Register("me", "2")),
+        ({"type": "REGISTER", "client": "a\nb\x00c"}, bridge.Register("a\nb\x00c")),
+        ({"type": "REGISTER", "client": "\n"}, bridge.Register("\n")),
         (
             {"type": "REGISTER", "sessionId": "s", "token": "t", "surface": "gateway"},
-            daemon.Register(None, None, "s", "t", "gateway"),
+            bridge.Register(None, None, "s", "t", "gateway"),
         ),
         (
             {"type": "REQUEST", "id": "s:1", "sessionId": "s", "action": "tools/list"},
-            daemon.Request("s:1", "s", "tools/list", {}),
+            bridge.Request("s:1", "s", "tools/list", {}),
         ),
         (
             {"type": "REQUEST", "id": "any — id", "sessionId": "s", "action": "x", "params": {"a": [1]}},
-            daemon.Request("any — id", "s", "x", {"a": [1]}),
+            bridge.Request("any — id", "s", "x", {"a": [1]}),
         ),
-        ({"type": "CANCEL", "id": "s:1"}, daemon.Cancel("s:1")),
-        ({"type": "EVENT", "sessionId": "s", "event": "x", "params": None}, daemon.Event("s", "x", {})),
-        ({"type": "STATUS", "id": "status_1"}, daemon.Status("status_1")),
-        ({"type": "PING"}, daemon.Ping()),
-        ({"type": "PING", "id": "1"}, daemon.Ping("1")),
-        ({"type": "DISCONNECT", "unknown": "field"}, daemon.Disconnect()),
+        ({"type": "CANCEL", "id": "s:1"}, bridge.Cancel("s:1")),
+        ({"type": "EVENT", "sessionId": "s", "event": "x", "params": None}, bridge.Event("s", "x", {})),
+        ({"type": "STATUS", "id": "status_1"}, bridge.Status("status_1")),
+        ({"type": "PING"}, bridge.Ping()),
+        ({"type": "PING", "id": "1"}, bridge.Ping("1")),
+        ({"type": "DISCONNECT", "unknown": "field"}, bridge.Disconnect()),
     ],
 )
-def test_each_message_is_read(value: dict[str, Any], message: daemon.Message) -> None:
+def test_each_message_is_read(value: dict[str, Any], message: bridge.Message) -> None:
     assert read(value) == message
 
 
 @pytest.mark.parametrize(
     ("register", "name"),
     [
-        (daemon.Register("me", "2"), "me 2"),
-        (daemon.Register("a\nb\x00c"), "abc"),
-        (daemon.Register("\n"), None),
-        (daemon.Register(version="2"), None),
-        (daemon.Register("x" * 150), "x" * 100),
+        (bridge.Register("me", "2"), "me 2"),
+        (bridge.Register("a\nb\x00c"), "abc"),
+        (bridge.Register("\n"), None),
+        (bridge.Register(version="2"), None),
+        (bridge.Register("x" * 150), "x" * 100),
     ],
 )
-def test_a_clients_name_is_one_printable_line(register: daemon.Register, name: str | None) -> None:
+def test_a_clients_name_is_one_printable_line(register: bridge.Register, name: str | None) -> None:
     assert register.display_name == name
 
 
@@ -103,15 +103,15 @@ def test_what_is_no_message_is_refused_by_name(value: Any) -> None:
 )
 def test_a_line_is_read_by_the_strict_rules(line: bytes) -> None:
     with pytest.raises(ParseError):
-        daemon.read(line, DEFAULTS)
+        bridge.read(line, DEFAULTS)
 
 
 def test_a_line_that_cannot_be_read_may_still_say_whose_it_is() -> None:
-    assert daemon.id_in(b'{"type":"REQUEST","id":"ab12:7","params":{"a":1,"a":2}}', DEFAULTS) == "ab12:7"
-    assert daemon.id_in(b'{"type":"NONSENSE","x":1,"id":"7"}', DEFAULTS) == "7"
-    assert daemon.id_in(b'{"type":"NONSENSE","id":7}', DEFAULTS) is None
-    assert daemon.id_in(b'{"id":"7","type":"REQUEST",', DEFAULTS) is None
-    assert daemon.id_in(b"[]", DEFAULTS) is None
+    assert bridge.id_in(b'{"type":"REQUEST","id":"ab12:7","params":{"a":1,"a":2}}', DEFAULTS) == "ab12:7"
+    assert bridge.id_in(b'{"type":"NONSENSE","x":1,"id":"7"}', DEFAULTS) == "7"
+    assert bridge.id_in(b'{"type":"NONSENSE","id":7}', DEFAULTS) is None
+    assert bridge.id_in(b'{"id":"7","type":"REQUEST",', DEFAULTS) is None
+    assert bridge.id_in(b"[]", DEFAULTS) is None
 
 
 _JSON = st.recursive(
@@ -125,16 +125,16 @@ _JSON = st.recursive(
 def test_any_line_is_a_message_or_an_error_of_ours(line: bytes) -> None:
     refused: TabhubError | None = None
     try:
-        daemon.read(line, DEFAULTS)
+        bridge.read(line, DEFAULTS)
     except TabhubError as error:
         refused = error
     if refused is not None:
-        assert json.loads(daemon.error(daemon.id_in(line, DEFAULTS), refused))["type"] == "ERROR"
+        assert json.loads(bridge.error(bridge.id_in(line, DEFAULTS), refused))["type"] == "ERROR"
 
 
 @given(st.text(min_size=1, max_size=50), _JSON)
 def test_a_result_reaches_the_client_as_it_is_under_its_id(ident: str, result: Any) -> None:
-    line = daemon.response(ident, encode_result(ident, orjson.dumps(result)))
+    line = bridge.response(ident, encode_result(ident, orjson.dumps(result)))
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"type": "RESPONSE", "id": ident, "success": True, "data": result}
 
@@ -142,13 +142,13 @@ def test_a_result_reaches_the_client_as_it_is_under_its_id(ident: str, result: A
 @given(st.text(min_size=1, max_size=50), st.text(max_size=50))
 def test_a_failure_reaches_the_client_with_its_code(ident: str, words: str) -> None:
     failure = SessionNotFound(words)
-    said = json.loads(daemon.response(ident, encode_failure(ident, failure)))
+    said = json.loads(bridge.response(ident, encode_failure(ident, failure)))
     assert (said["id"], said["success"], "data" in said) == (ident, False, False)
     assert (said["error"]["code"], said["error"]["message"]) == (-32012, failure.text())
 
 
 def test_events_say_what_they_belong_to_and_questions_how_to_answer() -> None:
-    progress = json.loads(daemon.event("s", "s:1", encode_notification("notifications/progress", {"progress": 1})))
+    progress = json.loads(bridge.event("s", "s:1", encode_notification("notifications/progress", {"progress": 1})))
     assert progress == {
         "type": "EVENT",
         "sessionId": "s",
@@ -156,5 +156,5 @@ def test_events_say_what_they_belong_to_and_questions_how_to_answer() -> None:
         "params": {"progress": 1},
         "id": "s:1",
     }
-    asked = json.loads(daemon.event("s", None, encode_request("q1", "elicitation/create", {"message": "?"})))
+    asked = json.loads(bridge.event("s", None, encode_request("q1", "elicitation/create", {"message": "?"})))
     assert (asked["ask"], asked["event"], "id" in asked) == ("q1", "elicitation/create", False)

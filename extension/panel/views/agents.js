@@ -12,7 +12,7 @@ import { badge, button, command, dot, empty, sureButton } from "../components.js
 /** @typedef {import("../types.js").View} View */
 
 /** @type {Record<string, string>} */
-const KINDS = { mcp: "MCP", daemon: "MCP on stdio", rest: "script", cli: "command line", relay: "remote", stateless: "MCP" };
+const KINDS = { mcp: "MCP", bridge: "MCP on stdio", rest: "script", cli: "command line", relay: "remote", stateless: "MCP" };
 
 /** @param {App} app */
 function draw(app) {

@@ -32,7 +32,7 @@ class Caller(Protocol):
 
     session: Session
     via: str
-    """The way in, for the audit log: mcp, gateway, rest, cli or daemon."""
+    """The way in, for the audit log: mcp, gateway, rest, cli or bridge."""
 
     @property
     def answers(self) -> Answers | None:

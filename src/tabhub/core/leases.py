@@ -57,8 +57,8 @@ class Leases:
     def _free_in(self, holder: Session, now: float) -> float:
         limits, left = self._limits, holder.called + self._limits.lease_idle - now
         if holder.gone:
-            # The session of a daemon's client ends with its grace, and the tabs it opened with it: others come before.
-            most = limits.daemon_grace / 2 if holder.kind == "daemon" else limits.lease_orphan
+            # The session of a bridge's client ends with its grace, and the tabs it opened with it: others come before.
+            most = limits.bridge_grace / 2 if holder.kind == "bridge" else limits.lease_orphan
             left = min(left, holder.left + min(most, limits.lease_orphan) - now)
         return max(left, 0.0)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tabhub.errors import Busy, SessionNotFound
 from tabhub.limits import Limits
 
-SessionKind = Literal["mcp", "handle", "rest", "daemon"]
+SessionKind = Literal["mcp", "handle", "rest", "bridge"]
 _SHORT = 8
 
 Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]

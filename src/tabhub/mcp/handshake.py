@@ -289,7 +289,7 @@ class HandshakeEdge:
     def _disconnected(self, mcp: McpSession, caller: HandshakeCaller, exchange: Exchange) -> None:
         """A dropped stream can be resumed; without one the answer could never be read, so the call ends."""
         if not exchange.resumable:
-            listens = mcp.listening or exchange.via == "daemon"
+            listens = mcp.listening or exchange.via == "bridge"
             end = self._engine.cancel_for if listens else self._engine.left
             end(caller, "the agent disconnected")
 

@@ -1,4 +1,4 @@
-"""Where the daemon's socket is: which path this environment means, and what it must look like to be trusted.
+"""Where the bridge socket is: which path this environment means, and what it must look like to be trusted.
 
 Owns the choice of the path, the folder and file modes, and taking the path over from a hub that died. The hub and the
 command line must come to the same path, so both ask here. Imports little: every stdio server uses it.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tabhub.errors import SetupError
 
 TCP = "tcp"
-"""As TABHUB_SOCKET: no unix socket but a loopback port, named with its token in run/daemon.json of the home."""
+"""As TABHUB_SOCKET: no unix socket but a loopback port, named with its token in run/bridge.json of the home."""
 _LONGEST = 107 if sys.platform == "linux" else 103
 _BACKLOG = 128
 
@@ -36,19 +36,19 @@ def bridge_path(home: str, env: Mapping[str, str]) -> str:
     runtime = env.get("XDG_RUNTIME_DIR", "").strip()
     if runtime and _ours(runtime):
         default = os.path.abspath(os.path.expanduser("~/.tabhub"))  # noqa: PTH100,PTH111
-        return f"{runtime.rstrip('/')}/tabhub/daemon{'' if home == default else f'-{_short(home)}'}.sock"
-    inside = f"{home}/run/daemon.sock"
+        return f"{runtime.rstrip('/')}/tabhub/bridge{'' if home == default else f'-{_short(home)}'}.sock"
+    inside = f"{home}/run/bridge.sock"
     if len(os.fsencode(inside)) <= _LONGEST:
         return inside
     # The folder below is checked before use: a real folder, of this user, that nobody else can write to.
-    name = f"tabhub-{os.getuid()}/daemon-{_short(home)}.sock"
+    name = f"tabhub-{os.getuid()}/bridge-{_short(home)}.sock"
     temporary = f"{env.get('TMPDIR', '').rstrip('/') or '/tmp'}/{name}"  # noqa: S108
     return temporary if len(os.fsencode(temporary)) <= _LONGEST else f"/tmp/{name}"  # noqa: S108
 
 
 def tcp_record(home: str) -> str:
     """The file that names the loopback port and its token."""
-    return f"{home}/run/daemon.json"
+    return f"{home}/run/bridge.json"
 
 
 def checked(path: str) -> str:
@@ -56,7 +56,7 @@ def checked(path: str) -> str:
     size = len(os.fsencode(path))
     if size > _LONGEST:
         raise _refusal(
-            f"The path of the daemon's socket has {size} bytes, and {_LONGEST} are the most: {path}",
+            f"The path of the bridge socket has {size} bytes, and {_LONGEST} are the most: {path}",
             hint="Set TABHUB_SOCKET to a shorter path, the same for the hub and the clients that start it.",
         )
     return path
@@ -82,7 +82,7 @@ def listen_unix(path: str) -> socket.socket:
         except OSError as error:
             made.close()
             raise _refusal(
-                f"The daemon's socket {path} cannot be made: {error.strerror}.",
+                f"The bridge socket {path} cannot be made: {error.strerror}.",
                 hint=f"Check that {folder} is a folder of yours, or set TABHUB_SOCKET to another path ({name}).",
             ) from None
     return made
@@ -126,12 +126,12 @@ def _private(folder: str) -> None:
         facts = os.lstat(folder)
     except OSError as error:
         raise _refusal(
-            f"The folder {folder} of the daemon's socket cannot be used: {error.strerror}.",
+            f"The folder {folder} of the bridge socket cannot be used: {error.strerror}.",
             hint="Set TABHUB_SOCKET to a path in a folder of yours.",
         ) from None
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
         raise _refusal(
-            f"{folder} is not a safe folder for the bridge's socket: it must be a folder of yours that others cannot"
+            f"{folder} is not a safe folder for the bridge socket: it must be a folder of yours that others cannot"
             f" write to (it has mode {stat.S_IMODE(facts.st_mode):04o}, user {facts.st_uid}).",
             hint="Set TABHUB_SOCKET to a path in a folder of your own.",
         )
@@ -156,7 +156,7 @@ def _clear(path: str) -> None:
         return
     if not stat.S_ISSOCK(facts.st_mode):
         raise _refusal(
-            f"{path} is where the daemon's socket belongs, and is something else.",
+            f"{path} is where the bridge socket belongs, and is something else.",
             hint="Move it away, or set TABHUB_SOCKET to another path.",
         )
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -108,7 +108,7 @@ class Health:
             "mode": "dev" if watching["watchedPlugins"] or watching["pendingPlugins"] else "production",
             "extensionConnected": bool(connected),
             "extensionConnections": len(connected),
-            "mcpClients": sum(1 for s in engine.sessions.all() if s.kind in ("mcp", "daemon") and not s.gone),
+            "mcpClients": sum(1 for s in engine.sessions.all() if s.kind in ("mcp", "bridge") and not s.gone),
             "sessions": len(engine.sessions),
             "callsInFlight": len(engine.calls),
             "leases": len(self._leases),

@@ -111,7 +111,7 @@ class SessionControl:
     def end_locked_out(self) -> None:
         """End what clients still have whose token was revoked, or who need one now."""
         for session in self._sessions.all():
-            if session.kind in ("mcp", "daemon") and self._locked_out(session.token):
+            if session.kind in ("mcp", "bridge") and self._locked_out(session.token):
                 self.end(session.id, "its token is no longer valid")
         self._notices.end(self._locked_out)
 

@@ -1,4 +1,4 @@
-"""`tabhub start --stdio`: each client's own MCP server, over the daemon's socket of a real hub, in both eras."""
+"""`tabhub start --stdio`: each client's own MCP server, over the bridge socket of a real hub, in both eras."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_clients_share_one_hub_through_separate_servers(hub: RunningHub, m
             assert names == [tool.name for tool in hub.hub.registry.tools()]
             result = await client.call_tool("browser_execute_script", {"tabId": own, "code": "return 1"})
             assert result.structured_content == {"value": "fake"}
-        assert [session.kind for session in hub.hub.sessions.all()] == ["daemon", "daemon"]
+        assert [session.kind for session in hub.hub.sessions.all()] == ["bridge", "bridge"]
         assert (await one.call_tool("probe_echo", {"value": 7})).is_error
     await until(lambda: len(hub.hub.sessions) == 0)
 

@@ -1,4 +1,4 @@
-"""The daemon's socket as `status` and `doctor` see it."""
+"""The bridge socket as `status` and `doctor` see it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def answering(listener: socket.socket, answer: bytes) -> Iterator[list[dict[str,
 @pytest.fixture
 def path(home: Path, hub: FakeHub) -> Path:
     """Where the running hub says that its socket is."""
-    place = home / "run" / "daemon.sock"
+    place = home / "run" / "bridge.sock"
     place.parent.mkdir(mode=0o700)
     hub.answer("GET /health", HEALTH)
     name_socket(home, hub, str(place))
@@ -84,7 +84,7 @@ def test_responding_socket_is_ok_and_listed_in_status(path: Path, tabhub: Run) -
 def test_loopback_port_is_queried_with_its_token(home: Path, hub: FakeHub, path: Path, tabhub: Run) -> None:
     name_socket(home, hub, "tcp")
     listener = socket.create_server(("127.0.0.1", 0))
-    record = home / "run" / "daemon.json"
+    record = home / "run" / "bridge.json"
     record.write_text(json.dumps({"port": listener.getsockname()[1], "token": "t"}))
     record.chmod(0o600)
     with answering(listener, OK) as asked:

@@ -1,4 +1,4 @@
-"""The daemon's socket against the hostile and the clumsy: bad lines, silence, slow readers, other users."""
+"""The bridge socket against the hostile and the clumsy: bad lines, silence, slow readers, other users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.server.bridge import connection as daemon_connection
+from tabhub.server.bridge import connection as bridge_connection
 from tests.harness.bridge_client import connected, initialized, registered
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
@@ -44,9 +44,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     ],
     ids=lambda line: line[:20].decode("ascii", "replace"),
 )
-async def test_a_line_that_is_no_message_is_refused_and_the_connection_stays_usable(
-    hub: RunningHub, line: bytes
-) -> None:
+async def test_an_invalid_line_is_refused_and_the_connection_stays_usable(hub: RunningHub, line: bytes) -> None:
     async with registered(hub) as client:
         client.raw(b"\n \r\n" + line.replace(b"\n", b"") + b"\n")
         said = await client.receive()
@@ -57,7 +55,7 @@ async def test_a_line_that_is_no_message_is_refused_and_the_connection_stays_usa
 
 
 async def test_a_line_that_is_too_long_is_dropped_and_the_connection_stays_usable(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"daemon_line": 1000}) as hub, registered(hub) as client:
+    async with running_hub(tmp_path, limits={"bridge_line": 1000}) as hub, registered(hub) as client:
         head = b'{"type":"REQUEST","id":"%b:7",' % client.session.encode()
         for line in (head + b"x" * 2000, head + b"x" * 3_000_000, b"y" * 1001):
             client.raw(line + b"\n")
@@ -89,13 +87,13 @@ async def test_silence_ends_a_connection_without_a_session_only(tmp_path: Path) 
 
 
 @pytest.mark.req("F4")
-async def test_a_client_that_stops_reading_is_cut_and_the_others_go_on(tmp_path: Path) -> None:
+async def test_a_client_that_stops_reading_is_disconnected_without_affecting_others(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"send_queue": 100_000}) as hub, initialized(hub) as other:
         probe = Probe(hub)
         async with connected(hub, limit=1024) as slow:
             await slow.register()
             await slow.initialize()
-            session = hub.hub.sessions.require(slow.session, "daemon")
+            session = hub.hub.sessions.require(slow.session, "bridge")
             slow.ask("tools/call", {**call("probe_flood"), "_meta": {"progressToken": 1}})
             await probe.begun()
             await until(lambda: session.busy == 0)
@@ -118,7 +116,7 @@ async def test_the_environment_moves_the_socket_and_only_the_same_user_may_conne
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         async with registered(hub) as client:
             assert (await client.request("ping"))["success"] is True
-        monkeypatch.setattr(daemon_connection, "peer_uid", lambda _sock: os.geteuid() + 1)
+        monkeypatch.setattr(bridge_connection, "peer_uid", lambda _sock: os.geteuid() + 1)
         async with connected(hub) as stranger:
             stranger.send("STATUS", id="1")
             said = await stranger.receive()
@@ -126,7 +124,7 @@ async def test_the_environment_moves_the_socket_and_only_the_same_user_may_conne
             assert await stranger.closed() == b""
 
 
-async def test_a_socket_that_was_removed_is_made_anew(hub: RunningHub) -> None:
+async def test_a_removed_socket_is_created_again(hub: RunningHub) -> None:
     async with initialized(hub) as before:
         os.unlink(hub.hub.bridge.path)  # noqa: PTH108
         await hub.hub.bridge.keep()
@@ -140,7 +138,7 @@ async def test_without_unix_sockets_a_token_opens_a_loopback_port(
 ) -> None:
     monkeypatch.setenv("TABHUB_SOCKET", "tcp")
     async with running_hub(tmp_path) as hub:
-        record = hub.home.root / "run" / "daemon.json"
+        record = hub.home.root / "run" / "bridge.json"
         assert stat.S_IMODE(record.stat().st_mode) == 0o600
         facts = json.loads(record.read_text())
 

@@ -1,4 +1,4 @@
-"""The daemon's socket: who may connect, what each message does, and what is said to one out of turn."""
+"""The bridge socket: who may connect, what each message does, and what is said to one out of turn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.req("S004-status-01", "S004-status-02", "S004-goals-05")
-async def test_status_tells_whether_an_extension_is_connected_now(hub: RunningHub) -> None:
+async def test_status_says_whether_an_extension_is_connected_now(hub: RunningHub) -> None:
     async with connected(hub) as client:
         client.send("STATUS", id="status_1")
         said = await client.receive()
@@ -57,7 +57,7 @@ async def test_registering_gives_each_client_a_session_of_its_own(hub: RunningHu
     async with registered(hub, client="one", version="1.0") as one, registered(hub) as two:
         assert one.session != two.session
         assert len(one.session) >= 32
-        kept = hub.hub.sessions.require(one.session, "daemon")
+        kept = hub.hub.sessions.require(one.session, "bridge")
         assert kept.client == "one 1.0"
         assert len(hub.hub.sessions) == 2
 
@@ -76,7 +76,7 @@ async def test_a_wrapped_call_goes_to_the_extension_and_back(hub: RunningHub, mo
         assert (await browser.next_request("forwardCDPCommand"))["params"]["tabId"] == 7
         (line,) = hub.hub.engine.audit.recent(1)
         assert (line["tool"], line["client"]) == ("browser_execute_script", "raw 1")
-        assert hub.hub.sessions.require(client.session, "daemon").tab == 7
+        assert hub.hub.sessions.require(client.session, "bridge").tab == 7
 
 
 async def test_both_revisions_answer_their_own_methods(hub: RunningHub) -> None:
@@ -167,7 +167,7 @@ async def test_request_ids_are_opaque(hub: RunningHub, ident: str) -> None:
         assert said["data"]["structuredContent"] == {"value": "x"}
 
 
-async def test_another_sessions_requests_and_name_are_as_if_there_were_none(hub: RunningHub) -> None:
+async def test_requests_and_ids_of_another_session_are_not_revealed(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with initialized(hub) as one, initialized(hub) as two:
         ident = one.ask("tools/call", call("probe_wait"))
@@ -184,7 +184,7 @@ async def test_another_sessions_requests_and_name_are_as_if_there_were_none(hub:
         assert (await one.receive())["success"] is True
 
 
-async def test_what_is_out_of_turn_is_refused(hub: RunningHub) -> None:
+async def test_messages_out_of_order_are_refused(hub: RunningHub) -> None:
     async with connected(hub) as client:
         client.ask("ping", sessionId="s", id="1")
         said = await client.receive()
@@ -199,7 +199,7 @@ async def test_what_is_out_of_turn_is_refused(hub: RunningHub) -> None:
 
 
 async def test_a_session_has_only_so_many_requests_at_once(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"daemon_requests": 2}) as hub, initialized(hub) as client:
+    async with running_hub(tmp_path, limits={"bridge_requests": 2}) as hub, initialized(hub) as client:
         probe = Probe(hub)
         for _ in range(2):
             client.ask("tools/call", call("probe_wait"))
@@ -258,13 +258,13 @@ async def test_a_question_to_the_client_is_answered_by_an_event(hub: RunningHub)
         assert (await client.receive())["data"]["structuredContent"] == {"answer": answer}
 
 
-async def test_a_client_can_be_asked_outside_of_its_calls_while_it_is_there(hub: RunningHub) -> None:
+async def test_a_connected_client_can_be_asked_outside_of_its_calls(hub: RunningHub) -> None:
     async with initialized(hub) as mute:
         await mute.request("ping")
-        assert hub.hub.sessions.require(mute.session, "daemon").asker is None
+        assert hub.hub.sessions.require(mute.session, "bridge").asker is None
     async with initialized(hub, elicitation={}) as client:
         await client.request("ping")
-        session = hub.hub.sessions.require(client.session, "daemon")
+        session = hub.hub.sessions.require(client.session, "bridge")
         assert session.asker is not None
         first = asyncio.ensure_future(session.asker("elicitation/create", {"message": "May I?"}))
         asked = await client.receive()
@@ -274,7 +274,7 @@ async def test_a_client_can_be_asked_outside_of_its_calls_while_it_is_there(hub:
         assert await first == {"action": "accept"}
         second = asyncio.ensure_future(session.asker("elicitation/create", {"message": "And now?"}))
         await client.receive()
-    with pytest.raises(TabhubError, match="went away"):
+    with pytest.raises(TabhubError, match="disconnected before it answered"):
         await second
     assert session.asker is None
 
@@ -290,7 +290,7 @@ async def test_a_stateless_question_ends_the_round(hub: RunningHub) -> None:
         assert (await client.request("tools/call", again))["data"]["resultType"] == "complete"
 
 
-async def test_changes_are_told_to_those_who_are_initialized_or_listen(hub: RunningHub) -> None:
+async def test_list_changes_reach_clients_that_initialized_or_listen(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with initialized(hub) as told, registered(hub) as listening, registered(hub) as other:
         wanted = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}

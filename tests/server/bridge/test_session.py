@@ -1,4 +1,4 @@
-"""Clients of the daemon's socket that come, go, break off and come back; and a hub that ends."""
+"""Clients of the bridge socket that come, go, break off and come back; and a hub that ends."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ async def test_a_broken_connection_cancels_its_calls_and_the_session_waits_for_i
                 assert (said["sessionId"], said["resumed"], said["initialized"]) == (session, True, True)
                 probe.change()
                 assert (await client.receive())["event"] == "notifications/tools/list_changed"
-                assert hub.hub.sessions.require(session, "daemon").tab == 7
+                assert hub.hub.sessions.require(session, "bridge").tab == 7
                 assert (await client.request("ping"))["success"] is True
 
 
 @pytest.mark.parametrize("word", ["DISCONNECT", None])
-async def test_clients_that_come_and_go_leave_nothing_behind(tmp_path: Path, word: str | None) -> None:
-    async with running_hub(tmp_path, limits={"daemon_grace": 0, "session_rate": 0}) as hub:
+async def test_clients_that_connect_and_disconnect_leave_nothing_behind(tmp_path: Path, word: str | None) -> None:
+    async with running_hub(tmp_path, limits={"bridge_grace": 0, "session_rate": 0}) as hub:
         Probe(hub)
 
         async def come_and_go() -> None:
@@ -81,20 +81,20 @@ async def test_clients_that_come_and_go_leave_nothing_behind(tmp_path: Path, wor
         assert (len(hub.hub.bridge.sessions), len(hub.hub.bridge.in_flight)) == (0, 0)
 
 
-async def test_what_changed_while_the_client_was_away_is_told(hub: RunningHub) -> None:
+async def test_changes_while_the_client_was_disconnected_are_notified(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with initialized(hub) as client:
         await client.request("tools/list")
         session = client.session
-    await until(lambda: hub.hub.sessions.require(session, "daemon").busy == 0)
+    await until(lambda: hub.hub.sessions.require(session, "bridge").busy == 0)
     probe.change()
     async with connected(hub) as client:
         await client.register(sessionId=session)
         assert (await client.receive())["event"] == "notifications/tools/list_changed"
 
 
-async def test_a_session_nobody_comes_back_to_ends(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"daemon_grace": 0.05}) as hub:
+async def test_a_session_whose_client_does_not_return_ends(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"bridge_grace": 0.05}) as hub:
         async with initialized(hub) as client:
             session = client.session
         await until(lambda: len(hub.hub.sessions) == 0)
@@ -104,14 +104,14 @@ async def test_a_session_nobody_comes_back_to_ends(tmp_path: Path) -> None:
             assert said["sessionId"] != session
 
 
-async def test_the_tab_of_a_client_that_broke_off_is_soon_for_others_who_are_told_when(tmp_path: Path) -> None:
+async def test_the_tab_of_a_disconnected_client_is_soon_free_and_others_learn_when(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, FakeExtension(hub), Agent(hub) as other:
         async with initialized(hub) as client:
             await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
             held = refused(await act(other, tabId=7))
             assert ("has disconnected" in held["text"], held["freeInSeconds"] > 500) == (False, True)
             ident = client.session
-        session = hub.hub.sessions.require(ident, "daemon")
+        session = hub.hub.sessions.require(ident, "bridge")
         await until(lambda: session.gone)
         held = refused(await act(other, tabId=7))
         assert "its client has disconnected" in held["text"]
@@ -119,34 +119,34 @@ async def test_the_tab_of_a_client_that_broke_off_is_soon_for_others_who_are_tol
             assert (await http.get("/health")).json()["mcpClients"] == 1, "the other one"
             seen = {each["id"]: each["gone"] for each in (await http.get("/sessions")).json()["sessions"]}
             assert seen[ident] is True
-        assert held["freeInSeconds"] <= hub.hub.engine.limits.daemon_grace / 2
+        assert held["freeInSeconds"] <= hub.hub.engine.limits.bridge_grace / 2
         async with connected(hub) as client:
             await client.register(sessionId=ident)
             assert not session.gone
             assert refused(await act(other, tabId=7))["freeInSeconds"] > 500
 
 
-async def test_who_asks_for_the_tab_of_a_client_that_broke_off_waits_and_gets_it(tmp_path: Path) -> None:
-    limits = {"daemon_grace": 20, "lease_orphan": 0.3, "call_timeout": 0.4}
+async def test_a_request_for_the_tab_of_a_disconnected_client_waits_and_gets_it(tmp_path: Path) -> None:
+    limits = {"bridge_grace": 20, "lease_orphan": 0.3, "call_timeout": 0.4}
     async with running_hub(tmp_path, limits=limits) as hub, FakeExtension(hub), Agent(hub) as other:
         async with initialized(hub) as client:
             await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
-            session = hub.hub.sessions.require(client.session, "daemon")
+            session = hub.hub.sessions.require(client.session, "bridge")
         await until(lambda: session.gone)
         answer = await other.call("browser_request_tab", {"tabId": 7, "reason": "to go on"})
         assert answer["result"]["structuredContent"]["by"] == "free"
 
 
-async def test_a_client_that_is_back_takes_the_place_of_its_old_connection(hub: RunningHub) -> None:
+async def test_a_client_that_reconnects_replaces_its_old_connection(hub: RunningHub) -> None:
     async with initialized(hub) as old, connected(hub) as new:
         assert (await new.register(sessionId=old.session))["resumed"] is True
         assert (await old.receive())["type"] == "ERROR"
         assert await old.closed() == b""
         assert (await new.request("ping"))["success"] is True
-        assert hub.hub.sessions.require(new.session, "daemon").busy == 1
+        assert hub.hub.sessions.require(new.session, "bridge").busy == 1
 
 
-async def test_a_session_ended_by_another_hand_is_told_with_the_next_request(hub: RunningHub) -> None:
+async def test_the_next_request_of_a_session_ended_elsewhere_is_refused(hub: RunningHub) -> None:
     async with initialized(hub) as client:
         await client.request("ping")
         hub.hub.engine.end_session(client.session, "the person ended it")
@@ -160,14 +160,14 @@ async def test_sessions_of_an_earlier_hub_wait_for_their_clients(tmp_path: Path)
     async with running_hub(tmp_path) as hub:
         hub.hub.bridge.closing()
         now = hub.hub.engine.clock()
-        hub.hub.sessions.open("a" * 32, "daemon", "earlier", now)
+        hub.hub.sessions.open("a" * 32, "bridge", "earlier", now)
         await hub.hub.bridge.start()
         async with connected(hub) as client:
             said = await client.register(sessionId="a" * 32)
             assert (said["resumed"], said["initialized"]) == (True, False)
 
 
-async def test_a_hub_that_ends_answers_what_runs_and_removes_its_socket(tmp_path: Path) -> None:
+async def test_shutdown_answers_running_requests_and_removes_the_socket(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, initialized(hub) as client:
         probe = Probe(hub)
         client.ask("tools/call", call("probe_wait"))
@@ -175,4 +175,4 @@ async def test_a_hub_that_ends_answers_what_runs_and_removes_its_socket(tmp_path
         hub.hub.closing()
         said = await client.receive()
         assert "shutting down" in said["data"]["content"][0]["text"]
-        assert not (hub.home.root / "run" / "daemon.sock").exists()
+        assert not (hub.home.root / "run" / "bridge.sock").exists()

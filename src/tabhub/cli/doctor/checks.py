@@ -214,7 +214,7 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         remedy = "tabhub config set skipPermissions false, and start without TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
         yield Finding("permissions", "warn", f"{SKIPPED[0].upper()}{SKIPPED[1:]}.", remedy)
     yield _clock(answer, asked)
-    yield _daemon(hub)
+    yield _bridge(hub)
     yield from _browsers(facts)
 
 
@@ -254,25 +254,25 @@ def _clock(answer: Response, asked: float) -> Finding:
     return Finding("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S %z"))
 
 
-def _daemon(hub: Hub) -> Finding:
+def _bridge(hub: Hub) -> Finding:
     """The socket the stdio servers of MCP clients use."""
-    from tabhub.cli.stdio import socket as daemon
+    from tabhub.cli.stdio import socket as bridge
     from tabhub.platform.socket_path import TCP, tcp_record
 
     restart = "Restart the hub: tabhub stop && tabhub start --background"
     if not isinstance(hub.record.get("socket"), str):
         message = "The running hub names no socket, so clients with a stdio server cannot reach it."
         return Finding("socket", "warn", message, restart)
-    path = daemon.socket_path(hub)
+    path = bridge.socket_path(hub)
     shown = Path(tcp_record(hub.home) if path == TCP else path)
     try:
         facts = shown.stat()
         if facts.st_mode & 0o077:
             message = f"Others may use {shown} (mode {stat.S_IMODE(facts.st_mode):04o})."
             return Finding("socket", "fail", message, f"Run: chmod 600 {shown}")
-        status = daemon.status(hub)
+        status = bridge.status(hub)
     except OSError as error:
-        if (other := daemon.socket_mismatch(hub)) is not None:
+        if (other := bridge.socket_mismatch(hub)) is not None:
             return Finding("socket", "fail", *other)
         return Finding("socket", "fail", f"{shown} does not answer: {error.strerror or error}.", restart)
     except CliError as error:

@@ -72,7 +72,7 @@ def _ours(connection: socket.socket) -> bool:
 
 def _foreign_socket(path: str) -> CliError:
     return CliError(
-        f"The daemon's socket {path} belongs to another user.",
+        f"The bridge socket {path} belongs to another user.",
         "What you send would reach them. Set TABHUB_SOCKET or TABHUB_HOME to a path of your own.",
     )
 
@@ -103,5 +103,5 @@ def status(hub: Hub, timeout: float = 3.0) -> dict[str, Any]:
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or answer.get("type") != "STATUS_OK":
-        raise CliError(f"The daemon's socket answered {data[:200]!r}.", "Is it the hub's? Look at `tabhub logs`.")
+        raise CliError(f"The bridge socket answered {data[:200]!r}.", "Is it the hub's? Look at `tabhub logs`.")
     return answer

@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self._limits = listener.limits
         self._token = token
         """The token that REGISTER and STATUS must carry where the system cannot name the peer; None once they did."""
-        self._splitter = LineSplitter(self._limits.daemon_line, self._line, self._too_long)
+        self._splitter = LineSplitter(self._limits.bridge_line, self._line, self._too_long)
         self._transport: asyncio.Transport | None = None
         self._cut: str | None = None
         self._over = False
@@ -116,7 +116,7 @@ class Connection(asyncio.Protocol):
             self.close()  # a client that has not shown the token gets one attempt
 
     def _too_long(self, beginning: bytes) -> None:
-        text = f"A line is longer than {self._limits.daemon_line} bytes and was not read."
+        text = f"A line is longer than {self._limits.bridge_line} bytes and was not read."
         self.refuse(wire.beginning_id(beginning), TooLarge(text))
 
     def _line(self, line: bytes) -> None:
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         if self._token is None:
             return
         if token is None or not same_token(token.encode(), self._token):
-            raise Unauthorized("The token is missing or wrong.", hint="run/daemon.json of the hub's home has it.")
+            raise Unauthorized("The token is missing or wrong.", hint="run/bridge.json of the hub's home has it.")
         self._token = None
 
     def _register(self, message: wire.Register) -> None:
@@ -182,7 +182,7 @@ class Connection(asyncio.Protocol):
                     client.initialized,
                     wire.PROTOCOL,
                     __version__,
-                    self._limits.daemon_line,
+                    self._limits.bridge_line,
                 )
             )
         )
@@ -206,7 +206,7 @@ class Connection(asyncio.Protocol):
         client = self._session(message.session_id)
         if message.id in self._listener.in_flight:
             raise InvalidRequest("A request with this id is in flight. Ids must be unique: <sessionId>:<n>.")
-        limit = self._limits.daemon_requests
+        limit = self._limits.bridge_requests
         if len(client.running) >= limit:
             raise Busy(f"{limit} requests of this session are in flight, which is the limit.", hint="Wait for some.")
         client.request(message)

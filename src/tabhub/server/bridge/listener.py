@@ -89,7 +89,7 @@ class BridgeListener:
         """Begin to serve; sessions from before a restart wait for their clients."""
         await self._serve()
         for session in self.engine.sessions.all():
-            if session.kind == "daemon":
+            if session.kind == "bridge":
                 session.left = self.engine.clock()
                 self.expect_back(self._client(session.id, self._endpoints["all"], None))
 
@@ -157,11 +157,11 @@ class BridgeListener:
                 "Too many new sessions.", retry_after=int(retry_after) + 1, hint="Wait, or raise limits.session_rate."
             )
         ident = secrets.token_hex(16)
-        self.engine.sessions.open(ident, "daemon", message.display_name or "unknown", now, token)
+        self.engine.sessions.open(ident, "bridge", message.display_name or "unknown", now, token)
         return self._client(ident, endpoint, message.tools), False
 
     def _client(self, ident: str, endpoint: McpEndpoint, tools: str | None) -> BridgeSession:
-        session = self.engine.sessions.require(ident, "daemon")
+        session = self.engine.sessions.require(ident, "bridge")
         client = self.sessions[ident] = BridgeSession(session, endpoint, self.engine, self._notices, self.in_flight)
         client.tools = tools
         return client
@@ -178,7 +178,7 @@ class BridgeListener:
     def expect_back(self, client: BridgeSession) -> None:
         """A connection broke: the session waits a while for its client to reconnect."""
         client.expiry = asyncio.get_running_loop().call_later(
-            self.limits.daemon_grace, self.end, client, "its client did not come back"
+            self.limits.bridge_grace, self.end, client, "its client did not come back"
         )
 
     def end(self, client: BridgeSession, reason: str) -> None:

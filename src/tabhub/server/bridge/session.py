@@ -40,7 +40,7 @@ Send = Callable[[bytes], None]
 class LineExchange:
     """One request and its answer, as lines of the connection it came on (mcp.exchange.Exchange)."""
 
-    via = "daemon"
+    via = "bridge"
     resumable = False
     __slots__ = ("_callbacks", "_client", "disconnected", "ident", "task")
 

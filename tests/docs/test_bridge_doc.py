@@ -1,4 +1,4 @@
-"""The protocol page names every message of the daemon's socket, and no other."""
+"""The protocol page names every message of the bridge socket, and no other."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import msgspec
 
-from tabhub.wire import bridge as daemon
+from tabhub.wire import bridge
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
 
 
 def test_the_messages_in_the_page_are_those_in_the_code() -> None:
-    section = PAGE.read_text(encoding="utf-8").partition("## The daemon socket")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").partition("## The bridge socket")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([A-Z]+)` \|", section, re.MULTILINE)
-    assert rows == [tag(kind) for kind in daemon.FROM_CLIENT]
+    assert rows == [tag(kind) for kind in bridge.FROM_CLIENT]
     said = set(re.findall(r"`([A-Z]+(?:_OK)?)`", section)) - set(rows)
-    assert said == {tag(kind) for kind in daemon.FROM_HUB} - set(rows)
+    assert said == {tag(kind) for kind in bridge.FROM_HUB} - set(rows)
 
 
 def tag(kind: type[msgspec.Struct]) -> str:

@@ -13,12 +13,24 @@ from hypothesis import strategies as st
 
 from tabhub.errors import BadFrame
 from tabhub.limits import DEFAULTS
-from tabhub.relay.fast_forward import CanonicalReader, map_request, unmap_reply
+from tabhub.relay.fast_forward import CanonicalReader, map_request, reply_id, request_id, unmap_reply
 from tabhub.wire import relay
 from tabhub.wire.strict_json import Parsed
+from tests.relay.playbook import Play
 
 CONNECTION = "conn-70dfcdd7-ff5e-448e-b274-59c1f6a0d7c8"
 READER = CanonicalReader(DEFAULTS)
+
+
+def request(data: bytes) -> int | None:
+    value = READER.read(data)
+    return request_id(value) if isinstance(value, dict) else None
+
+
+def reply(data: bytes) -> str | None:
+    value = READER.read(data)
+    return reply_id(value) if isinstance(value, dict) else None
+
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),
@@ -45,12 +57,12 @@ def messages(draw: st.DrawFn) -> bytes:
 
 @given(messages())
 def test_fast_forwarded_request_equals_that_of_the_full_path(data: bytes) -> None:
-    ident = READER.request(data)
-    if isinstance(ident, int):
+    ident = request(data)
+    if ident is not None:
         frame = relay.read(data)
         assert type(frame.id) is int
         assert frame.id == ident
-        assert frame.method not in relay.CONTROL | relay.RELAY_WORDS
+        assert frame.method not in relay.RELAY_ONLY.union(relay.CONTROL)
         mapped = relay.map_id(CONNECTION, ident)
         forwarded = map_request(mapped, len(str(ident)), data)
         assert orjson.loads(forwarded) == orjson.loads(relay.forwarded(mapped, frame))
@@ -58,7 +70,7 @@ def test_fast_forwarded_request_equals_that_of_the_full_path(data: bytes) -> Non
 
 @given(messages())
 def test_fast_forwarded_reply_equals_that_of_the_full_path(data: bytes) -> None:
-    mapped = READER.reply(data)
+    mapped = reply(data)
     if mapped == f"{CONNECTION}:7":
         frame = relay.read(data)
         assert frame.id == mapped
@@ -74,7 +86,7 @@ def test_fast_forwarded_reply_equals_that_of_the_full_path(data: bytes) -> None:
     ],
 )
 def test_canonical_request_is_fast_forwarded(text: str) -> None:
-    assert READER.request(text.encode()) == json.loads(text)["id"]
+    assert request(text.encode()) == json.loads(text)["id"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +119,7 @@ def test_canonical_request_is_fast_forwarded(text: str) -> None:
     ],
 )
 def test_other_requests_take_the_full_path(text: str) -> None:
-    assert not isinstance(READER.request(text.encode()), int)
+    assert request(text.encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -122,21 +134,22 @@ def test_other_requests_take_the_full_path(text: str) -> None:
     ],
 )
 def test_replies_other_than_results_take_the_full_path(text: str) -> None:
-    assert not isinstance(READER.reply(text.encode()), str)
+    assert reply(text.encode()) is None
 
 
 def test_lower_limits_apply_to_fast_forwarding() -> None:
     flat = b'{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":[[1]]}}'
-    assert READER.request(flat) == 7
-    assert CanonicalReader(replace(DEFAULTS, max_depth=3)).request(flat) is None
-    assert CanonicalReader(replace(DEFAULTS, max_keys=20)).request(flat) is None
-    assert CanonicalReader(replace(DEFAULTS, max_digits=10)).request(flat) is None
+    assert request(flat) == 7
+    assert CanonicalReader(replace(DEFAULTS, max_depth=3)).read(flat) is None
+    assert CanonicalReader(replace(DEFAULTS, max_keys=20)).read(flat) is None
+    assert CanonicalReader(replace(DEFAULTS, max_digits=10)).read(flat) is None
 
 
 @given(messages())
 def test_full_path_gives_the_same_with_and_without_the_parsed_value(data: bytes) -> None:
-    parsed = READER.request(data)
-    if isinstance(parsed, Parsed):
+    value = READER.read(data)
+    parsed = Parsed(value, data) if isinstance(value, dict) else value
+    if parsed is not None:
         assert _read(data, parsed) == _read(data, None)
 
 
@@ -154,9 +167,33 @@ def _read(data: bytes, parsed: Parsed | None) -> Any:
         '{"jsonrpc":"2.0","id":7,"method":"x","params":{"text":"\\u00e9"}}',
         '{"jsonrpc": "2.0", "id": 7, "method": "x", "params": {"n": 1}}',
         '{"jsonrpc":"2.0","id":7,"method":"x","params":[1]}',
+        '{"jsonrpc":"2.0","id":1,"method":"x","params":{}}',
+        '{"jsonrpc":"2.0","id":5,"method":"connect","params":{"extension_id":"ext-1"}}',
     ],
 )
-def test_message_on_the_full_path_is_parsed_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_on_the_full_path_is_parsed_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play()
+    agent, _, _ = play.pair()
+    play.compact = True
+    play.say(agent, {"id": 1, "method": "x", "params": {}})  # so that the id 1 is taken
+    assert _count_parses(play, agent, text, monkeypatch) == 1
+
+
+@pytest.mark.parametrize(
+    "ident",
+    ["conn-unknown:1", "proxy:1", "{connection}:99", "{connection}:a"],
+    ids=["foreign", "token", "late", "text"],
+)
+def test_reply_on_the_full_path_is_parsed_once(ident: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(agent, {"id": "a", "method": "x", "params": {}})
+    shown = ident.format(connection=connection)
+    text = f'{{"jsonrpc":"2.0","id":"{shown}","result":{{}}}}'
+    assert _count_parses(play, browser, text, monkeypatch) == 1
+
+
+def _count_parses(play: Play, client: int, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     parses = list[bytes]()
     loads = orjson.loads
 
@@ -165,7 +202,8 @@ def test_message_on_the_full_path_is_parsed_once(text: str, monkeypatch: pytest.
         return loads(data)
 
     monkeypatch.setattr(orjson, "loads", counted)
-    parsed = READER.request(text.encode())
-    assert not isinstance(parsed, int)
-    _read(text.encode(), parsed)
-    assert len(parses) == 1
+    data = text.encode()
+    forwarded = play.relay.fast_forward(client, data, play.now)
+    assert not isinstance(forwarded, tuple)
+    play.relay.message_received(client, data, play.now, forwarded)
+    return len(parses)

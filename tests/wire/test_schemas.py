@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ def test_every_schema_is_valid_and_every_reference_leads_somewhere() -> None:
     for schema in surfaces().values():
         for name in schema["$defs"]:
             Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]})
+
+
+def test_every_message_names_a_definition() -> None:
+    for schema in surfaces().values():
+        references = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
+        assert references <= set(schema["$defs"])
 
 
 def test_every_message_of_the_extension_link_has_a_schema() -> None:

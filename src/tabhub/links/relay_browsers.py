@@ -19,6 +19,7 @@ from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.relay_link import RelayLink
+from tabhub.wire.relay import Connected, Extensions
 
 log = logging.getLogger("tabhub.relay")
 
@@ -81,7 +82,8 @@ class RelayBrowsers:
         try:
             while link.closed is None:
                 self._list_changed.clear()
-                self._update((await link.control("list_extensions")).get("extensions"))
+                listed: Extensions = await link.control("list_extensions")
+                self._update([extension.id for extension in listed.extensions])
                 await self._wait_for_change(end, poll)
         finally:
             watch.cancel()
@@ -105,10 +107,9 @@ class RelayBrowsers:
         finally:
             changed.cancel()
 
-    def _update(self, listed: Any) -> None:
+    def _update(self, listed: list[str]) -> None:
         """Start a task for every listed browser that has none and is not connected directly."""
-        ids = [item.get("id") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-        idents = {ident for ident in ids[:_MAX_BROWSERS] if isinstance(ident, str) and ident.startswith("ext-")}
+        idents = {ident for ident in listed[:_MAX_BROWSERS] if ident.startswith("ext-")}
         self._direct_ids = {ident: direct for ident, direct in self._direct_ids.items() if ident in idents}
         self._backoffs = {ident: backoff for ident, backoff in self._backoffs.items() if ident in idents}
         direct = {link.browser_id for link in self._browsers.links() if link.local}
@@ -152,9 +153,8 @@ class RelayBrowsers:
 
     async def _serve(self, ident: str) -> str:
         async with self._dial(ident) as link:
-            joined = await link.control("connect", extension_id=ident)
-            link.connection = str(joined.get("connection_id", ""))
-            link.name = str(joined.get("extension_name", "browser"))[:200]
+            connected: Connected = await link.control("connect", extension_id=ident)
+            link.connection, link.name = connected.connection_id, connected.extension_name[:200]
             async with asyncio.timeout(self._limits.call_timeout):
                 state = await _query(link, "getState")
             direct = state.get("browserId")

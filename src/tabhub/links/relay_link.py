@@ -15,12 +15,13 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from tabhub.errors import LinkLost, RelayRefused, SetupError, TabhubError
+from tabhub.errors import InvalidParams, LinkLost, RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.extension import PROTOCOL_ERROR, TOO_SLOW, ExtensionLink
 from tabhub.wire import urls as addresses
 from tabhub.wire.extension_link import decode
-from tabhub.wire.relay import RELAY_WORDS
+from tabhub.wire.messages import convert
+from tabhub.wire.relay import CONTROL, RELAY_ONLY, Disconnected
 
 _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
 """Notifications about one request, and the param that names it: through a relay, as `<connection>:<number>`."""
@@ -47,13 +48,14 @@ class RelayLink(ExtensionLink):
         """The name of the next request, unique among all agents of the browser."""
         return f"{self.connection}:{super().next_request_id}"
 
-    async def control(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a control method, which the relay itself answers."""
+    async def control(self, method: str, **params: Any) -> Any:
+        """Send a control method, which the relay itself answers; returns the struct of its result."""
         async with asyncio.timeout(self.limits.call_timeout):
             reply = await self.issue(method, params)
-        if not isinstance(reply, dict):
-            raise RelayRefused(f"The relay's reply to {method} is not an object.")
-        return reply
+        try:
+            return convert(method, reply, CONTROL[method][1])
+        except InvalidParams as error:
+            raise RelayRefused(f"The relay's reply is invalid: {error.message}.") from None
 
     def deliver(self, method: str, params: dict[str, Any]) -> None:
         """Handle a reply as if the browser had sent it as a notification."""
@@ -80,10 +82,13 @@ class RelayLink(ExtensionLink):
         if "id" in message or not isinstance(params, dict):
             self.counts.refused += 1  # a relay sends no requests to agents
         elif method == "disconnected":
-            self.connection_lost(
-                f"disconnected by the relay: {str(params.get('reason', 'the browser disconnected'))[:200]}"
-            )
-        elif method in RELAY_WORDS:
+            try:
+                reason = convert(method, params, Disconnected).reason
+            except InvalidParams:
+                self.counts.refused += 1
+                reason = "it did not say why"
+            self.connection_lost(f"disconnected by the relay: {reason[:200]}")
+        elif method in RELAY_ONLY:
             self.on_status()
         elif method not in _NAMED:
             super()._incoming(message)

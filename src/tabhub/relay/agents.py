@@ -12,7 +12,6 @@ from tabhub.errors import (
     BadFrame,
     BadInput,
     BusUnavailable,
-    InvalidParams,
     InvalidRequest,
     InvalidToken,
     MethodNotFound,
@@ -84,7 +83,7 @@ class Agents:
 
     def _dispatch(self, agent: Agent, frame: Frame, now: float) -> None:
         method, ident = str(frame.method), frame.id
-        if method in wire.RELAY_WORDS:
+        if method in wire.RELAY_ONLY:
             raise MethodNotFound(f"Method not found: {method} is reserved for the relay.")
         if method not in wire.CONTROL:
             if agent.user is None:
@@ -114,7 +113,7 @@ class Agents:
         if agent.verifying or (agent.user is not None) != renew:
             detail = "its verification is in progress" if agent.verifying else "use refresh_token to replace it"
             raise InvalidRequest(f"This agent has already sent its token: {detail}.")
-        token = wire.token_of(wire.params_of(frame))
+        token = wire.params_of(frame).token
         agent.verifying, agent.auth_request = True, ident
         self._users.verify_token(agent, token)
 
@@ -135,15 +134,13 @@ class Agents:
             self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
             return
         agent.deadline, agent.token_id = now + remaining, verdict.token_id
-        reply = {"authenticated": True, "user_id": user.name, "mcp_client_id": agent.ident}
         if known is None:
-            agent.user = user
-            agent.ident = reply["mcp_client_id"] = f"mcp-{self._ids()}"
+            agent.user, agent.ident = user, f"mcp-{self._ids()}"
             user.agents[agent.client] = agent
             self._tables.counts.authenticated += 1
             self._out.append(Log("agent_authenticated", {"user": user.name, "agent": agent.ident}))
         if ident is not None:
-            self._send(agent, wire.result(ident, reply))
+            self._send(agent, wire.result(ident, wire.Authenticated(user.name, agent.ident)))
 
     def _find_browsers(self, agent: Agent, user: User, ident: Id, opening: Opening | None) -> None:
         self._last_ticket += 1
@@ -160,7 +157,8 @@ class Agents:
         user.remote_browsers = len(remote)
         if opening is None:
             listed = {b.extension_id: b.name for b in remote} | {b.ident: b.name for b in user.browsers.values()}
-            self._send(agent, wire.result(ident, wire.extensions(sorted(listed.items()))))
+            extensions = [wire.Extension(known, name) for known, name in sorted(listed.items())]
+            self._send(agent, wire.result(ident, wire.Extensions(extensions)))
             return
         if agent.opening is not opening:
             return  # cancelled meanwhile
@@ -182,9 +180,7 @@ class Agents:
             self._refuse_opening(agent, _not_found())
 
     def _connect(self, agent: Agent, user: User, ident: Id, frame: Frame, now: float) -> None:
-        extension_id = wire.params_of(frame).get("extension_id")
-        if type(extension_id) is not str or not extension_id:
-            raise InvalidParams("`extension_id` must be a non-empty string: an id from list_extensions.")
+        extension_id = wire.params_of(frame).extension_id
         if agent.connection is not None or agent.opening is not None:
             raise AlreadyConnected("MCP client already connected to an extension")
         if extension_id in user.browsers:
@@ -196,12 +192,8 @@ class Agents:
     def _open_here(self, agent: Agent, user: User, ident: Id, extension_id: str) -> None:
         browser = user.browsers[extension_id]
         connection = self._connections.open(f"conn-{self._ids()}", user, extension_id, agent, browser, None)
-        self._connected(agent, ident, connection.ident, extension_id, browser.name)
+        self._send(agent, wire.result(ident, wire.Connected(connection.ident, extension_id, browser.name)))
         self._connections.send_status(connection)
-
-    def _connected(self, agent: Agent, ident: Id, connection: str, extension_id: str, name: str) -> None:
-        reply = {"connection_id": connection, "extension_id": extension_id, "extension_name": name}
-        self._send(agent, wire.result(ident, reply))
 
     def open_answered(self, node: str, message: nodes.Opened | nodes.Refused) -> None:
         """Another node answered a `connect`."""
@@ -216,7 +208,8 @@ class Agents:
             agent.opening = None
             del self._openings[message.connection]
             connection = self._connections.open(message.connection, agent.user, opening.extension_id, agent, None, node)
-            self._connected(agent, opening.request, connection.ident, opening.extension_id, message.name)
+            connected = wire.Connected(connection.ident, opening.extension_id, message.name)
+            self._send(agent, wire.result(opening.request, connected))
             self._connections.send_status(connection)
 
     def _refuse_opening(self, agent: Agent, error: TabhubError) -> None:
@@ -235,7 +228,7 @@ class Agents:
         self._cancel_opening(agent)
         if agent.connection is not None:
             self._connections.end(agent.connection, "The agent disconnected", notify_agent=False)
-        self._send(agent, wire.result(ident, {"disconnected": True}))
+        self._send(agent, wire.result(ident, wire.DisconnectResult()))
 
     def _cancel_opening(self, agent: Agent) -> None:
         opening = agent.opening

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
 
 import orjson
 
@@ -72,7 +71,7 @@ class Browsers:
             self._refuse_request(browser, frame.id, str(frame.method))
         elif frame.method == "ping":
             self._send(browser, wire.PONG)
-        elif browser.user is None or frame.method in wire.RELAY_WORDS or frame.method in wire.CONTROL:
+        elif browser.user is None or frame.method in wire.RELAY_ONLY or frame.method in wire.CONTROL:
             self._tables.counts.foreign += 1
         else:
             self._connections.broadcast(browser, frame)
@@ -94,19 +93,15 @@ class Browsers:
         if frame.result is UNSET:
             self._refuse(browser, InvalidToken("the browser replied with an error"))
             return
-        reply: Any = orjson.loads(bytes(frame.result))
         try:
-            if type(reply) is not dict:
-                raise InvalidParams("The reply to authenticate must be an object.")
-            token = wire.token_of(reply)
-            name, instance = reply.get("name"), reply.get("instanceId")
-            if type(name) is not str or not name.strip():
-                raise InvalidParams("`name` must be a non-empty string.")
+            login = wire.login_of(frame)
+            token = login.token
         except InvalidParams as error:
             self._refuse(browser, error)
             return
         if browser.user is None:
-            browser.name = clean(name, _MAX_NAME)
+            instance = login.instance_id
+            browser.name = clean(login.name, _MAX_NAME)
             browser.instance = instance if type(instance) is str and 0 < len(instance) <= _MAX_NAME else None
         browser.verifying = True
         self._users.verify_token(browser, token)
@@ -137,7 +132,7 @@ class Browsers:
         browser.user, browser.ident = user, ident
         user.browsers[ident] = browser
         self._tables.counts.authenticated += 1
-        self._send(browser, wire.authenticated(name, ident))
+        self._send(browser, wire.notification(wire.Admitted(name, ident)))
         self._out.append(Announce(self._presence(browser, user), here=True))
         self._out.append(Log("browser_authenticated", {"user": name, "extension": ident, "name": browser.name}))
         for agent in user.agents.values():

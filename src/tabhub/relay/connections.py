@@ -59,11 +59,14 @@ class Connections:
     def send_agent_status(self, agent: Agent) -> None:
         user = agent.user
         peers = len(user.browsers) + user.remote_browsers if user is not None else 0
-        self._send(agent.client, wire.status(agent.connection is not None, peers, self._stamp()))
+        self._send(agent.client, self._status(agent.connection is not None, peers))
 
     def send_browser_status(self, browser: Browser) -> None:
         peers = len(browser.connections)
-        self._send(browser.client, wire.status(peers > 0, peers, self._stamp()))
+        self._send(browser.client, self._status(peers > 0, peers))
+
+    def _status(self, connected: bool, peers: int) -> bytes:
+        return wire.notification(wire.Status(connected, peers, self._stamp()))
 
     def end(self, connection: Connection, reason: str, *, notify_agent: bool = True, notify_node: bool = True) -> None:
         """End a connection, fail its pending requests and send everyone involved their status."""
@@ -79,9 +82,11 @@ class Connections:
         here = browser is not None and browser.client in self._tables.browsers
         for mapped, call in pending.items():
             if here and browser is not None:
-                self._send(browser.client, wire.cancel(mapped))
+                self._send(browser.client, wire.notification(wire.Cancel(mapped)))
             elif node is not None and notify_node:
-                self._out.append(ToNode(node, nodes.ToBrowser(connection.ident, wire.cancel(mapped))))
+                self._out.append(
+                    ToNode(node, nodes.ToBrowser(connection.ident, wire.notification(wire.Cancel(mapped))))
+                )
             if agent is not None and agent.client in self._tables.agents:
                 self._counts.failed += 1
                 hint = "Check the page before retrying."
@@ -93,7 +98,7 @@ class Connections:
             agent.connection = None
             if agent.client in self._tables.agents:
                 if notify_agent:
-                    self._send(agent.client, wire.disconnected(connection.ident, reason))
+                    self._send(agent.client, wire.notification(wire.Disconnected(connection.ident, reason)))
                 self.send_agent_status(agent)
         if browser is not None:
             browser.connections.pop(connection.ident, None)
@@ -114,7 +119,7 @@ class Connections:
             raise NotConnected("Connection not found or not accessible", hint="Omit connectionId, or connect again.")
         if ident is UNSET:
             self._counts.notices += 1
-            self._send_to_browser(connection, self._map_notification(connection, frame))
+            self._send_to_browser(connection, wire.notice(connection.ident, frame))
             return
         mapped = wire.map_id(connection.ident, ident)
         pending = connection.pending
@@ -125,17 +130,6 @@ class Connections:
         pending[mapped] = Pending(ident, now + self._limits.call_timeout_max)
         self._counts.forwarded += 1
         self._send_to_browser(connection, wire.forwarded(mapped, frame))
-
-    def _map_notification(self, connection: Connection, frame: Frame) -> bytes:
-        """A notification for the browser; in a cancellation the request id is mapped too."""
-        param = wire.CANCELS.get(str(frame.method))
-        if param is None:
-            return wire.notice(frame)
-        params: dict[str, Any] = wire.params_of(frame)
-        request = params.get(param)
-        if type(request) is int or type(request) is str:
-            params[param] = wire.map_id(connection.ident, request)
-        return wire.notice(frame, params)
 
     def _send_to_browser(self, connection: Connection, data: bytes) -> None:
         if connection.browser is not None:
@@ -192,7 +186,7 @@ class Connections:
         """Forward a browser's notification to all agents connected to it."""
         if not browser.connections:
             return
-        data = wire.notice(frame)
+        data = wire.passed_on(frame)
         for connection in browser.connections.values():
             self._counts.notices += 1
             if connection.agent is not None:
@@ -240,7 +234,7 @@ class Connections:
                     break
                 del pending[mapped]
                 self._counts.timed_out += 1
-                self._send_to_browser(connection, wire.cancel(mapped))
+                self._send_to_browser(connection, wire.notification(wire.Cancel(mapped)))
                 if connection.agent is not None:
                     late = CallTimeout(f"The browser did not reply within {self._limits.call_timeout_max:g} s.")
                     self._send(connection.agent.client, wire.failure(call.ident, late))

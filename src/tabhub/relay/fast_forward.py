@@ -18,7 +18,7 @@ from tabhub.limits import Limits
 from tabhub.relay.records import Agent, Browser, Connection, Pending, Send, Tables, ToNode
 from tabhub.relay.users import Users
 from tabhub.wire import nodes, relay
-from tabhub.wire.relay import CONTROL, LARGE, RELAY_WORDS
+from tabhub.wire.relay import CONTROL, LARGE, RELAY_ONLY
 from tabhub.wire.strict_json import DIGITS_WRITTEN, Parsed
 
 Forwarded = tuple[Connection | None, int, bytes]
@@ -27,11 +27,11 @@ Forwarded = tuple[Connection | None, int, bytes]
 _BEGINNING = b'{"jsonrpc":"2.0","id":'
 _AT_ID = len(_BEGINNING)
 _QUOTES = 2
-_NOT_FORWARDED = CONTROL | RELAY_WORDS
+_NOT_FORWARDED = RELAY_ONLY.union(CONTROL)
 
 
 class CanonicalReader:
-    """Reads the id of a message that can be fast-forwarded; of another, returns what was parsed so far."""
+    """Reads messages in canonical form."""
 
     __slots__ = ("_depth", "_flat", "_longest")
 
@@ -42,26 +42,7 @@ class CanonicalReader:
         # Too short to be nested too deep: each level takes two brackets.
         self._flat = 2 * limits.max_depth
 
-    def request(self, data: bytes) -> int | Parsed | None:
-        value = self._read(data)
-        if not isinstance(value, dict):
-            return value
-        ident, method = value["id"], value.get("method")
-        if type(ident) is int and type(method) is str and method and method not in _NOT_FORWARDED:
-            keys = len(value)
-            if keys == 3 or (keys == 4 and type(value.get("params")) is dict):
-                return ident
-        return Parsed(value, data)
-
-    def reply(self, data: bytes) -> str | Parsed | None:
-        """The mapped id of a result."""
-        value = self._read(data)
-        if not isinstance(value, dict):
-            return value
-        ident = value["id"]
-        return ident if type(ident) is str and len(value) == 3 and "result" in value else Parsed(value, data)
-
-    def _read(self, data: bytes) -> dict[str, Any] | Parsed | None:
+    def read(self, data: bytes) -> dict[str, Any] | Parsed | None:
         """The value of a canonical text; Parsed for any other that was parsed; None if it was not."""
         size = len(data)
         if size > self._longest or not data.startswith(_BEGINNING):
@@ -74,6 +55,22 @@ class CanonicalReader:
             return None
         encoded = orjson.dumps(value)
         return value if encoded == data else Parsed(value, encoded)
+
+
+def request_id(value: dict[str, Any]) -> int | None:
+    """The id of a request that only needs another id."""
+    ident, method = value["id"], value.get("method")
+    if type(ident) is int and type(method) is str and method and method not in _NOT_FORWARDED:
+        keys = len(value)
+        if keys == 3 or (keys == 4 and type(value.get("params")) is dict):
+            return ident
+    return None
+
+
+def reply_id(value: dict[str, Any]) -> str | None:
+    """The mapped id of a result."""
+    ident = value["id"]
+    return ident if type(ident) is str and len(value) == 3 and "result" in value else None
 
 
 def map_request(mapped: str, own: int, data: bytes) -> bytes:
@@ -100,13 +97,14 @@ class FastForward:
         connection = agent.connection
         if connection is None or len(connection.pending) >= self._max_pending:
             return None
-        ident = self._reader.request(data)
-        if not isinstance(ident, int):
-            return ident
+        value = self._reader.read(data)
+        if not isinstance(value, dict):
+            return value
+        ident = request_id(value)
         own = str(ident)
         mapped = f"{connection.ident}:{own}"
-        if mapped in connection.pending:
-            return None
+        if ident is None or mapped in connection.pending:
+            return Parsed(value, data)
         wait = self._users.check_rate(agent, now)
         if wait is not None:
             self._counts.rate_limited += 1
@@ -121,20 +119,24 @@ class FastForward:
         return connection, 0, forwarded
 
     def reply(self, browser: Browser, data: bytes) -> Forwarded | Parsed | None:
-        mapped = self._reader.reply(data)
-        if not isinstance(mapped, str):
-            return mapped
-        connection = browser.connections.get(mapped.partition(":")[0])
-        if connection is None:
-            return None
+        value = self._reader.read(data)
+        if not isinstance(value, dict):
+            return value
+        mapped = reply_id(value)
+        connection = browser.connections.get(mapped.partition(":")[0]) if mapped is not None else None
+        if mapped is None or connection is None:
+            return Parsed(value, data)
         if connection.agent is None:
             return connection, 0, data
-        return self._to_agent(connection, connection.agent, mapped, data)
+        return self._to_agent(connection, connection.agent, mapped, data) or Parsed(value, data)
 
     def remote_reply(self, connection: Connection, agent: Agent, data: bytes) -> Forwarded | Parsed | None:
         """A reply of a browser on another node."""
-        mapped = self._reader.reply(data)
-        return self._to_agent(connection, agent, mapped, data) if isinstance(mapped, str) else mapped
+        value = self._reader.read(data)
+        if not isinstance(value, dict):
+            return value
+        mapped = reply_id(value)
+        return (mapped and self._to_agent(connection, agent, mapped, data)) or Parsed(value, data)
 
     def _to_agent(self, connection: Connection, agent: Agent, mapped: str, data: bytes) -> Forwarded | None:
         call = connection.pending.get(mapped)

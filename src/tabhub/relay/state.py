@@ -210,7 +210,8 @@ class Relay:
             self._connections.end(connection, "The relay restarts: reconnect")
         for client in self._users.clients():
             if client.user is not None and id(client) not in connected:
-                self._tables.out.append(Send(client.client, wire.status(False, 0, self._stamp())))
+                status = wire.Status(connected=False, peer_count=0, timestamp=self._stamp())
+                self._tables.out.append(Send(client.client, wire.notification(status)))
             self._close(client, wire.RESTARTING, "reconnect")
         return self._pop_effects()
 

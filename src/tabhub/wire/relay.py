@@ -1,14 +1,13 @@
-"""The relay protocol: reading frames, mapping ids, and every message the relay itself writes.
+"""The relay protocol: the messages between a relay and its agents and browsers, and the mapping of ids.
 
-Owns the form of the messages of browsers and agents to a relay, and of its own. Knows no connection and no user.
-Params, results and errors pass through as bytes; only the envelope of a message is written again.
+Owns their form. Knows no connection and no user. Params, results and errors that are forwarded pass through as bytes;
+only the envelope of a message is written again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import orjson
@@ -18,16 +17,13 @@ from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire import jsonrpc
 from tabhub.wire import strict_json as strict
 from tabhub.wire.jsonrpc import Id
+from tabhub.wire.messages import Received
 
 UNSET = msgspec.UNSET
 RESERVED = ("proxy:", "ext:", "conn-")
 """Prefixes of ids that agents may not use."""
-CONTROL = frozenset({"mcp_handshake", "list_extensions", "connect", "disconnect", "refresh_token"})
-"""Methods the relay answers itself."""
-RELAY_WORDS = frozenset({"authenticate", "authenticated", "status", "disconnected"})
-"""What only a relay says: passed on, it would make one side believe the other is the relay."""
 CANCELS = {"cancel": "id", "notifications/cancelled": "requestId"}
-"""Notifications that name a request, and the field: the id in it is mapped like the request's."""
+"""Notifications that name a request, and the field with its id."""
 
 REPLACED, NOT_AUTHENTICATED, PROTOCOL_ERROR, TOO_SLOW, TOO_MANY = 4000, 4001, 4002, 4003, 4005
 RESTARTING = 1012
@@ -37,6 +33,123 @@ LARGE = 64 * 1024
 PONG = b'{"jsonrpc":"2.0","method":"pong","params":{}}'
 _LONGEST_ID = 256
 _NUMBER = re.compile(r"-?[0-9]+")
+
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Token(Received):
+    """The params of `mcp_handshake` and `refresh_token`; both spellings are accepted."""
+
+    access_token: Name | None = None
+    snake_case: Name | None = msgspec.field(default=None, name="access_token")
+
+    @property
+    def token(self) -> str:
+        token = self.access_token or self.snake_case
+        if token is None:
+            raise InvalidParams("`accessToken` must be a non-empty string.")
+        return token
+
+
+class Login(Token, kw_only=True):
+    """A browser's reply to `authenticate`."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    instance_id: Any = None
+    """A text that stays the same across connections; anything else is ignored."""
+
+
+class Connect(msgspec.Struct):
+    """Which browser to connect to."""
+
+    extension_id: Name
+
+
+class Authenticated(msgspec.Struct):
+    """The token was accepted."""
+
+    user_id: str
+    mcp_client_id: str
+    authenticated: Literal[True] = True
+
+
+class Extension(msgspec.Struct):
+    """A connected browser of the user."""
+
+    id: str
+    name: str = ""
+    connected: bool = True
+
+
+class Extensions(msgspec.Struct):
+    """All connected browsers of the user."""
+
+    extensions: list[Extension]
+
+
+class Connected(msgspec.Struct):
+    """The connection to a browser."""
+
+    connection_id: str
+    extension_id: str = ""
+    extension_name: str = "browser"
+
+
+class DisconnectResult(msgspec.Struct):
+    """The agent is no longer connected to a browser."""
+
+    disconnected: Literal[True] = True
+
+
+class Status(msgspec.Struct):
+    """Whether a client is connected to another, and to how many it could be or is."""
+
+    connected: bool
+    peer_count: int
+    timestamp: str
+
+
+class Admitted(msgspec.Struct):
+    """A browser's token was accepted."""
+
+    user_id: str
+    extension_id: str
+
+
+class Disconnected(msgspec.Struct):
+    """A connection ended."""
+
+    connection_id: str = ""
+    reason: str = "the browser disconnected"
+
+
+class Cancel(msgspec.Struct):
+    """Stop a request in the browser."""
+
+    id: str
+
+
+class NoParams(msgspec.Struct):
+    """No parameters."""
+
+
+CONTROL: dict[str, tuple[type[msgspec.Struct], type[msgspec.Struct]]] = {
+    "mcp_handshake": (Token, Authenticated),
+    "refresh_token": (Token, Authenticated),
+    "list_extensions": (NoParams, Extensions),
+    "connect": (Connect, Connected),
+    "disconnect": (NoParams, DisconnectResult),
+}
+"""Methods the relay answers itself, with their params and results."""
+NOTIFICATIONS: dict[str, type[msgspec.Struct]] = {
+    "status": Status,
+    "authenticated": Admitted,
+    "disconnected": Disconnected,
+    "cancel": Cancel,
+}
+"""The relay's own notifications."""
+RELAY_ONLY = frozenset({"authenticate", "authenticated", "status", "disconnected"})
+"""Methods that are never forwarded: one side would believe that the other is the relay."""
 
 
 class Frame(msgspec.Struct, gc=False):
@@ -58,6 +171,11 @@ class _Error(msgspec.Struct):
 
 _FRAME = msgspec.json.Decoder(Frame)
 _ERROR = msgspec.json.Decoder(_Error)
+_LOGIN = msgspec.json.Decoder(Login)
+_PARAMS = {method: msgspec.json.Decoder(params) for method, (params, _) in CONTROL.items()}
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_METHODS = {kind: method.encode() for method, kind in NOTIFICATIONS.items()}
+_ENCODER = msgspec.json.Encoder()
 
 
 def read(data: bytes, limits: Limits = DEFAULTS, parsed: strict.Parsed | None = None) -> Frame:
@@ -146,12 +264,21 @@ def check_id(ident: Id) -> None:
         raise InvalidRequest(f"The id is longer than {_LONGEST_ID} characters.")
 
 
-def params_of(frame: Frame) -> dict[str, Any]:
-    """The params of a message the relay answers itself."""
-    if frame.params is UNSET:
-        return {}
-    value: dict[str, Any] = orjson.loads(bytes(frame.params))
-    return value
+def params_of(frame: Frame) -> Any:
+    """The params of a control method as its struct, or InvalidParams."""
+    method = str(frame.method)
+    try:
+        return _PARAMS[method].decode(b"{}" if frame.params is UNSET else frame.params)
+    except msgspec.DecodeError as error:
+        raise InvalidParams(f"{method}: {error}") from None
+
+
+def login_of(frame: Frame) -> Login:
+    """A browser's reply to `authenticate`, or InvalidParams."""
+    try:
+        return _LOGIN.decode(frame.result)  # type: ignore[arg-type]
+    except msgspec.DecodeError as error:
+        raise InvalidParams(f"authenticate: {error}") from None
 
 
 def forwarded(mapped: str, frame: Frame) -> bytes:
@@ -165,12 +292,24 @@ def forwarded(mapped: str, frame: Frame) -> bytes:
     )
 
 
-def notice(frame: Frame, params: Mapping[str, Any] | None = None) -> bytes:
-    """A forwarded notification, with other params if given."""
-    if params is None and frame.params is UNSET:
+def notice(connection: str, frame: Frame) -> bytes:
+    """A notification of an agent for its browser; the request id in a cancellation is mapped like the request's."""
+    param = CANCELS.get(str(frame.method))
+    if param is None or frame.params is UNSET:
+        return passed_on(frame)
+    params: dict[str, msgspec.Raw] = _FIELDS.decode(frame.params)
+    request = msgspec.json.decode(params.get(param, b"null"))
+    if type(request) is int or type(request) is str:
+        params[param] = msgspec.Raw(orjson.dumps(map_id(connection, request)))
+    frame.params = msgspec.Raw(msgspec.json.encode(params))
+    return passed_on(frame)
+
+
+def passed_on(frame: Frame) -> bytes:
+    """A notification without anything but its method and params."""
+    if frame.params is UNSET:
         return b'{"jsonrpc":"2.0","method":%b}' % orjson.dumps(frame.method)
-    shown = orjson.dumps(params) if params is not None else bytes(frame.params)  # type: ignore[arg-type]
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (orjson.dumps(frame.method), shown)
+    return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (orjson.dumps(frame.method), bytes(frame.params))
 
 
 def answered(ident: Id, frame: Frame) -> bytes:
@@ -181,8 +320,8 @@ def answered(ident: Id, frame: Frame) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (shown, bytes(frame.error))  # type: ignore[arg-type]
 
 
-def result(ident: Id, value: Any) -> bytes:
-    return jsonrpc.encode_result(ident, orjson.dumps(value))
+def result(ident: Id, value: msgspec.Struct) -> bytes:
+    return jsonrpc.encode_result(ident, _ENCODER.encode(value))
 
 
 def failure(ident: Id | None, error: TabhubError) -> bytes:
@@ -193,32 +332,5 @@ def authenticate(number: int) -> bytes:
     return b'{"jsonrpc":"2.0","id":"proxy:%d","method":"authenticate","params":{}}' % number
 
 
-def authenticated(user: str, extension_id: str) -> bytes:
-    return jsonrpc.encode_notification("authenticated", {"user_id": user, "extension_id": extension_id})
-
-
-def status(connected: bool, peers: int, stamp: str) -> bytes:
-    params = {"connected": connected, "peer_count": peers, "timestamp": stamp}
-    return jsonrpc.encode_notification("status", params)
-
-
-def disconnected(connection: str, reason: str) -> bytes:
-    return jsonrpc.encode_notification("disconnected", {"connection_id": connection, "reason": reason})
-
-
-def cancel(mapped: str) -> bytes:
-    """Cancel a request in the browser."""
-    return jsonrpc.encode_notification("cancel", {"id": mapped})
-
-
-def extensions(listed: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The result of list_extensions, from ids and names."""
-    return {"extensions": [{"id": ident, "name": name, "connected": True} for ident, name in listed]}
-
-
-def token_of(params: Mapping[str, Any]) -> str:
-    """The access token, as accessToken or access_token, or InvalidParams."""
-    token = params.get("accessToken", params.get("access_token"))
-    if type(token) is not str or not token:
-        raise InvalidParams("`accessToken` must be a non-empty string.")
-    return token
+def notification(params: Status | Admitted | Disconnected | Cancel) -> bytes:
+    return b'{"jsonrpc":"2.0","method":"%b","params":%b}' % (_METHODS[type(params)], _ENCODER.encode(params))

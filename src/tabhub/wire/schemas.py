@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from tabhub.wire import bridge, browser_commands, bus, extension_link, nodes, page_tools
+from tabhub.wire import bridge, browser_commands, bus, extension_link, nodes, page_tools, relay
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PAGE_TOOLS = ("browser/registerTools", "browser/updateTools", "browser/disconnected", "tool.progress")
@@ -61,8 +61,13 @@ def surfaces() -> dict[str, dict[str, Any]]:
             {"fromClient": {"line": bridge.FROM_CLIENT}, "fromHub": {"line": bridge.FROM_HUB}},
         ),
         "relay": _surface(
-            "Tabhub relay nodes: MessagePack between nodes (tuples are arrays)",
+            "Tabhub relay: JSON-RPC 2.0 params and results of agents and browsers; MessagePack between nodes",
             {
+                "fromAgent": {
+                    name: {"params": (params,), "result": (result,)} for name, (params, result) in relay.CONTROL.items()
+                },
+                "toBrowser": {"authenticate": {"params": (relay.NoParams,), "result": (relay.Login,)}},
+                "notifications": {name: {"params": (kind,)} for name, kind in relay.NOTIFICATIONS.items()},
                 "nodes": {"message": nodes.MESSAGES},
                 "bus": {"message": bus.MESSAGES},
             },

@@ -202,7 +202,7 @@ class Connection:
 
 def test_serving_ends_when_the_client_disconnects(loop: VirtualLoop) -> None:
     one, connection = stream(loop), Connection()
-    request = Request(connection, "GET", "/mcp", b"", [])
+    request = Request(connection, "GET", "/mcp", b"", [], {})
     serving = loop.create_task(serve(one, request, [(b"x", b"y")]))
     put(loop, one, b"1")
     assert (b"x", b"y") in connection.headers

@@ -25,7 +25,7 @@ def guard(**limits: Any) -> Guard:
 def verdict(guarding: Guard, *headers: tuple[bytes, bytes], now: float = 0.0) -> type[TabhubError] | None:
     """What a request with these headers is refused with."""
     try:
-        request = Request(NO_CONNECTION, "GET", "/", b"", list(headers))
+        request = Request(NO_CONNECTION, "GET", "/", b"", list(headers), dict(headers))
         guarding.check_place(request)
         guarding.require(request.headers.get(b"authorization"), now)
     except TabhubError as error:

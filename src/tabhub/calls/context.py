@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tabhub.calls.protocols import Answers, Caller, Questions
 from tabhub.core.calls import Call
 from tabhub.core.sessions import Session
@@ -17,17 +19,15 @@ if TYPE_CHECKING:
     from tabhub.calls.engine import Engine
 
 
-class Context:
-    """One running call, as its tool sees it (hub.tools.CallContext)."""
+class Context(msgspec.Struct, eq=False):
+    """One running call, as its tool sees it (core.tools.CallContext)."""
 
-    __slots__ = ("_engine", "call", "caller", "task", "turn")
-
-    def __init__(self, engine: Engine, call: Call, caller: Caller) -> None:
-        self._engine = engine
-        self.call = call
-        self.caller = caller
-        self.task: asyncio.Task[Any] | None = asyncio.current_task(engine.loop)
-        self.turn: asyncio.Future[None] | None = None
+    engine: Engine
+    call: Call
+    caller: Caller
+    task: asyncio.Task[Any] | None
+    turn: asyncio.Future[None] | None = None
+    """Set while the call waits until its source has room for it."""
 
     @property
     def session(self) -> Session:
@@ -41,7 +41,7 @@ class Context:
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Extend the deadline and tell the agent."""
-        if self._engine.calls.progress(self.call, self._engine.clock()):
+        if self.engine.calls.progress(self.call, self.engine.clock()):
             self.caller.progress(progress, total, message)
 
     def log(self, level: str, logger: str, data: Any) -> None:
@@ -50,7 +50,7 @@ class Context:
 
     async def wait_while_paused(self) -> None:
         """Wait while agents are paused."""
-        await self._engine.hold(self)
+        await self.engine.hold(self)
 
     def sent(self) -> None:
         """Something has left for the browser."""
@@ -67,7 +67,7 @@ class Context:
 
     def confirm(self, message: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub for a tab that another session holds; None if nobody can be asked."""
-        return self._engine.permission.confirm_tab(self.caller, self.call.tool, message, tab_id)
+        return self.engine.permission.confirm_tab(self.caller, self.call.tool, message, tab_id)
 
     def can(self, capability: str) -> bool:
         """Whether the agent's client declared a capability."""

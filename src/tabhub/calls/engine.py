@@ -20,12 +20,11 @@ from tabhub.calls.pause import Pause
 from tabhub.calls.protocols import Answers, Caller, InputRequired, Permission, Questions, Waits, Watcher
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call, Calls
-from tabhub.core.listing.search import nearest
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import Source, Tool, ToolResult
-from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError, UnknownTool
+from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError
 from tabhub.limits import Limits
 from tabhub.store.audit import AuditLog, CallRecord, call_error, digest, stamp
 from tabhub.store.results import ResultStore
@@ -102,15 +101,6 @@ class Engine:
         if watcher in self._watchers:
             self._watchers.remove(watcher)
 
-    def find(self, name: str) -> Entry:
-        """The tool of that name, or UnknownTool with the nearest ones."""
-        entry = self.registry.get(name)
-        if entry is None:
-            near = nearest(name[:200], self.registry.names())
-            hint = f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is."
-            raise UnknownTool(f"There is no tool named {name[:200]!r}.", hint=hint, data={"nearest": near})
-        return entry
-
     async def call(
         self,
         caller: Caller,
@@ -131,7 +121,7 @@ class Engine:
             if self._rate.limit:
                 self._slow_down(caller.session, began)
             if found is None:
-                found = self.find(name)
+                found = self.registry.find(name)
             tool = found.tool
             source = tool.source
             tool.check(arguments)
@@ -149,7 +139,7 @@ class Engine:
                 starts = self.clock()
                 self.permission.recheck(caller.session, tool)
             call = self.calls.open(caller.session.id, tool, starts)
-            ctx = call.carrier = Context(self, call, caller)
+            ctx = call.carrier = Context(self, call, caller, asyncio.current_task(self.loop))
             for watcher in self._watchers:
                 watcher.began(call, caller, arguments)
             if self._ticker is None:

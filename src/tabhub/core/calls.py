@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from tabhub.core.tools import Source, Tool
 from tabhub.errors import Busy, CallTimeout, TabhubError
 from tabhub.limits import Limits
@@ -20,8 +22,7 @@ from tabhub.limits import Limits
 _LANES_KEPT = 1000
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """One invocation of one tool by one session."""
 
     id: int

@@ -9,7 +9,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from tabhub.core.listing.search import nearest
 from tabhub.core.tools import Runner, Source, SourceKind, Tool
+from tabhub.errors import UnknownTool
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 RESERVED: dict[str, frozenset[SourceKind]] = {
@@ -56,6 +58,15 @@ class Registry:
 
     def get(self, name: str) -> Entry | None:
         return self._by_name.get(name)
+
+    def find(self, name: str) -> Entry:
+        """The tool of that name, or UnknownTool with the nearest ones."""
+        entry = self._by_name.get(name)
+        if entry is None:
+            near = nearest(name[:200], self._by_name)
+            hint = f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is."
+            raise UnknownTool(f"There is no tool named {name[:200]!r}.", hint=hint, data={"nearest": near})
+        return entry
 
     def tools(self) -> tuple[Tool, ...]:
         """All listed tools, in one fixed order: by kind of source, then by name."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import jsonschema_rs
+import msgspec
 import orjson
 
 from tabhub.errors import BadInput, InvalidArguments
@@ -50,8 +51,7 @@ BROWSER = Source("browser", "browser")
 HUB = Source("hub", "hub")
 
 
-@dataclass(slots=True)
-class ToolResult:
+class ToolResult(msgspec.Struct):
     """A tool's result, already encoded as an MCP CallToolResult object (`{"content":[…],…}`)."""
 
     payload: bytes
@@ -82,7 +82,9 @@ class ToolResult:
     @classmethod
     def data(cls, value: dict[str, Any]) -> ToolResult:
         """A structured result, with the same JSON as text for clients that read only text."""
-        return cls.of([{"type": "text", "text": orjson.dumps(value).decode()}], structured=value)
+        body = orjson.dumps(value)
+        text = orjson.dumps(body.decode())
+        return cls(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
 
 
 class Validator(Protocol):
@@ -124,6 +126,7 @@ class Tool:
     """Seconds; None takes the limit of the source's kind."""
     meta: Mapping[str, Any] | None = None
     validator: Validator = field(init=False, repr=False)
+    read_only: bool = field(init=False, repr=False)
     param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
     """Arguments that stateless clients repeat as headers."""
     wire: bytes = field(init=False, repr=False)
@@ -131,6 +134,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "validator", compile_schema(self.input_schema))
+        object.__setattr__(self, "read_only", self.annotations.get("readOnlyHint") is True)
         object.__setattr__(self, "wire", orjson.dumps(self.listing()))
         object.__setattr__(self, "param_headers", declared(self.input_schema) if _HEADER_MARK in self.wire else ())
 
@@ -156,10 +160,6 @@ class Tool:
         object.__setattr__(fresh, "meta", meta)
         object.__setattr__(fresh, "wire", orjson.dumps(fresh.listing()))
         return fresh
-
-    @property
-    def read_only(self) -> bool:
-        return self.annotations.get("readOnlyHint") is True
 
     @property
     def repeatable(self) -> bool:

@@ -14,7 +14,7 @@ from tabhub.config.settings import Config
 from tabhub.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from tabhub.http.messages import Request
 from tabhub.limits import Limits
-from tabhub.trust.guard import host_allowed, origin_allowed
+from tabhub.trust.guard import allowed_hosts, origin_allowed
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.trust.tokens import bearer, challenge_proof, same_token
 
@@ -35,6 +35,7 @@ class Guard:
     ) -> None:
         """`tokens_required` says whether agents need a token of their own."""
         self._port = port
+        self._hosts = allowed_hosts(port)
         self._limits = limits
         self._failures = SlidingWindow(limits.auth_failure_rate)
         self._secret = secret
@@ -54,7 +55,7 @@ class Guard:
         headers = request.headers
         if len(headers) != len(request.raw_headers):
             self._check_repeats(request)
-        if not host_allowed(headers.get(b"host"), self._port):
+        if headers.get(b"host", b"").lower() not in self._hosts:
             raise Forbidden(
                 "The Host header does not name this hub.",
                 hint=f"Use 127.0.0.1:{self._port} or localhost:{self._port}.",

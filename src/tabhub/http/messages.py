@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
+import msgspec
 import orjson
 
 from tabhub.errors import BadInput, InvalidParams, TabhubError
@@ -43,53 +44,26 @@ class Connection(Protocol):
     def start_stream(self, request: Request, headers: Sequence[Header]) -> ResponseStream: ...
 
 
-class Request:
+class Request(msgspec.Struct, eq=False):
     """One HTTP request."""
 
-    __slots__ = (
-        "agent",
-        "body",
-        "connection",
-        "disconnected",
-        "headers",
-        "keep_alive",
-        "method",
-        "on_disconnect",
-        "path",
-        "peer",
-        "query",
-        "raw_headers",
-        "version",
-    )
-
-    def __init__(
-        self,
-        connection: Connection,
-        method: str,
-        path: str,
-        query: bytes,
-        headers: list[Header],
-        *,
-        version: str = "1.1",
-        peer: str | None = None,
-    ) -> None:
-        self.connection = connection
-        self.method = method
-        self.path = path
-        self.query = query
-        self.raw_headers = headers
-        self.headers = dict(headers)
-        """By lower-case name; of a repeated header the last one. Code that relies on one checks for repeats first."""
-        self.version = version
-        self.peer = peer
-        """The client's IP address."""
-        self.body = b""
-        self.agent: str | None = None
-        """The name of the token the request came with; None for the hub's own secret."""
-        self.keep_alive = True
-        self.disconnected = False
-        self.on_disconnect: list[Callable[[], None]] = []
-        """Called when the client disconnects before it is answered."""
+    connection: Connection
+    method: str
+    path: str
+    query: bytes
+    raw_headers: list[Header]
+    headers: dict[bytes, bytes]
+    """By lower-case name; of a repeated header the last one. Code that relies on one checks for repeats first."""
+    version: str = "1.1"
+    peer: str | None = None
+    """The client's IP address."""
+    keep_alive: bool = True
+    body: bytes = b""
+    agent: str | None = None
+    """The name of the token the request came with; None for the hub's own secret."""
+    disconnected: bool = False
+    on_disconnect: list[Callable[[], None]] = []
+    """Called when the client disconnects before it is answered."""
 
     def start_stream(self, headers: Sequence[Header]) -> ResponseStream:
         """Begin a streamed 200 response. The route returns None when it is complete."""

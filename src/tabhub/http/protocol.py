@@ -247,11 +247,9 @@ class HttpProtocol(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         parser = self._parser
         if parser.should_upgrade():
-            return
+            return  # see _switch_protocol
         self._in_head = False
-        request = self._new_request()
-        request.keep_alive = request.version == "1.1" and parser.should_keep_alive()
-        self._arriving = request
+        request = self._arriving = self._read_head()
         try:
             if self._received > self._limits.max_head:
                 self._check_head_size()
@@ -264,20 +262,23 @@ class HttpProtocol(asyncio.Protocol):
         if size > self._limits.max_head:
             raise HeadersTooLarge(f"The request's headers are larger than {self._limits.max_head} bytes.")
 
-    def _new_request(self) -> Request:
-        target = self._url
+    def _read_head(self) -> Request:
+        parser, target = self._parser, self._url
         if not target.startswith(b"/"):
             target = httptools.parse_url(target).path or b"/" if b"://" in target else target
         raw_path, _, query = target.partition(b"?")
         path = raw_path.decode("latin-1")
+        version = parser.get_http_version()
         return Request(
             self,
-            self._parser.get_method().decode("latin-1"),
+            parser.get_method().decode("latin-1"),
             unquote(path) if "%" in path else path,
             query,
             self._headers,
-            version=self._parser.get_http_version(),
-            peer=self._peer,
+            dict(self._headers),
+            version,
+            self._peer,
+            version == "1.1" and parser.should_keep_alive(),
         )
 
     def on_body(self, body: bytes) -> None:
@@ -300,12 +301,12 @@ class HttpProtocol(asyncio.Protocol):
             self._body = []
         self._body_size = 0
         self._arriving = self._route = None
-        if self._current is not None or self._write_paused:
-            self._ahead.append((request, route))
-            if len(self._ahead) == 1:
-                self._transport.pause_reading()
-        else:
+        if self._current is None and not self._write_paused:
             self._start(request, route)
+            return
+        self._ahead.append((request, route))
+        if len(self._ahead) == 1:
+            self._transport.pause_reading()
 
     def _refuse(self, error: TabhubError) -> None:
         """Answer a request that has not arrived whole, and close the connection."""
@@ -403,7 +404,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _switch_protocol(self, rest: bytes) -> None:
         """The client asks for another protocol: a WebSocket is opened, anything else is answered as plain HTTP."""
-        request = self._new_request()
+        request = self._read_head()
         self._in_head = False
         if request.method == "CONNECT":
             self._refuse(MethodNotAllowed("This server is not a proxy."))

@@ -17,11 +17,12 @@ _MAX_HELD = 1024 * 1024
 class WriteBatch:
     """The writes of all connections of one application."""
 
-    __slots__ = ("_held", "_held_bytes", "_hooks", "open")
+    __slots__ = ("_held", "_held_bytes", "_hooks", "_loop", "open")
 
     def __init__(self) -> None:
         self.open = False
         """Whether something was written in this iteration, so that more writes wait for its end."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._hooks: list[Callable[[], None]] = []
         self._held: dict[asyncio.WriteTransport, list[bytes]] = {}
         self._held_bytes = 0
@@ -33,7 +34,9 @@ class WriteBatch:
     def write(self, transport: asyncio.WriteTransport, data: bytes) -> None:
         if not self.open:
             self.open = True
-            asyncio.get_running_loop().call_soon(self._end)
+            if self._loop is None:
+                self._loop = asyncio.get_running_loop()
+            self._loop.call_soon(self._end)
             for hook in self._hooks:
                 hook()
             transport.write(data)
@@ -56,7 +59,8 @@ class WriteBatch:
 
     def _end(self) -> None:
         self.open = False
-        self._flush()
+        if self._held:
+            self._flush()
 
     def _flush(self) -> None:
         for hook in self._hooks:

@@ -41,48 +41,42 @@ class McpEndpoint:
         value: Any = None
         is_request = False
         try:
-            version = self._version(request)
+            tools = self._check(request) if request.query or len(request.headers) != len(request.raw_headers) else None
+            version = request.headers.get(b"mcp-protocol-version", b"").decode("latin-1")
             stateless = bool(version) and version not in HANDSHAKE_VERSIONS
             if request.method != "POST":
-                return await self._serve_other(request, stateless=stateless)
+                return await self._serve_other(request, tools, stateless=stateless)
             _require_json(request.headers)
             value = strict.decode(request.body, self._limits)
             if stateless:
                 message = parse(value)
                 is_request = type(message) is RpcRequest
-                return await self.stateless.post(message, version, request, _tools(request))
+                return await self.stateless.post(message, version, request, tools)
             if type(value) is list:
-                return await self.handshake.batch([_parse_each(v) for v in value], request, _tools(request))
-            return await self.handshake.post(parse(value), request, _tools(request))
+                return await self.handshake.batch([_parse_each(v) for v in value], request, tools)
+            return await self.handshake.post(parse(value), request, tools)
         except TabhubError as error:
             status = error_status(error) if is_request or isinstance(error, HeaderMismatch) else error.status
             return Response(status, encode_failure(id_of(value), error), (JSON, *retry_after(error)))
 
-    async def _serve_other(self, request: Request, *, stateless: bool) -> Response | None:
+    async def _serve_other(self, request: Request, tools: str | None, *, stateless: bool) -> Response | None:
         if request.method == "GET" and not stateless:
-            await self.handshake.listen(request, _tools(request))
+            await self.handshake.listen(request, tools)
             return None
         if request.method == "DELETE" and not stateless:
-            return self.handshake.delete(request, _tools(request))
+            return self.handshake.delete(request, tools)
         allow = b"POST" if stateless else b"POST, GET, DELETE"
         body = encode_error(None, -32600, f"{request.method} is not used here.")
         return Response(405, body, (JSON, (b"allow", allow)))
 
-    def _version(self, request: Request) -> str:
-        """The protocol version a request names; checks what must be unambiguous before it is read."""
-        if request.query and (tools := _tools(request)) is not None:
-            self._check_selection(tools)
-        if len(request.headers) != len(request.raw_headers):
-            refuse_doubled(request.raw_headers, ROUTING_HEADERS)
-        return request.headers.get(b"mcp-protocol-version", b"").decode("latin-1")
-
-
-def _tools(request: Request) -> str | None:
-    """The selection of tools the URL names."""
-    if not request.query:
-        return None
-    tools = parse_qs(request.query.decode("latin-1")).get("tools")
-    return None if tools is None else ",".join(tools)
+    def _check(self, request: Request) -> str | None:
+        """The selection of tools the URL names; refuses headers that must not be repeated."""
+        tools = parse_qs(request.query.decode("latin-1")).get("tools")
+        selection = None if tools is None else ",".join(tools)
+        if selection is not None:
+            self._check_selection(selection)
+        refuse_doubled(request.raw_headers, ROUTING_HEADERS)
+        return selection
 
 
 def _require_json(headers: dict[bytes, bytes]) -> None:

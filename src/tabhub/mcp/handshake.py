@@ -99,7 +99,8 @@ class HandshakeEdge:
             session.busy += 1
             try:
                 exchange = self._exchange(mcp, request)
-                return await exchange.finish((await self.answer(mcp, message, exchange),))
+                answer = await self.answer(mcp, message, exchange)
+                return await exchange.finish((answer,))
             finally:
                 session.busy -= 1
                 session.seen = self._engine.clock()
@@ -142,10 +143,7 @@ class HandshakeEdge:
 
     def _exchange(self, mcp: McpSession, request: HttpRequest) -> HttpExchange:
         return HttpExchange(
-            request,
-            new_stream=lambda: mcp.new_stream(self._engine.limits),
-            headers=mcp.headers,
-            prime=mcp.version >= "2025-11-25",
+            request, lambda: mcp.new_stream(self._engine.limits), mcp.headers, prime=mcp.version >= "2025-11-25"
         )
 
     def _initialize(self, request: Request, http: HttpRequest) -> Response:
@@ -196,17 +194,16 @@ class HandshakeEdge:
             if caller is not None:
                 self._engine.cancel_for(caller, "the agent asked for it")
 
-    def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> Awaitable[bytes]:
+    async def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
         """The whole answer to a request of a session, encoded; it never fails."""
-        if request.method == "tools/call":
-            return self._call(mcp, request, exchange)
-        if request.method in PASSED or request.method == SUBSCRIBE:
-            return self._pass_on(mcp, request, exchange)
-        return self._other(mcp, request)
-
-    async def _other(self, mcp: McpSession, request: Request) -> bytes:
         try:
+            if request.method == "tools/call":
+                return await self._call(mcp, request, exchange)
+            if request.method in PASSED or request.method == SUBSCRIBE:
+                return await self._pass_on(mcp, request, exchange)
             return encode_result(request.id, self._simple(mcp, request))
+        except UnknownResource as error:
+            return encode_error(request.id, _NO_RESOURCE, error.text(), {**error.facts(), "code": _NO_RESOURCE})
         except TabhubError as error:
             return encode_failure(request.id, error)
 
@@ -239,50 +236,45 @@ class HandshakeEdge:
     async def _call(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
         params = request.params
         name, arguments = params.get("name"), params.get("arguments", {})
-        try:
-            if not isinstance(name, str):
-                raise InvalidParams("`name` must be a string.")
-            if not isinstance(arguments, dict):
-                if arguments is not None:
-                    raise InvalidParams("`arguments` must be an object.")
-                arguments = {}
-            _refuse_twice(mcp, request)
-        except TabhubError as error:
-            return encode_failure(request.id, error)
-        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
-        exchange.on_disconnect(lambda: self._disconnected(mcp, caller, exchange))
-        mcp.in_flight[request.id] = caller
+        if not isinstance(name, str):
+            raise InvalidParams("`name` must be a string.")
+        if not isinstance(arguments, dict):
+            if arguments is not None:
+                raise InvalidParams("`arguments` must be an object.")
+            arguments = {}
+        caller = self._caller(mcp, request, exchange)
         try:
             result = await self._surface.call(caller, name, arguments)
             return encode_result(request.id, result.payload)
-        except (UnknownTool, MissingCapability) as error:
-            return encode_failure(request.id, error)
+        except (UnknownTool, MissingCapability):
+            raise
         except TabhubError as error:
             if isinstance(error, InvalidArguments) and mcp.version < _TOOL_ERRORS_SINCE:
-                return encode_failure(request.id, error)
+                raise
             return encode_result(request.id, failure_result(error).payload)
         finally:
             del mcp.in_flight[request.id]
 
+    def _caller(self, mcp: McpSession, request: Request, exchange: Exchange) -> HandshakeCaller:
+        """The caller of a request that may take a while, until it is answered in flight."""
+        if request.id in mcp.in_flight:
+            raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
+        params = request.params
+        token = progress_token(params) if "_meta" in params else None
+        caller = mcp.in_flight[request.id] = HandshakeCaller(mcp, exchange, params, mcp.session, exchange.via, token)
+        exchange.on_disconnect(lambda: self._disconnected(mcp, caller, exchange))
+        return caller
+
     async def _pass_on(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
         """Requests that an external server answers: a resource, a prompt, a completion."""
-        try:
-            _refuse_twice(mcp, request)
-            wanted = self.offering.find(request.method, request.params)
-        except TabhubError as error:
-            return _refusal(request, error)
-        params = request.params
-        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
-        exchange.on_disconnect(lambda: self._disconnected(mcp, caller, exchange))
-        mcp.in_flight[request.id] = caller
+        wanted = self.offering.find(request.method, request.params)
+        caller = self._caller(mcp, request, exchange)
         try:
             result = await self.offering.answer(caller, wanted, stateless=False)
             if wanted.method == SUBSCRIBE:
                 mcp.following(self.offering.following).add(wanted.followed)
                 self._engine.sessions.changes += 1
             return encode_result(request.id, result)
-        except TabhubError as error:
-            return _refusal(request, error)
         finally:
             del mcp.in_flight[request.id]
 
@@ -372,14 +364,3 @@ class HandshakeEdge:
         if mcp is not None:
             mcp.close()
         self._engine.end_session(session_id, reason)
-
-
-def _refuse_twice(mcp: McpSession, request: Request) -> None:
-    if request.id in mcp.in_flight:
-        raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
-
-
-def _refusal(request: Request, error: TabhubError) -> bytes:
-    if isinstance(error, UnknownResource):
-        return encode_error(request.id, _NO_RESOURCE, error.text(), {**error.facts(), "code": _NO_RESOURCE})
-    return encode_failure(request.id, error)

@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from tabhub.calls.engine import Answers, Questions
 from tabhub.core.resources import KINDS
 from tabhub.core.sessions import Session
@@ -149,39 +151,37 @@ class McpSession:
             waiting.cancel()
 
 
-class HandshakeCaller:
+class HandshakeCaller(msgspec.Struct, eq=False):
     """One call of a handshake client."""
 
-    __slots__ = ("_exchange", "_mcp", "_token", "answers", "params", "session", "via")
-
-    def __init__(self, mcp: McpSession, exchange: Exchange, token: str | int | None, params: Mapping[str, Any]) -> None:
-        self._mcp = mcp
-        self._exchange = exchange
-        self._token = token
-        self.params = params
-        self.answers: Answers | None = None
-        self.session = mcp.session
-        self.via = exchange.via
+    mcp: McpSession
+    exchange: Exchange
+    params: Mapping[str, Any]
+    session: Session
+    via: str
+    token: str | int | None = None
+    """The progress token the client gave."""
+    answers: Answers | None = None
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Progress, if the client gave a token."""
-        if self._token is None:
+        if self.token is None:
             return
-        params: dict[str, Any] = {"progressToken": self._token, "progress": progress}
+        params: dict[str, Any] = {"progressToken": self.token, "progress": progress}
         if total is not None:
             params["total"] = total
-        if message is not None and self._mcp.version >= "2025-03-26":
+        if message is not None and self.mcp.version >= "2025-03-26":
             params["message"] = message
-        self._exchange.notify(encode_notification("notifications/progress", params))
+        self.exchange.notify(encode_notification("notifications/progress", params))
 
     def log(self, level: str, logger: str, data: Any) -> None:
         """A log message of the tool, at or above the client's level."""
-        if LOG_LEVELS.index(level) >= self._mcp.log_level:
+        if LOG_LEVELS.index(level) >= self.mcp.log_level:
             params = {"level": level, "logger": logger, "data": data}
-            self._exchange.notify(encode_notification("notifications/message", params))
+            self.exchange.notify(encode_notification("notifications/message", params))
 
     def can(self, capability: str) -> bool:
-        return isinstance(self._mcp.capabilities.get(capability), dict)
+        return isinstance(self.mcp.capabilities.get(capability), dict)
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
         """Send requests to the client on this call's stream and wait for the answers."""
@@ -190,7 +190,7 @@ class HandshakeCaller:
                 raise MissingCapability(tool, CAPABILITY_OF[method])
         waiting: dict[str, asyncio.Future[Response]] = {}
         for key, (method, params) in questions.items():
-            waiting[key] = self._mcp.question(self._exchange.notify, method, params)
+            waiting[key] = self.mcp.question(self.exchange.notify, method, params)
         return {key: read_answer(questions[key][0], await future) for key, future in waiting.items()}
 
 

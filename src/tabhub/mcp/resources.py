@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import orjson
 
 from tabhub.calls.engine import Engine
@@ -81,11 +82,10 @@ class Wanted:
         return self.method == READ and self.params["uri"] != self.asked
 
 
-@dataclass(slots=True)
 class _Whole(ToolResult):
     """An answer as it came; one that the engine cut is another object."""
 
-    answer: dict[str, Any] = field(default_factory=dict)
+    answer: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class UpstreamResources:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 import orjson
 
 from tabhub.calls.engine import Answers, Engine, Questions
@@ -19,16 +20,13 @@ from tabhub.wire.mcp import CAPABILITY_OF
 _SESSION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class RestCaller:
+class RestCaller(msgspec.Struct, eq=False):
     """A caller that only wants the answer."""
 
-    __slots__ = ("answers", "params", "session", "via")
-
-    def __init__(self, session: Session, via: str) -> None:
-        self.session = session
-        self.via = via
-        self.params: dict[str, Any] = {}
-        self.answers: Answers | None = None
+    session: Session
+    via: str
+    params: dict[str, Any] = {}
+    answers: Answers | None = None
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """There is nowhere to show it."""

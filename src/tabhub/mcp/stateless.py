@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
+import msgspec
 import orjson
 
 from tabhub.calls.engine import Answers, Engine, InputRequired, Questions
@@ -57,28 +58,18 @@ from tabhub.wire.param_headers import check as check_params
 _DISCOVER_TTL_MS = 60_000
 
 
-class StatelessCaller:
+class StatelessCaller(msgspec.Struct, eq=False):
     """One call of a stateless client."""
 
-    __slots__ = ("_envelope", "_exchange", "answers", "params", "session", "via")
-
-    def __init__(
-        self,
-        exchange: Exchange,
-        envelope: Envelope,
-        session: Session,
-        answers: Answers,
-        params: Mapping[str, Any],
-    ) -> None:
-        self._exchange = exchange
-        self._envelope = envelope
-        self.answers = answers
-        self.params = params
-        self.session = session
-        self.via = exchange.via
+    exchange: Exchange
+    envelope: Envelope
+    session: Session
+    answers: Answers
+    params: Mapping[str, Any]
+    via: str
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        token = self._envelope.progress_token
+        token = self.envelope.progress_token
         if token is None:
             return
         params: dict[str, Any] = {"progressToken": token, "progress": progress}
@@ -86,16 +77,16 @@ class StatelessCaller:
             params["total"] = total
         if message is not None:
             params["message"] = message
-        self._exchange.notify(encode_notification("notifications/progress", params))
+        self.exchange.notify(encode_notification("notifications/progress", params))
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        wanted = self._envelope.log_level
+        wanted = self.envelope.log_level
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             params = {"level": level, "logger": logger, "data": data}
-            self._exchange.notify(encode_notification("notifications/message", params))
+            self.exchange.notify(encode_notification("notifications/message", params))
 
     def can(self, capability: str) -> bool:
-        return isinstance(self._envelope.capabilities.get(capability), dict)
+        return isinstance(self.envelope.capabilities.get(capability), dict)
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
         """Answers that came with the request; what is missing ends this round."""
@@ -200,7 +191,7 @@ class StatelessEdge:
             check_params(entry.tool.param_headers, arguments, raw_headers)
         session, handed = self._session(name, arguments, envelope, own, agent)
         answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
-        caller = StatelessCaller(exchange, envelope, session, answers, params)
+        caller = StatelessCaller(exchange, envelope, session, answers, params, exchange.via)
         end = engine.left if own is None else engine.cancel_for  # the bridge knows better when its client is gone
         exchange.on_disconnect(lambda: end(caller, "the client closed the request"))
         session.busy += 1
@@ -237,7 +228,7 @@ class StatelessEdge:
             return encode_failure(request.id, error), error_status(error)
         now = engine.clock()
         session = own if own is not None else Session("stateless", "handle", envelope.client, now, now, token=agent)
-        caller = StatelessCaller(exchange, envelope, session, answers, params)
+        caller = StatelessCaller(exchange, envelope, session, answers, params, exchange.via)
         end = engine.left if own is None else engine.cancel_for
         exchange.on_disconnect(lambda: end(caller, "the client closed the request"))
         session.busy += 1

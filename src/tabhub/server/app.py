@@ -68,7 +68,11 @@ class App:
 
     def route(self, request: Request) -> Route:
         try:
-            return self._admit(request)
+            self._guard.check_place(request)
+            if (route := self._endpoints.get(request.path)) is None:
+                return self._other_route(request)
+            request.agent = self._guard.require(request.headers.get(b"authorization"), self._clock())
+            return route
         except TabhubError as error:
             self._meter.refuse(error.status)
             raise
@@ -76,24 +80,17 @@ class App:
     def refusal(self, request: Request, error: TabhubError) -> Response:
         return error_response(error)
 
-    def _admit(self, request: Request) -> Route:
-        self._guard.check_place(request)
-        path = request.path
-        if (route := self._endpoints.get(path)) is not None:
-            request.agent = self._authorize(request, agents=True)
-            return route
+    def _other_route(self, request: Request) -> Route:
+        path, authorization = request.path, request.headers.get(b"authorization")
         if path == "/tools" or path.startswith("/tools/"):
-            request.agent = self._authorize(request, agents=True)
+            request.agent = self._guard.require(authorization, self._clock())
             return _choose(self._tools(path), request.method)
         if path == "/health":
             return _choose(self._health, request.method)
         if path == CALLBACK:
             return self._login_callback
-        self._authorize(request, agents=False)
+        self._guard.require(authorization, self._clock(), agents=False)
         return _choose(self._for_person(path), request.method)
-
-    def _authorize(self, request: Request, *, agents: bool) -> str | None:
-        return self._guard.require(request.headers.get(b"authorization"), self._clock(), agents=agents)
 
     def _tools(self, path: str) -> _Methods | None:
         if path == "/tools":

@@ -165,20 +165,18 @@ class AuditLog:
             line = orjson.dumps(_shortened(orjson.loads(line), self._longest), option=orjson.OPT_APPEND_NEWLINE)
         self._ring.append(line)
         self._figures.add(record.success, record.duration_ms, self._clock())
-        self._append(line)
+        if self._batch is not None and self._batch.open:
+            self._held.append(line)
+        else:
+            self._journal.append(line)
 
     def event(self, what: str, source: Source, *, tab_id: int | None, **facts: Any) -> None:
         """Record something that is no call, as pages declaring tools: on disk only, and no part of the figures."""
         made = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": str(source)}
         line = orjson.dumps({**made, "event": True, "success": True, "tabId": tab_id, **_writable(facts)})
         if len(line) < self._longest:
-            self._append(line + b"\n")
-
-    def _append(self, line: bytes) -> None:
-        if self._batch is not None and self._batch.open:
-            self._held.append(line)
-        else:
-            self._journal.append(line)
+            self._write_held()
+            self._journal.append(line + b"\n")
 
     def _write_held(self) -> None:
         if self._held:

@@ -20,7 +20,8 @@ _HTTP_PORT = 80
 
 
 @lru_cache(maxsize=16)
-def _hosts(port: int) -> frozenset[bytes]:
+def allowed_hosts(port: int) -> frozenset[bytes]:
+    """The Host headers, in lower case, that name this machine and this port."""
     hosts = {b"%b:%d" % (name, port) for name in _NAMES}
     # For the default port, and only there, clients leave the number out.
     return frozenset(hosts.union(_NAMES) if port == _HTTP_PORT else hosts)
@@ -28,7 +29,7 @@ def _hosts(port: int) -> frozenset[bytes]:
 
 def host_allowed(host: bytes | None, port: int) -> bool:
     """Whether a Host header names this machine and this port. Pass None if there is not exactly one such header."""
-    return host is not None and (host in _hosts(port) or host.lower() in _hosts(port))
+    return host is not None and host.lower() in allowed_hosts(port)
 
 
 def origin_allowed(origins: Sequence[bytes]) -> bool:

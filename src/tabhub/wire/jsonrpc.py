@@ -6,9 +6,9 @@ encoded bytes, never decoded and encoded again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from tabhub.errors import InvalidRequest, TabhubError
@@ -16,8 +16,7 @@ from tabhub.errors import InvalidRequest, TabhubError
 Id = str | int
 
 
-@dataclass(slots=True)
-class Request:
+class Request(msgspec.Struct):
     """A message that expects a response."""
 
     id: Id
@@ -25,16 +24,14 @@ class Request:
     params: dict[str, Any]
 
 
-@dataclass(slots=True)
-class Notification:
+class Notification(msgspec.Struct):
     """A message that expects no response."""
 
     method: str
     params: dict[str, Any]
 
 
-@dataclass(slots=True)
-class Response:
+class Response(msgspec.Struct):
     """A response to a request of ours."""
 
     id: Id

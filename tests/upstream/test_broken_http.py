@@ -22,18 +22,19 @@ SHORT_BACKOFF = {
 }
 FAULTS = {
     "garbage": "no JSON-RPC message",
-    "no_http": "the response is not valid HTTP",
-    "half": "the server closed the connection",
-    "silent": "the server closed the connection",
+    "no_http": "the connection broke",
+    "half": "the connection broke",
+    "silent": "the connection broke",
     "huge": "larger than 1000000 bytes",
-    "huge_event": "larger than 1000000 bytes",
+    "huge_event": "1000000",
     "fails": "status 500",
     "page": "it answered with text/html",
     "other_id": "no answer to this request",
-    "lost_stream": "the server closed the connection",
+    "lost_stream": "ended without a response",
     "junk_event": "no JSON-RPC message",
-    "accepted": "no answer would follow",
-    "long_head": "the response head is larger",
+    "accepted": "202 Accepted",
+    "long_head": "the connection broke",
+    "compressed": "compressed, which was not asked for",
 }
 UNKNOWN = ("half", "silent", "lost_stream", "no_http", "long_head")
 WITHOUT_END = ("endless", "hangs", "drips")
@@ -97,6 +98,7 @@ async def test_an_answer_without_an_end_is_a_timeout_with_an_unknown_outcome(tmp
             assert answer["isError"] is True
             assert "gave no answer within 1.0 s" in text(answer)
             assert "outcome: unknown" in text(answer)
+        await until(lambda: _open_to(url) <= 1)  # a server cannot stream on after its call has ended
 
 
 async def test_a_stream_that_breaks_off_is_taken_up_where_the_server_said(tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ async def test_connections_are_used_again_and_all_end_with_the_server(tmp_path: 
         for number in range(1, 31):
             assert text(await say(agent, "bad", "fine")) == f"fine {number}"
             assert text(await say(agent, "bad", "streams")) == f"streams {number}"
-        assert _open_to(url) <= 3  # the SDK's own, and one for calls
+        assert _open_to(url) <= 3
         await hub.hub.upstream.remove("bad")
         await until(lambda: _open_to(url) == 0)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -34,9 +35,14 @@ from tabhub.upstream.launch_plan import ConnectionPlan
 from tabhub.upstream.notifications import dispatch_change, subscribe_to_changes
 from tabhub.upstream.subscriptions import ServerSubscriptions
 from tabhub.upstream.transport.address_guard import AddressGuard
-from tabhub.upstream.transport.direct_calls import CALL, DirectCalls, with_direct_calls
-from tabhub.upstream.transport.guarded_http import LOGIN, LOST, NOT_SENT, GuardedTransport, make_client, make_context
-from tabhub.upstream.transport.http_calls import with_http_calls
+from tabhub.upstream.transport.guarded_http import (
+    LOGIN,
+    LOST,
+    NOT_SENT,
+    GuardedTransport,
+    closing_exchanges,
+    make_client,
+)
 from tabhub.upstream.transport.stdio import Process
 
 log = logging.getLogger("tabhub.upstream")
@@ -46,8 +52,6 @@ for _noisy in ("mcp", "client"):  # failures are logged here in one line; the SD
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _PAGES = 200
-_MIRRORS = "x-mcp-header"
-"""What a schema has where a parameter is to be repeated in a header."""
 _REQUESTS: Mapping[str, type[Any]] = {
     "tools/call": types.CallToolRequest,
     "resources/read": types.ReadResourceRequest,
@@ -59,10 +63,13 @@ _REQUESTS: Mapping[str, type[Any]] = {
     "resources/templates/list": types.ListResourceTemplatesRequest,
     "prompts/list": types.ListPromptsRequest,
 }
-_CLOSED = ("Connection closed", "SSE stream ", "server answered a request with 202")
-"""What the SDK itself says with its code for that, which many servers use for errors of their own."""
-TLS = make_context()
-"""Made with the import, which is in a thread."""
+_CLOSED = "Connection closed"
+_STREAM_ENDED = "SSE stream "
+"""How messages of the SDK itself begin that have its code for a closed connection, which many servers use for errors of
+their own."""
+_NOT_PARSED = "Failed to parse "
+TLS = ssl.create_default_context()
+"""Made with the import, which is in a thread: loading the certificates is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +90,13 @@ class SdkSession:
     """An open session."""
 
     def __init__(
-        self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, calls: DirectCalls
+        self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, hooks: Hooks
     ) -> None:
         self._name = name
         self._client = client
         self._limits = limits
         self._transport = transport
-        self._direct = calls
-        self._mirrored: set[str] = set()
-        self.hooks: Hooks | None = None
+        self._hooks = hooks
         self.session_expired = False
 
     @property
@@ -130,11 +135,10 @@ class SdkSession:
         A failed `background` request does not mark the connection as lost: the next call will find out.
         """
         try:
-            if method == CALL and progress is not None and self._can_call_directly(params):
-                return await self._direct.call(params, progress)
             built = _REQUESTS[method].model_validate({"method": method, "params": params}, by_name=False)
             session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
-            answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
+            with closing_exchanges():
+                answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
             return answer
         except MCPError as error:
             raise self._failure(method, error, background=background) from None
@@ -145,10 +149,6 @@ class SdkSession:
                 f"{self._name} sent an answer that is not valid MCP: {where[:200]}: {problem['msg'][:200]}.",
                 hint="The server may have done the work; only its answer cannot be used.",
             ) from None
-
-    def _can_call_directly(self, params: Mapping[str, Any]) -> bool:
-        """Whether a call needs nothing that only the SDK's session knows: parameters mirrored in headers."""
-        return self._direct.ready and params["name"] not in self._mirrored
 
     async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         """Call a tool. If its listing is out of date, list the tools again and retry once."""
@@ -191,13 +191,13 @@ class SdkSession:
             cursor = raw.get("nextCursor")
             if not cursor or len(found) > 10 * self._limits.upstream_tools:
                 break
-        self._mirrored = {tool["name"] for tool in found if _MIRRORS in str(tool.get("inputSchema"))}
         return found
 
     async def _tools_page(self, page: types.PaginatedRequestParams) -> dict[str, Any]:
         try:
-            async with asyncio.timeout(self._limits.upstream_connect):
-                listed = await self._client.session.list_tools(params=page)
+            with closing_exchanges():
+                async with asyncio.timeout(self._limits.upstream_connect):
+                    listed = await self._client.session.list_tools(params=page)
         except MCPError as error:
             raise self._failure("tools/list", error) from None
         except TimeoutError:
@@ -219,31 +219,33 @@ class SdkSession:
                 hint=f"They ask for it with `tabhub mcp refresh {self._name}`, or in the panel; then call again.",
                 data=data,
             )
-        if code == LOST:
-            if self.hooks is not None and not background:
-                self.hooks.changed("tools")  # listing again shows whether the server is still there
+        closed = code == types.CONNECTION_CLOSED
+        if code == LOST or (closed and message.startswith(_STREAM_ENDED)):
+            if not background:
+                self._hooks.changed("tools")  # listing again shows whether the server is still there
             return UpstreamLost(f"{self._name} did not answer {method}: {message}.", data=data)
         if self._transport is not None and self._transport.session_expired:
             self.session_expired = self.session_expired or not background
             self._connection_lost(background)
             return UpstreamOffline(f"{self._name} no longer knows the session; a new one is opened.", data=data)
-        if code == types.CONNECTION_CLOSED and message.startswith(_CLOSED):
+        if closed and message.startswith(_CLOSED):
             self._connection_lost(background)
             return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
         if code == types.REQUEST_TIMEOUT and message == f"Request {method!r} timed out":
             return UpstreamLost(f"{self._name} did not answer {method} in time.", data=data)
         if self._transport is not None and message == "Server returned an error response":
             message = f"it answered with status {self._transport.last_refusal.status}"
+        if code == types.PARSE_ERROR and message.startswith(_NOT_PARSED):
+            message = "its answer is no JSON-RPC message"
         return UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
 
     def _connection_lost(self, background: bool) -> None:
-        if self.hooks is not None and not background:
-            self.hooks.lost()
+        if not background:
+            self._hooks.lost()
 
     async def subscribe(self, subscriptions: ServerSubscriptions) -> None:
         """Receive changes in the stateless era. Returns when the server refuses."""
-        if self.hooks is not None:
-            await subscribe_to_changes(self._name, self._client, self.hooks, subscriptions)
+        await subscribe_to_changes(self._name, self._client, self._hooks, subscriptions)
 
 
 @asynccontextmanager
@@ -273,16 +275,12 @@ async def open_session(
         return await _asked(hooks, plan.name, "sampling/createMessage", params, types.CreateMessageResult)
 
     http = make_client(transport, dict(plan.headers), auth) if transport is not None else None
-    if http is not None:
-        assert transport is not None  # noqa: S101 - the client is over it
-        sdk = streamable_http_client(plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer)
-        streams: Any = with_http_calls(sdk, transport, limits.upstream_answer)
+    if process is not None:
+        streams: Any = process.streams()
     else:
-        assert process is not None  # noqa: S101 - one of the two
-        streams = process.streams()
-    made: list[DirectCalls] = []
+        streams = streamable_http_client(plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer)
     client = Client(
-        with_direct_calls(streams, made.append),
+        streams,
         mode="legacy" if legacy else "auto",
         cache=None,
         client_info=types.Implementation(name="tabhub", title="Tabhub", version=__version__),
@@ -294,8 +292,7 @@ async def open_session(
     )
     try:
         async with client:
-            session = SdkSession(plan.name, client, limits, transport, made[0])
-            session.hooks = hooks
+            session = SdkSession(plan.name, client, limits, transport, hooks)
             watch = asyncio.ensure_future(_watch(process, hooks)) if process is not None else None
             try:
                 yield session

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.upstream.transport.messages import read_message
+from tabhub.upstream.transport.messages import SurrogateFilter, read_message, replace_surrogates
 from tests.harness.agent import Agent
 from tests.harness.hub import running_hub
 from tests.upstream.servers import python, text
@@ -22,7 +22,7 @@ def answer(value: Any) -> dict[str, Any]:
 
 
 def read(data: bytes | str) -> Any:
-    message = read_message(data)
+    message = read_message(data if isinstance(data, bytes) else data.encode())
     assert isinstance(message, types.JSONRPCResponse)
     return message.result["value"]
 
@@ -49,10 +49,23 @@ def test_whole_texts_stay_as_they_are(value: str, escaped: bool) -> None:
     assert read(json.dumps(answer(value), ensure_ascii=escaped)) == value
 
 
+@given(st.lists(st.sampled_from([r"\ud83d", r"\ude00", r"\u0041", "\\\\", r"\n", "u", "d83d", "x"])), st.integers(1, 7))
+def test_chunks_are_filtered_like_the_whole(parts: list[str], size: int) -> None:
+    data = "".join(parts).encode()
+    surrogates = SurrogateFilter()
+    chunks = [surrogates.feed(data[start : start + size]) for start in range(0, len(data), size)]
+    assert b"".join(chunks) + surrogates.rest == replace_surrogates(data)
+
+
+def test_the_end_of_an_event_is_not_held_back() -> None:
+    event = rb'data: {"text":"say \"hi\""}' + b"\n\n"
+    assert SurrogateFilter().feed(event) == event
+
+
 @pytest.mark.parametrize("data", ["", "{", "[]", r'"\ud800"', '{"jsonrpc":"2.0"}', "\\ud800"])
 def test_what_is_no_message_is_refused(data: str) -> None:
     with pytest.raises(ValueError, match="validation error"):
-        read_message(data)
+        read_message(data.encode())
 
 
 async def test_a_server_that_cuts_its_texts_in_the_middle_of_a_character_is_understood(tmp_path: Path) -> None:

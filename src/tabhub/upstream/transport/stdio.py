@@ -18,11 +18,11 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
 from tabhub.errors import SetupError
 from tabhub.upstream.launch_plan import ConnectionPlan
-from tabhub.upstream.transport.message_queue import MessageQueue
 from tabhub.upstream.transport.messages import read_message
 
 log = logging.getLogger("tabhub.upstream")
@@ -34,6 +34,8 @@ _STDERR_LENGTH = 500
 _CHUNK = 64 * 1024
 _MAX_INVALID_LINES = 10_000
 """Lines that are no messages before the process is given up."""
+_MAX_WAITING = 64
+"""Messages read from the process that the session has not taken."""
 
 
 class Process:
@@ -58,16 +60,17 @@ class Process:
         return f"The command ended{how}{invalid}{written}."
 
     @asynccontextmanager
-    async def streams(self) -> AsyncIterator[tuple[MessageQueue, _Input]]:
+    async def streams(self) -> AsyncIterator[tuple[MemoryObjectReceiveStream[SessionMessage], _Input]]:
         """Start the process and return the SDK's two streams. Leaving ends it."""
         process = await self._start()
         self._process = process
-        queue = MessageQueue()
-        tasks = [asyncio.ensure_future(work) for work in (self._read(process, queue), self._read_stderr(process))]
+        send, receive = anyio.create_memory_object_stream[SessionMessage](_MAX_WAITING)
+        tasks = [asyncio.ensure_future(work) for work in (self._read(process, send), self._read_stderr(process))]
         try:
-            yield queue, _Input(process, self.ended)
+            yield receive, _Input(process, self.ended)
         finally:
-            queue.end()
+            send.close()
+            receive.close()
             with anyio.CancelScope(shield=True):
                 await _run_uncancelled(self._stop(process, tasks))
 
@@ -87,7 +90,9 @@ class Process:
             why = getattr(error, "strerror", None) or str(error)
             raise SetupError(f"The command {plan.argv[0]} of {plan.name} cannot be started: {why}.") from None
 
-    async def _read(self, process: asyncio.subprocess.Process, queue: MessageQueue) -> None:
+    async def _read(
+        self, process: asyncio.subprocess.Process, messages: MemoryObjectSendStream[SessionMessage]
+    ) -> None:
         assert process.stdout is not None  # noqa: S101 - asked for above
         line = bytearray()
         try:
@@ -96,7 +101,7 @@ class Process:
                 for part in whole:
                     line += part
                     if (message := self._message(bytes(line))) is not None:
-                        await queue.put_wait(message)
+                        await messages.send(message)
                     line.clear()
                 line += rest
                 if len(line) > self._longest or self.invalid_lines > _MAX_INVALID_LINES:
@@ -104,9 +109,11 @@ class Process:
                         f"more than {self._longest} bytes in a line, or {_MAX_INVALID_LINES} lines of junk"
                     )
                     return
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            log.debug("the session with %s ended while it was writing", self._plan.name)
         finally:
             self.ended.set()
-            queue.end()
+            messages.close()
 
     def _message(self, line: bytes) -> SessionMessage | None:
         if not line.strip():

@@ -16,13 +16,11 @@ def test_the_active_tab_is_best_then_the_one_updated_last() -> None:
     tabs = {tab: Tab(tab, "b", tab) for tab in (1, 2, 3)}
     candidates = [Candidate(1, 3.0), Candidate(2, 9.0), Candidate(3, 5.0)]
 
-    def chosen(*without: int) -> int | None:
-        found = best_tab((each for each in candidates if each.tab_id not in without), tabs.get)
-        return None if found is None else found.tab_id
+    def chosen(*without: int) -> int:
+        return best_tab((each for each in candidates if each.tab_id not in without), tabs.get).tab_id
 
     assert chosen() == 2
     assert chosen(2) == 3
-    assert chosen(1, 2, 3) is None
     tabs[3] = Tab(3, "b", 3, active=True)
     assert chosen() == 3
     tabs[1] = Tab(1, "b", 1, active=True, window_focused=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -144,9 +145,9 @@ class PageToolTable:
     def holders(self, origin: str, tool: str) -> list[Frame]:
         """The frames that have a tool, the first of each tab."""
         found: dict[int, Frame] = {}
-        for frame in self.frames(origin):
+        for (tab_id, _), frame in sorted(self._sites.get(origin, {}).items(), key=itemgetter(0)):
             if tool in frame.tools:
-                found.setdefault(frame.tab_id, frame)
+                found.setdefault(tab_id, frame)
         return list(found.values())
 
     def sites_of(self, tab_id: int) -> set[str]:

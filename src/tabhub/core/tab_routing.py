@@ -24,7 +24,7 @@ def best_tab(
     candidates: Iterable[Candidate],
     tab: Callable[[int], Tab | None],
     held: Callable[[int], bool] = lambda _: False,
-) -> Candidate | None:
+) -> Candidate:
     """The tab to call: ready before not ready, the caller's own, then active in the focused window, active, in the
     focused window, and of the rest the one used last."""
 
@@ -35,7 +35,7 @@ def best_tab(
         own = held(candidate.tab_id)
         return candidate.ready, own, active and focused, active, focused, candidate.used, -candidate.tab_id
 
-    return max(candidates, key=rank, default=None)
+    return max(candidates, key=rank)
 
 
 def site_url(origin: str, cached_url: str | None) -> str | None:

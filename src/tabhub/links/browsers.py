@@ -191,6 +191,12 @@ class Browsers:
     def links(self) -> list[ExtensionLink]:
         return [browser.link for browser in self._connected.values()]
 
+    def notify_local(self, method: str, params: dict[str, Any]) -> None:
+        """Notify the extensions on this machine, which show the person's panel."""
+        for browser in self._connected.values():
+            if browser.link.local:
+                browser.link.notify(method, params)
+
     def link(self, browser_id: str) -> ExtensionLink:
         browser = self._connected.get(browser_id)
         if browser is None:

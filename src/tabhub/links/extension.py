@@ -134,18 +134,20 @@ class ExtensionLink:
         return len(self._pending)
 
     def request(
-        self, method: str, params: dict[str, Any], *, raw: bool = False, encoded: bytes | None = None
-    ) -> asyncio.Future[Any]:
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        raw: bool = False,
+        encoded: bytes | None = None,
+        any_method: bool = False,
+    ) -> Pending:
         """Send one command; the future resolves with its result (its JSON as bytes if `raw`).
 
         If the parameters are already JSON, `encoded` is sent, and `params` only names the tab.
         """
-        if method not in COMMANDS:
+        if method not in COMMANDS and not any_method:
             raise MethodNotFound(f"{method} is not a command of the browser link.")
-        return self.issue(method, params, raw, encoded)
-
-    def issue(self, method: str, params: dict[str, Any], raw: bool = False, encoded: bytes | None = None) -> Pending:
-        """Send one request of any method."""
         if self.closed is not None:
             raise LinkLost(
                 f"The connection to browser {self.browser_id} has ended: {self.closed}.",

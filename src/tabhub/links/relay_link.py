@@ -51,7 +51,7 @@ class RelayLink(ExtensionLink):
     async def control(self, method: str, **params: Any) -> Any:
         """Send a control method, which the relay itself answers; returns the struct of its result."""
         async with asyncio.timeout(self.limits.call_timeout):
-            reply = await self.issue(method, params)
+            reply = await self.request(method, params, any_method=True)
         try:
             return convert(method, reply, CONTROL[method][1])
         except InvalidParams as error:

@@ -18,7 +18,6 @@ from tabhub import __version__
 from tabhub.browser import browser_tools
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
-from tabhub.calls.approvals.panel import PanelChannel
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.sources.plugin_logs import PluginLogs
 from tabhub.calls.sources.plugins import Plugins
@@ -129,11 +128,10 @@ class Hub:
             config,
             limits=limits,
             sessions=self.sessions,
-            book=self.browsers.book,
+            browsers=self.browsers,
             audit=audit,
             clock=clock,
             wall=wall,
-            panel=PanelChannel(self.browsers),
             memory=memory,
         )
         self.pages = tabs.page_tools(

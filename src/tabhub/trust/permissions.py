@@ -132,8 +132,6 @@ class DataFlow(NamedTuple):
     """One name for each place acted on."""
 
     def message(self) -> str:
-        if not self.sites:
-            return ""
         more = f" and {len(self.sites) - 5} more" if len(self.sites) > 5 else ""
         places = " and ".join(self.places)
         return (
@@ -165,31 +163,29 @@ class CallFacts:
 
 
 def decide(call: CallFacts) -> Allowed | Ask:
-    verdict, level, crossing = call.verdict, call.level, bool(call.flow.sites)
+    verdict, level, crossing, steps = call.verdict, call.level, bool(call.flow.sites), call.steps_to_ask
     if call.skipped:
         return Allowed(SKIPPED)
-    if call.steps_to_ask:
-        uses = f"{call.tool} would use {', '.join(call.steps_to_ask)}, set to ask."
-        return _ask(call, verdict.why, (uses, *((verdict.message, call.flow.message()) if crossing else ())), once=True)
-    if level == "ask" and call.session_approval is not None:
-        if not crossing:
-            return Allowed(call.session_approval)
-        level = "auto"
-    if level == "auto" and call.dataflow == "warn":
-        return Allowed(warn=True)
-    why: Why = verdict.why if level == "ask" else "dataflow"
-    return _ask(call, why, (verdict.message, call.flow.message()))
-
-
-def _ask(call: CallFacts, why: Why, messages: Sequence[str], *, once: bool = False) -> Ask:
+    if not steps:
+        if level == "ask" and call.session_approval is not None:
+            if not crossing:
+                return Allowed(call.session_approval)
+            level = "auto"
+        if level == "auto" and call.dataflow == "warn":
+            return Allowed(warn=True)
+    messages = [f"{call.tool} would use {', '.join(steps)}, set to ask."] if steps else []
+    if verdict.message and (crossing or not steps):
+        messages.append(verdict.message)
+    if crossing:
+        messages.append(call.flow.message())
     return Ask(
-        why=why,
-        message=" ".join(part for part in messages if part) or f"{call.tool} acts, and is set to ask.",
-        diff=call.verdict.diff,
+        why=verdict.why if steps or level == "ask" else "dataflow",
+        message=" ".join(messages) or f"{call.tool} acts, and is set to ask.",
+        diff=verdict.diff,
         setting_name=call.setting_name,
         definition=call.definition,
         crossing=call.flow.sites,
         targets=call.flow.targets,
         target=call.flow.places[0] if call.flow.places else None,
-        this_call_only=once,
+        this_call_only=bool(steps),
     )

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tabhub.calls.approvals.inbox import Answered, ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
-from tabhub.calls.approvals.panel import PanelChannel
 from tabhub.calls.protocols import Answers, Questions
 from tabhub.config.settings import Config
 from tabhub.core.registry import Entry
@@ -441,11 +440,10 @@ def test_an_answer_closes_only_the_request_it_names_and_only_with_an_offered_dec
             Config(),
             limits=limits,
             sessions=sessions,
-            book=browsers.book,
+            browsers=browsers,
             audit=audit,
             clock=lambda: 0.0,
             wall=lambda: 0.0,
-            panel=PanelChannel(browsers),
             memory=ApprovalMemory(PinStore(tmp_path / "pins.json"), save),
         )
         caller = Client(sessions.open("s", "mcp", "test", 0.0))

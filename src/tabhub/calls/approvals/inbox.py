@@ -17,16 +17,15 @@ import orjson
 
 from tabhub.calls.approvals import elicitation
 from tabhub.calls.approvals.memory import ApprovalMemory
-from tabhub.calls.approvals.panel import PanelChannel
 from tabhub.calls.held_calls import cancelled_before_sending
 from tabhub.calls.protocols import Caller, InputRequired
 from tabhub.config.settings import Config
 from tabhub.core.descriptions import visible
 from tabhub.core.sessions import Session, Sessions
-from tabhub.core.tabs import TabTable
 from tabhub.core.tools import Tool
 from tabhub.errors import Busy
 from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog, digest
 from tabhub.trust.approvals import Answer, Approver, Ask, Request, choices_for, unanswered
 from tabhub.trust.redact import clean
@@ -55,7 +54,7 @@ class _Pending:
     session: Session
     tool: Tool
     same_call: str
-    """Recognises the same call in its next round: who calls what with which arguments."""
+    """Recognises the same call in its next round, where there are rounds: who calls what with which arguments."""
     answered: asyncio.Future[Answer]
     caller: Caller | None = None
     timer: asyncio.TimerHandle | None = None
@@ -72,20 +71,18 @@ class ApprovalInbox:
         *,
         limits: Limits,
         sessions: Sessions,
-        book: TabTable,
+        browsers: Browsers,
         audit: AuditLog,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        panel: PanelChannel,
         memory: ApprovalMemory,
     ) -> None:
         self._limits = limits
         self._sessions = sessions
-        self._book = book
+        self._browsers = browsers
         self._audit = audit
         self._clock = clock
         self._wall = wall
-        self._panel = panel
         self._memory = memory
         self.version = 0
         """Counts changes of what is open."""
@@ -112,12 +109,13 @@ class ApprovalInbox:
     ) -> Answered:
         """Wait for a person's answer; PermissionDenied if there is none in time."""
         session = caller.session
-        same_call = f"{session.id} {session.token} {session.client} {tool.name} {digest(arguments)}"
-        given = caller.answers if self._elicits and caller.can("elicitation") else None
-        pending = self._previous_round(caller.answers, same_call)
+        given, pending, same_call = caller.answers, None, ""
+        if given is not None:
+            same_call = f"{session.id} {session.token} {session.client} {tool.name} {digest(arguments)}"
+            pending = self._previous_round(given, same_call)
         if pending is None:
             pending = self._add(caller, tool, arguments, ask, tab_id, same_call)
-        if given is not None:
+        if given is not None and self._elicits and caller.can("elicitation"):
             answer = self._answer_in_rounds(pending, given)
         else:
             answer = await self._wait(pending, caller)
@@ -143,22 +141,12 @@ class ApprovalInbox:
                 f"{len(self._open)} calls are waiting for approval already, which is the limit.",
                 hint="Nothing was sent. Wait until the person has answered some of them.",
             )
-        request = self._request(caller.session, tool, arguments, ask, tab_id)
-        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        pending = self._open[request.id] = _Pending(request, ask, caller.session, tool, same_call, answered)
-        self.version += 1
-        self._panel.show(self._facts(request))
-        return pending
-
-    def _request(
-        self, session: Session, tool: Tool, arguments: Mapping[str, Any], ask: Ask, tab_id: int | None
-    ) -> Request:
-        kind, now = tool.source.kind, self._clock()
+        session, kind, now = caller.session, tool.source.kind, self._clock()
         page = (tool.meta or {}).get("tabhub/page", {}) if kind == "page" else {}
         if tab_id is None:
             tab_id = arguments.get("tabId", session.tab) if kind in ("browser", "plugin") else page.get("tabId")
-        tab = self._book.get(tab_id) if type(tab_id) is int else None
-        return Request(
+        tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
+        request = Request(
             id=secrets.token_urlsafe(18),
             tool=tool.name,
             plugin=tool.source.key,
@@ -178,6 +166,11 @@ class ApprovalInbox:
             diff=ask.diff,
             choices=choices_for(ask, session_lasts=self._sessions.knows(session)),
         )
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        pending = self._open[request.id] = _Pending(request, ask, session, tool, same_call, answered)
+        self.version += 1
+        self._browsers.notify_local("confirmation.request", {**self._facts(request), "notify": True})
+        return pending
 
     def _shortened(self, arguments: Mapping[str, Any]) -> Any:
         """The parameters as the person sees them: in full, unless they would fill the panel."""
@@ -224,9 +217,9 @@ class ApprovalInbox:
 
     # clients that answer by calling again
 
-    def _previous_round(self, given: Mapping[str, dict[str, Any]] | None, same_call: str) -> _Pending | None:
+    def _previous_round(self, given: Mapping[str, dict[str, Any]], same_call: str) -> _Pending | None:
         """The request of the same call in its previous round, whether answered meanwhile or not."""
-        for key in given or ():
+        for key in given:
             ident = elicitation.request_id(key)
             pending = self._open.get(ident) or self._answered.get(ident)
             if pending is not None and pending.timer is not None and pending.same_call == same_call:
@@ -254,25 +247,20 @@ class ApprovalInbox:
         pending = self._open.get(request_id)
         if pending is None or decision not in pending.request.choices:
             return False
-        del self._open[request_id]
-        answer = Answer(decision, by, clean(visible(reason)[0].strip(), _REASON))
-        self.version += 1
-        self._record(pending, decision, by, answer.reason)
+        answer = Answer(decision, by, clean(visible(reason)[0].strip(), _REASON) if reason else "")
+        self._settle(pending, decision, by, answer.reason)
         if not pending.answered.done():
             pending.answered.set_result(answer)
         if answer.allowed:
             pending.saving = self._memory.record(pending.session, pending.tool, pending.ask, answer)
         if pending.caller is None:
             self._answered[request_id] = pending
-        self._panel.close(request_id, decision, by)
         return True
 
     def _close(self, pending: _Pending, why: str) -> None:
         """End a request without an answer."""
-        if self._open.pop(pending.request.id, None) is not None:
-            self.version += 1
-            self._record(pending, None, why)
-            self._panel.close(pending.request.id, None, why)
+        if pending.request.id in self._open:
+            self._settle(pending, None, why)
         self._drop(pending)
 
     def _drop(self, pending: _Pending) -> None:
@@ -280,8 +268,11 @@ class ApprovalInbox:
         if pending.timer is not None:
             pending.timer.cancel()
 
-    def _record(self, pending: _Pending, decision: str | None, by: str, reason: str = "") -> None:
+    def _settle(self, pending: _Pending, decision: Decision | None, by: str, reason: str = "") -> None:
+        """Remove a request from the queue, write it to the audit log and close it in the panels."""
         request = pending.request
+        del self._open[request.id]
+        self.version += 1
         facts: dict[str, Any] = {"of": request.tool, "decision": decision or "none", "by": by, "why": request.why}
         if reason:
             facts["reason"] = reason
@@ -289,6 +280,7 @@ class ApprovalInbox:
             facts["tokenName"] = request.token
         facts |= {"client": request.client, "session": pending.session.id, "origin": request.origin}
         self._audit.event("approval", pending.tool.source, tab_id=request.tab_id, **facts)
+        self._browsers.notify_local("confirmation.done", {"id": request.id, "decision": decision, "by": by})
 
     def _facts(self, request: Request) -> dict[str, Any]:
         return request.facts(self._wall() + max(0.0, request.expires - self._clock()))

@@ -103,10 +103,10 @@ class PermissionCheck:
         own_browser = self._reaches_own(tool, arguments, session) if verdict.level is None or guarded else True
         flow = self._flow(((tool, arguments), *steps), session) if guarded and own_browser else NO_FLOW
         level = verdict.level or ("ask" if own_browser else "auto")
-        steps_to_ask = self._steps_to_ask(verdicts[1:], session)
+        steps_to_ask = self._steps_to_ask(verdicts[1:], session) if steps else ()
         if level == "auto" and not flow.sites and not steps_to_ask:
             return ALLOWED
-        definition = self._definition(tool)
+        definition = self._definition(tool) if tool.source.kind in PINNED else ""
         outcome = decide(
             CallFacts(
                 tool=tool.name,
@@ -147,10 +147,11 @@ class PermissionCheck:
         tab = self._browsers.book.get(tab_id)
         if tab is None or self._browsers.is_managed(tab.browser_id) or self.permissions.skipped:
             return None
-        return self._confirm_tab(caller, tool, message, tab_id)
 
-    async def _confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> bool:
-        return (await self._inbox.confirm(caller, tool, Ask("tab", message, this_call_only=True), tab_id)).allowed
+        async def confirm() -> bool:
+            return (await self._inbox.confirm(caller, tool, Ask("tab", message, this_call_only=True), tab_id)).allowed
+
+        return confirm()
 
     def recheck(self, session: Session, tool: Tool) -> None:
         """PermissionDenied if a tool was switched off while a permitted call was held."""
@@ -225,7 +226,8 @@ class PermissionCheck:
 
     def pin(self, tool: Tool) -> None:
         """Approve a tool as it is defined now."""
-        self._memory.pin(tool, self.names(tool).own, self._definition(tool))
+        if tool.source.kind in PINNED:
+            self._memory.pin(tool, self.names(tool).own, self._definition(tool))
 
     # whose browser
 
@@ -307,9 +309,7 @@ class PermissionCheck:
         return Names(own, (tool.name, own) if own != tool.name else (own,))
 
     def _definition(self, tool: Tool) -> str:
-        """A tool's definition as its author wrote it."""
-        if tool.source.kind not in PINNED:
-            return ""
+        """The definition of a tool of PINNED as its author wrote it."""
         declared = self._declared(tool) if tool.source.kind == "page" else None
         meta = (tool.meta or {}).get("tabhub/plugin")
         defined = declared if declared is not None else tool

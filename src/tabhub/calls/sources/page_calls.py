@@ -10,33 +10,38 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+import orjson
+
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Context, InputRequired
-from tabhub.calls.sources.page_result import read_answer
-from tabhub.calls.sources.tab_calls import MESSAGE, TabCall, TabCalls
+from tabhub.calls.sources.tab_calls import MESSAGE, UNTRUSTED, TabCall, TabCalls, unreadable
 from tabhub.core.descriptions import visible
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.page_tool_names import PageKey
-from tabhub.core.page_tools import Frame, PageToolTable
+from tabhub.core.page_tools import Frame, PageTool, PageToolTable
 from tabhub.core.tab_routing import Candidate, never_sent, site_url
-from tabhub.core.tools import ToolResult
+from tabhub.core.tools import ToolResult, Validator
 from tabhub.errors import NotConnected, PageToolGone, RateLimited, TabFailed, TabhubError, TabNotFound
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
 from tabhub.trust.approvals import Ask
 from tabhub.trust.sliding_window import SlidingWindow
-from tabhub.wire.page_tools import ElicitConfirmation
+from tabhub.wire.page_tools import ElicitConfirmation, read_outcome
 
 _GRACE = 0.5
 """Seconds a call outlives its document: a page that answers by navigating still gets its answer through."""
 _PROGRESS_EVERY = 3.0
+_CONTENT = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_ERROR = 4_000
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class PageCall(TabCall[Frame]):
     """One call of a page's tool."""
 
     def __init__(self, calls: PageCalls, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> None:
-        super().__init__(ctx)
+        self.ctx = ctx
         self.exact = key.number is not None
         self.key = key
         self.frame: Frame | None = None
@@ -48,7 +53,16 @@ class PageCall(TabCall[Frame]):
         self._asking: set[asyncio.Task[dict[str, Any]]] = set()
 
     def targets(self) -> list[Frame]:
-        return self._calls.frames(self.key)
+        """The frames that offer the tool; for a name with a tab, only the one it names."""
+        key, pages = self.key, self._calls.pages
+        frames = pages.holders(key.origin, key.tool)
+        if key.number is None:
+            return frames
+        tab_id = self._calls.tab_of(key.origin, key.number)
+        if tab_id is None or key.frame is None:
+            return [frame for frame in frames if frame.tab_id == tab_id]
+        frame = pages.frame(tab_id, key.frame)
+        return [frame] if frame is not None and frame.origin == key.origin and key.tool in frame.tools else []
 
     def annotations(self, target: Frame) -> Mapping[str, Any]:
         return target.tools[self.key.tool].annotations
@@ -89,7 +103,7 @@ class PageCall(TabCall[Frame]):
         extensions = extra.get("extensions", target.extensions)
         if extensions is not None:
             params["extensions"] = extensions
-        if meta := forwarded_meta(extra.get("_meta")):
+        if "_meta" in extra and (meta := forwarded_meta(extra["_meta"])):
             params["_meta"] = meta
         self.ctx.touch(target.tab_id, target.origin)
         self.frame, self._scope, self._input_required = target, asyncio.timeout(None), None
@@ -114,7 +128,7 @@ class PageCall(TabCall[Frame]):
                 self._calls.running.pop(target.place, None)
         if self._input_required is not None:
             raise self._input_required
-        return read_answer(raw, target.tools[tool], target.origin)
+        return _read_answer(raw, target.tools[tool], target.origin)
 
     def document_unloaded(self) -> None:
         """Wait a moment for an answer, then fail."""
@@ -181,9 +195,9 @@ class PageCalls:
         self.approvals = approvals
         self.running: dict[tuple[int, int], set[PageCall]] = {}
         """By tab and frame."""
-        self._pages = pages
+        self.pages = pages
         self._sites = sites
-        self._tab_of = tab_of
+        self.tab_of = tab_of
         self._limits = tab_calls.limits
         self._rate = SlidingWindow(tab_calls.limits.page_call_rate)
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
@@ -219,17 +233,6 @@ class PageCalls:
             return unconfirmed("No call of this tool is under way, or several are.")
         return calls[0].asked(question)
 
-    def frames(self, key: PageKey) -> list[Frame]:
-        """The frames that offer a tool; for a name with a tab, only the one it names."""
-        frames = self._pages.holders(key.origin, key.tool)
-        if key.number is None:
-            return frames
-        tab_id = self._tab_of(key.origin, key.number)
-        if tab_id is None or key.frame is None:
-            return [frame for frame in frames if frame.tab_id == tab_id]
-        frame = self._pages.frame(tab_id, key.frame)
-        return [frame] if frame is not None and frame.origin == key.origin and key.tool in frame.tools else []
-
     async def await_named(self, call: PageCall) -> Frame:
         """The tool in the tab the call names, which may be reloading."""
         key = call.key
@@ -246,7 +249,7 @@ class PageCalls:
     async def open_site(self, call: PageCall) -> Frame:
         """The tool in a tab that is opened for it."""
         origin, tool, ctx = call.key.origin, call.key.tool, call.ctx
-        cached = self._pages.cached(origin).get(tool)
+        cached = self.pages.cached(origin).get(tool)
         url = site_url(origin, cached.url if cached is not None else None)
         if url is None:
             raise PageToolGone(f"No open page offers {tool} of {origin}.", hint="Open the page that does.")
@@ -304,3 +307,47 @@ class PageCalls:
                 waiting.discard(waiter)
                 if not waiting:
                     del self._waiting[origin]
+
+
+def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
+    """The result in a page's `{success, payload}`, marked as untrusted; CommandFailed if it is malformed."""
+    try:
+        answer = read_outcome(raw)
+        if not answer.success:
+            return _failed(msgspec.json.decode(answer.payload), origin)
+        fields = _FIELDS.decode(answer.payload)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise unreadable(f"{origin} ran {tool.name}, but its answer is not a tool result: {error}.") from None
+    blocks = msgspec.json.decode(fields.get("content", b"[]"))
+    if not isinstance(blocks, list) or not all(isinstance(b, dict) and b.get("type") in _CONTENT for b in blocks):
+        raise unreadable(f"{origin} ran {tool.name}, but the content of its answer is not valid MCP content.")
+    is_error = bytes(fields.get("isError", b"false")).strip() == b"true"
+    fields["content"] = fields.get("content", msgspec.Raw(b"[]"))
+    problem = None
+    if not is_error and tool.output is not None:
+        problem = _schema_problem(fields.get("structuredContent"), tool.output)
+    if problem is not None:
+        blocks.append({"type": "text", "text": f"[{problem}]"})
+        fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
+        fields.pop("structuredContent", None)
+    meta = forwarded_meta(msgspec.json.decode(fields["_meta"])) if "_meta" in fields else {}
+    fields["_meta"] = msgspec.Raw(orjson.dumps({**meta, UNTRUSTED: {"origin": origin}}))
+    fields.pop("isError", None)
+    if is_error:
+        fields["isError"] = msgspec.Raw(b"true")
+    return ToolResult(msgspec.json.encode(fields), is_error)
+
+
+def _schema_problem(structured: msgspec.Raw | None, schema: Validator) -> str | None:
+    """What is wrong with the structured content, by the page's own outputSchema."""
+    if structured is None:
+        return "The page promises structured content and gave none."
+    if not schema.is_valid(orjson.loads(bytes(structured))):
+        return "The page's structured content does not fit the page's own outputSchema, and is left out."
+    return None
+
+
+def _failed(payload: Any, origin: str) -> ToolResult:
+    message = payload if isinstance(payload, str) else orjson.dumps(payload).decode()
+    text = f"The page's tool failed. {origin} says: {visible(message[:_ERROR])[0] or 'nothing'}"
+    return ToolResult.of([{"type": "text", "text": text}], is_error=True, meta={UNTRUSTED: {"origin": origin}})

@@ -62,7 +62,7 @@ class PluginCall(TabCall[Tab]):
     def __init__(
         self, calls: PluginCalls, active: Active, tool: PluginTool, ctx: Context, arguments: dict[str, Any]
     ) -> None:
-        super().__init__(ctx)
+        self.ctx = ctx
         self._calls = calls
         self._active = active
         self._tool = tool

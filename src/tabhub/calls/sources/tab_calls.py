@@ -57,11 +57,9 @@ T = TypeVar("T", bound=Target)
 class TabCall(ABC, Generic[T]):
     """One call of a page or plugin tool (links.transport.Listener)."""
 
+    ctx: Context
     exact: bool
     """Whether the call names its tab, and so runs there or not at all."""
-
-    def __init__(self, ctx: Context) -> None:
-        self.ctx = ctx
 
     @abstractmethod
     def targets(self) -> Sequence[T]:
@@ -135,20 +133,23 @@ class TabCalls:
     def choose(self, call: TabCall[T], failed: set[int]) -> T | None:
         """The best target. TabLeased if the tool is only in tabs that other sessions hold."""
         session = call.ctx.session
-        free: dict[Candidate, T] = {}
+        free: list[T] = []
         blocking: Lease | None = None
         for target in call.targets():
             if target.tab_id in failed:
                 continue
             lease = self.leases.blocking_lease(session, target.tab_id)
             if lease is None or (self.leases.reading and call.annotations(target).get("readOnlyHint") is True):
-                free.setdefault(call.candidate(target), target)
+                free.append(target)
             else:
                 blocking = blocking or lease
-        best = best_tab(free, self.tabs.get, lambda tab_id: self.leases.holds(session, tab_id))
-        if best is None and blocking is not None and not failed:
+        if len(free) > 1:
+            by_candidate = {call.candidate(target): target for target in reversed(free)}
+            best = best_tab(by_candidate, self.tabs.get, lambda tab_id: self.leases.holds(session, tab_id))
+            return by_candidate[best]
+        if not free and blocking is not None and not failed:
             raise self.leases.leased_error(blocking)
-        return None if best is None else free[best]
+        return free[0] if free else None
 
 
 def unreadable(message: str) -> CommandFailed:

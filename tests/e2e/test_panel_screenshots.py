@@ -72,7 +72,7 @@ async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
 
 
 async def load(page: Page, size: str, theme: Theme) -> None:
-    """The panel, loaded anew."""
+    """Load the panel again."""
     width, height = SIZES[size]
     await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     await page.set_viewport_size({"width": width, "height": height})
@@ -82,14 +82,18 @@ async def load(page: Page, size: str, theme: Theme) -> None:
 
 
 async def picture(page: Page, view: str) -> bytes:
-    """A view as it stands when nothing moves any more."""
+    """A view as it stands when nothing moves."""
     await go(page, view)
     if view in ("home", "approvals"):
         await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
     if view == "chat":
         await expect(page.locator(".said.model")).to_have_count(3)
     if view == "tools":
-        await page.locator(".source button[aria-expanded=false]").first.click()
+        closed = page.locator(".source button[aria-expanded=false]")
+        count = await closed.count()
+        await closed.first.click()
+        await expect(closed).to_have_count(count - 1)
+        await page.mouse.move(0, 0)  # a row that slid under the pointer would look different
     await page.evaluate(_SETTLE)
     return await page.screenshot(animations="disabled", caret="hide")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser.activity import Activity
+from tabhub.browser.actions import Activity
 from tabhub.browser.driver.page import Page, open_tab
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder, NoFolder

@@ -10,9 +10,8 @@ from asyncio import TimerHandle
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_values import parse_headers, parse_text, parse_url
-from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record.headers import redact_headers
 from tabhub.browser.record.recorder import Recorder

@@ -9,8 +9,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from tabhub.browser.driver.cdp_send import send_cdp_nowait
-from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
@@ -73,7 +72,7 @@ class StyleSheets:
     def start_coverage(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
         """Start coverage in a tab; it ends with the session or when the debugger detaches."""
         key = page.key
-        self._watch.hold(*key, _WHY)
+        self._watch.hold(key, _WHY)
         used: dict[str, set[tuple[int, int]]] = {}
         tab = self._tabs.setdefault(key, _Tab())
         tab.used, tab.session = used, session
@@ -83,7 +82,7 @@ class StyleSheets:
         for (link, chrome_id), tab in self._tabs.items():
             if tab.used is not None and tab.session is session:
                 tab.used = tab.session = None
-                self._watch.release(link, chrome_id, _WHY)
+                self._watch.release((link, chrome_id), _WHY)
                 send_cdp_nowait(link, chrome_id, "CSS.stopRuleUsageTracking")
 
     def _on_event(
@@ -108,7 +107,7 @@ class StyleSheets:
             _drop(tab, [str(params.get("styleSheetId"))])
         elif method == "detached":
             del self._tabs[key]
-            self._watch.release(*key, _WHY)
+            self._watch.release(key, _WHY)
         else:
             # The sheets of a replaced document are removed without an event.
             gone = params.get("frameId") or (params.get("frame") or {}).get("id")

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tabhub.browser.driver.cdp_send import send_cdp_nowait
-from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import DETACH_REASONS, Browsers, TabKey
@@ -61,11 +60,11 @@ class TabOverrides:
         for method, params in commands:
             await page.cdp(method, params, change.child)
         key = page.key
-        for child in self._watch.children(*key).values():
+        for child in self._watch.children(key).values():
             if child.kind == "iframe":
                 self._send(key, child.session_id, change.frame_commands)
         self._tabs.setdefault(key, {})[name] = replace(change, applied=tuple(commands))
-        self._watch.hold(*key, self._why)
+        self._watch.hold(key, self._why)
         self._update_child_commands(key)
 
     def is_active(self, page: Page, name: str) -> bool:
@@ -130,18 +129,18 @@ class TabOverrides:
 
     def _undo_in_frames(self, key: TabKey, change: Override) -> None:
         if change.frame_commands:
-            for child in self._watch.children(*key).values():
+            for child in self._watch.children(key).values():
                 self._send(key, child.session_id, change.undo)
 
     def _update_child_commands(self, key: TabKey) -> None:
         """Have new frames of the tab get the overrides before they run."""
         told = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
-        self._watch.set_child_commands(*key, self._why, told)
+        self._watch.set_child_commands(key, self._why, told)
 
     def _rest(self, key: TabKey) -> None:
         self._update_child_commands(key)
         if key in self._tabs and not self._tabs[key]:
-            self._watch.release(*key, self._why)
+            self._watch.release(key, self._why)
             del self._tabs[key]
 
     def _on_event(
@@ -168,7 +167,7 @@ class TabOverrides:
         self._lost[tab] = f"No longer active, because {why}: {', '.join(c.description for c in changes.values())}."
         if key[0].closed is not None:
             self._left[tab] = [command for change in changes.values() if not change.child for command in change.undo]
-        self._watch.release(*key, self._why)
+        self._watch.release(key, self._why)
         self._update_child_commands(key)
 
     def _undo_leftovers(self, page: Page) -> None:

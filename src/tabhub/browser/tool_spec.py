@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tabhub.browser.activity import Activity
+from tabhub.browser.actions import Activity
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
@@ -166,19 +166,9 @@ class Call:
         self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
         return ref
 
-    def known_page(self) -> Page | None:
-        """The page of `tab` without opening one."""
-        ref = self.box.choice.find_tab(self.ctx.session, self.args.get("tabId"), self.read_only)
-        if ref is None:
-            return None
-        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
-        return self._page(ref)
-
     async def page(self) -> Page:
         """The page of `tab`; the first command of a tool that is not read-only is recorded as sent."""
-        return self._page(await self.tab())
-
-    def _page(self, ref: TabRef) -> Page:
+        ref = await self.tab()
         return Page(self.box.browsers, self.box.watch, ref, None if self.read_only else self.ctx.sent)
 
 

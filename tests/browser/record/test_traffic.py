@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.activity import Activity
+from tabhub.browser.actions import Activity
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.record.recorder import Recorder, TabRecord
@@ -131,9 +131,9 @@ async def test_a_frame_that_is_gone_keeps_no_network_busy() -> None:
     activity, page = Activity(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
     asked = {"tabId": 1, "sessionId": "child", "method": "Network.requestWillBeSent", "params": sent("1")}
     browser.text(method="cdp.event", params=asked)
-    assert activity.network_quiet(page)[1] == ["https://site.example/a"]
+    assert activity.requests(page).quiet(0.0)[1] == ["https://site.example/a"]
     browser.text(method="cdp.event", params={"tabId": 1, "method": "Target.detachedFromTarget", "params": CHILD})
-    assert activity.network_quiet(page)[1] == []
+    assert activity.requests(page).quiet(0.0)[1] == []
 
 
 def test_the_process_a_document_came_to_goes_on_telling_of_it() -> None:
@@ -162,9 +162,7 @@ def test_headers_of_a_workers_request_are_told_by_its_page() -> None:
 @pytest.mark.parametrize(
     ("method", "session"), [("Network.loadingFinished", "child"), ("Network.responseReceivedExtraInfo", None)]
 )
-async def test_the_script_of_a_worker_keeps_no_network_busy(
-    method: str, session: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_script_of_a_worker_does_not_keep_the_network_busy(method: str, session: str | None) -> None:
     browsers = Browsers()
     browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
     activity, page = Activity(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
@@ -172,12 +170,8 @@ async def test_the_script_of_a_worker_keeps_no_network_busy(
         event = {"tabId": 1, "method": name, "params": params, **({"sessionId": child} if child else {})}
         browser.text(method="cdp.event", params=event)
 
-    class Loop:
-        time = staticmethod(lambda: 1e9)
-
-    monkeypatch.setattr(browser.link, "loop", Loop)
-    silent, flying = activity.network_quiet(page)
-    assert flying == []
+    silent, pending = activity.requests(page).quiet(1e9)
+    assert pending == []
     assert silent > 0
 
 

@@ -5,17 +5,17 @@ Owns sending a tool's command over the link and translating its failure. A tool 
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver import page_code
-from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.tab_watch import Dialog, TabWatch
 from tabhub.core.tabs import Tab
 from tabhub.errors import CommandFailed, ContextDestroyed, InvalidArguments, PageNavigated, TabFailed, TabNotFound
-from tabhub.links.browsers import Browsers, TabKey, TabRef
-from tabhub.wire import urls as addresses
+from tabhub.links.browsers import Browsers, TabRef
+from tabhub.links.extension import ExtensionLink
+from tabhub.wire import urls
 
 _SCHEMES = ("http", "https", "data", "file")
 _LEFT = ("Inspected target navigated or closed", "Execution context was destroyed")
@@ -51,52 +51,47 @@ class FollowUp:
 class Page:
     """One tab, for the duration of one call."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch, ref: TabRef, leaving: Callable[[], None] | None) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, ref: TabRef, on_send: Callable[[], None] | None) -> None:
         self.link = ref.link
         self.tab = ref.tab
-        self._browsers = browsers
-        self.watch = watch
-        self._leaving = leaving
-
-    @property
-    def tab_id(self) -> int:
+        self.tab_id = ref.tab.tab_id
         """The hub's id of the tab."""
-        return self.tab.tab_id
-
-    @property
-    def key(self) -> TabKey:
-        return self.link, self.tab.chrome_id
+        self.key = (ref.link, ref.tab.chrome_id)
+        self.watch = watch
+        self.browsers = browsers
+        self._on_send = on_send
+        """Called before the first command."""
 
     @property
     def dialog(self) -> Dialog | None:
         """The dialog that blocks the page."""
-        return self.watch.open_dialog(*self.key)
+        return self.watch.dialogs.get(self.key)
 
     @property
     def has_remote_frames(self) -> bool:
         """Whether the tab has frames in other processes, as far as is known."""
-        return any(child.kind == "iframe" for child in self.watch.children(*self.key).values())
+        return any(child.kind == "iframe" for child in self.watch.children(self.key).values())
 
     async def command(
         self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None
     ) -> Any:
         """Send one link command to this tab and return its result."""
-        if self._leaving is not None:
-            self._leaving()
-            self._leaving = None
+        if self._on_send is not None:
+            self._on_send()
+            self._on_send = None
         try:
             wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
             return await self.link.request(name, wanted, raw=raw, encoded=encoded)
         except TabNotFound as error:
             # It was open when the command was sent, so the command may have run.
-            self._browsers.remove_tab(self.link, self.tab.chrome_id)
-            there = self._browsers.missing(self.tab_id)
+            self.browsers.remove_tab(self.link, self.tab.chrome_id)
+            there = self.browsers.missing(self.tab_id)
             raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
         except CommandFailed as error:
-            told = self.describe_failure(error.message)
-            if told is None:
+            known = self.describe_failure(error.message)
+            if known is None:
                 raise
-            raise told from None
+            raise known from None
 
     async def raise_failure(self, said: str) -> None:
         """Raise the error for a command that failed as part of another one."""
@@ -133,9 +128,8 @@ class Page:
 
     def cdp_encoded(self, params: bytes) -> Awaitable[bytes]:
         """Send one CDP command that is already encoded (`"method":…,"params":…`); the result is bytes, too."""
-        chrome_id = self.tab.chrome_id
-        self.watch.ensure_watching(self.link, chrome_id, self.tab_id)
-        return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (chrome_id, params), raw=True)
+        self.watch.ensure_watching(self.key, self.tab_id)
+        return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (self.tab.chrome_id, params), raw=True)
 
     async def cdp(
         self,
@@ -151,7 +145,7 @@ class Page:
 
         Commands `ahead` of it, and those that `follow` a script returning `go: true`, travel in the same message.
         """
-        self.watch.ensure_watching(self.link, self.tab.chrome_id, self.tab_id)
+        self.watch.ensure_watching(self.key, self.tab_id)
         command: dict[str, Any] = {"method": method}
         if params:
             command["params"] = params
@@ -165,23 +159,42 @@ class Page:
 
     def cdp_nowait(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
         """Send a CDP command without waiting, for what only prepares the next one."""
-        send_cdp_nowait(self.link, self.tab.chrome_id, method, params, session_id)
+        send_cdp_nowait(*self.key, method, params, session_id)
 
-    async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
-        """Call the function of `js/<name>.js` in the page's own world and return its object."""
-        answer = await self.cdp(
-            "Runtime.evaluate",
-            {"expression": page_code.call(name, argument, library), "returnByValue": True, "awaitPromise": True},
-        )
-        value = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
-        if not isinstance(value, dict) or "exceptionDetails" in answer:
-            details = answer.get("exceptionDetails", {}) if isinstance(answer, dict) else {}
-            said = details.get("exception", {}).get("description") or details.get("text") or "no value came back"
-            raise CommandFailed(
-                f"The page in tab {self.tab_id} could not be read: {str(said)[:300]}",
-                hint="The page may have changed what scripts rely on; browser_screenshot_tab still works.",
-            )
-        return value
+
+def send_cdp(
+    link: ExtensionLink,
+    chrome_id: int,
+    method: str,
+    params: dict[str, Any] | None = None,
+    session_id: str | None = None,
+) -> Future[Any] | None:
+    """Send one command; None if the link is closed. The caller must consume the future's exception."""
+    if link.closed is not None:
+        return None
+    command: dict[str, Any] = {"tabId": chrome_id, "method": method, "params": params or {}}
+    if session_id is not None:
+        command["sessionId"] = session_id
+    return link.request("forwardCDPCommand", command)
+
+
+def send_cdp_nowait(
+    link: ExtensionLink,
+    chrome_id: int,
+    method: str,
+    params: dict[str, Any] | None = None,
+    session_id: str | None = None,
+) -> None:
+    """Send one command and ignore how it ends: for cleanup, and for what only prepares the next command."""
+    sent = send_cdp(link, chrome_id, method, params, session_id)
+    if sent is not None:
+        sent.add_done_callback(ignore_failure)
+
+
+def ignore_failure(future: Future[Any]) -> None:
+    """Done callback that marks an exception as retrieved."""
+    if not future.cancelled():
+        future.exception()
 
 
 async def open_tab(
@@ -207,7 +220,7 @@ async def open_tab(
 
 def validate_url(url: str, *, files: bool) -> str:
     """The URL if a tab may open it, otherwise InvalidArguments; `files` allows file: URLs."""
-    parts = addresses.split(url)
+    parts = urls.split(url)
     if parts is None:
         raise InvalidArguments(f"url {url[:200]!r} is not valid: its host or port cannot be parsed.")
     scheme = parts.scheme.lower()

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver import isolated_worlds as worlds
-from tabhub.browser.driver.frames import Frame
+from tabhub.browser.driver.frames import Frame, script_value
 
 _MOST_HOSTS = 300
 _MOST_LEVELS = 6
@@ -38,7 +37,7 @@ async def _level(frame: Frame) -> int:
         {"expression": f"tabhubKit.hosts({_MOST_HOSTS})", "contextId": world.context_id, "objectGroup": _GROUP},
         session,
     )
-    worlds.script_value(page, listed)
+    script_value(page, listed)
     array = listed.get("result", {}).get("objectId")
     held = await page.cdp("Runtime.getProperties", {"objectId": array, "ownProperties": True}, session)
     hosts = [one["value"]["objectId"] for one in held.get("result", []) if _is_item(one)]

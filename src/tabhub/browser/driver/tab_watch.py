@@ -87,75 +87,70 @@ class TabWatch:
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
         self._watched: dict[TabKey, _Watched] = {}
-        self._dialogs: dict[TabKey, Dialog] = {}
+        self.dialogs: dict[TabKey, Dialog] = {}
+        """Those that block their tabs."""
         self._held: dict[TabKey, set[str]] = {}
         self._child_commands: dict[TabKey, dict[str, tuple[Command, ...]]] = {}
         self._subscriptions: list[tuple[EventSubscription, EventListener]] = []
         browsers.on_event(self._event)
-        for state in (self._watched, self._dialogs, self._held, self._child_commands):
+        for state in (self._watched, self.dialogs, self._held, self._child_commands):
             browsers.drop_with_tab(state)
 
     def subscribe(self, interest: EventSubscription, listener: EventListener) -> None:
         """Call `listener` for these events of every tab in use, and for `detached`, the end of watching."""
         self._subscriptions.append((interest, listener))
 
-    def open_dialog(self, link: ExtensionLink, chrome_id: int) -> Dialog | None:
-        return self._dialogs.get((link, chrome_id))
-
-    def dialog_handled(self, link: ExtensionLink, chrome_id: int, dialog: Dialog | None) -> None:
+    def dialog_handled(self, key: TabKey, dialog: Dialog | None) -> None:
         """Forget a handled dialog; the browser's event may arrive only after the reply to the command."""
-        if dialog is not None and self._dialogs.get((link, chrome_id)) is dialog:
-            del self._dialogs[link, chrome_id]
+        if dialog is not None and self.dialogs.get(key) is dialog:
+            del self.dialogs[key]
 
-    def children(self, link: ExtensionLink, chrome_id: int) -> Mapping[str, ChildSession]:
+    def children(self, key: TabKey) -> Mapping[str, ChildSession]:
         """The child sessions of a tab, by session id, in the order they came."""
-        watched = self._watched.get((link, chrome_id))
+        watched = self._watched.get(key)
         return watched.children if watched is not None else {}
 
-    def hold(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
+    def hold(self, key: TabKey, why: str) -> None:
         """Keep watching a tab while it is idle, until `release` with the same reason."""
-        self._held.setdefault((link, chrome_id), set()).add(why)
+        self._held.setdefault(key, set()).add(why)
 
-    def release(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
-        reasons = self._held.get((link, chrome_id))
+    def release(self, key: TabKey, why: str) -> None:
+        reasons = self._held.get(key)
         if reasons is not None:
             reasons.discard(why)
             if not reasons:
-                del self._held[link, chrome_id]
+                del self._held[key]
 
-    def set_child_commands(self, link: ExtensionLink, chrome_id: int, why: str, commands: tuple[Command, ...]) -> None:
+    def set_child_commands(self, key: TabKey, why: str, commands: tuple[Command, ...]) -> None:
         """Send these commands to new frames in other processes and new workers before they run; () ends it."""
-        key = (link, chrome_id)
-        told = self._child_commands.get(key, {})
-        if told.get(why, ()) == commands:
+        before = self._child_commands.get(key, {})
+        if before.get(why, ()) == commands:
             return
-        told = {name: those for name, those in {**told, why: commands}.items() if those}
-        if told:
-            self._child_commands[key] = told
+        after = {name: those for name, those in {**before, why: commands}.items() if those}
+        if after:
+            self._child_commands[key] = after
         else:
             del self._child_commands[key]
         if key in self._watched:
             self._subscribe(key)
 
-    def ensure_watching(self, link: ExtensionLink, chrome_id: int, tab_id: int) -> None:
+    def ensure_watching(self, key: TabKey, tab_id: int) -> None:
         """Start watching a tab if needed; raises DialogOpen if a dialog blocks it."""
-        key = (link, chrome_id)
-        if self._dialogs and key in self._dialogs:
-            dialog = self._dialogs[key]
+        if (dialog := self.dialogs.get(key)) is not None:
             raise DialogOpen(tab_id, dialog.kind, dialog.message, sent=False)
         watched = self._watched.get(key)
-        if watched is not None:
-            watched.used = link.loop.time()
-            return
-        self._begin(key)
+        if watched is None:
+            self._begin(key)
+        else:
+            watched.used = key[0].loop.time()
 
-    async def wait_watching(self, link: ExtensionLink, chrome_id: int) -> None:
+    async def wait_watching(self, key: TabKey) -> None:
         """Start watching a tab and wait until the browser confirms it; a tab that cannot be watched is not an error.
 
         A page that navigates before confirming loses the subscription, and the first events of the next page with it.
         """
-        watched = self._watched.get((link, chrome_id)) or self._begin((link, chrome_id))
-        watched.used = link.loop.time()
+        watched = self._watched.get(key) or self._begin(key)
+        watched.used = key[0].loop.time()
         if watched.begun:
             await wait(watched.begun, timeout=_CONFIRM_TIMEOUT)
             watched.begun.clear()
@@ -168,16 +163,16 @@ class TabWatch:
             *self._enable(key, None),
         ]
         watched.begun = {future for future in sent if future is not None}
-        self._schedule_idle_check(key, self._idle)
+        key[0].loop.call_later(self._idle, self._end_if_idle, key)
         return watched
 
     def _subscribe(self, key: TabKey) -> Future[Any] | None:
         wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._subscriptions for name in interest.events)))
-        told = [
-            *self._asked(frames=True),
+        of_children = [
+            *self._enabling(frames=True),
             *(each for those in self._child_commands.get(key, {}).values() for each in those),
         ]
-        first = [{"method": method, "params": dict(params)} for method, params in told]
+        first = [{"method": method, "params": dict(params)} for method, params in of_children]
         return self._send(key, "subscribeCDPEvents", {"events": list(wanted), "children": first})
 
     @property
@@ -189,16 +184,16 @@ class TabWatch:
         there = {} if child is None else {"sessionId": child}
         return [
             self._send(key, "forwardCDPCommand", {"method": method, "params": dict(params), **there}, child)
-            for method, params in self._asked(frames=child is not None)
+            for method, params in self._enabling(frames=child is not None)
         ]
 
-    def _asked(self, *, frames: bool) -> list[Command]:
+    def _enabling(self, *, frames: bool) -> list[Command]:
         """The enable commands of all subscriptions, each once, for a tab or for its frames and workers."""
-        asked: dict[str, Mapping[str, Any]] = {}
+        commands: dict[str, Mapping[str, Any]] = {}
         for interest, _ in self._subscriptions:
             for method, params in interest.enable if interest.frames or not frames else ():
-                asked.setdefault(method, params)
-        return list(asked.items())
+                commands.setdefault(method, params)
+        return list(commands.items())
 
     def _disable(self, key: TabKey, children: Mapping[str, ChildSession]) -> None:
         for interest, _ in self._subscriptions:
@@ -221,17 +216,14 @@ class TabWatch:
         sent.add_done_callback(done)
         return sent
 
-    def _schedule_idle_check(self, key: TabKey, after: float) -> None:
-        key[0].loop.call_later(after, self._end_if_idle, key)
-
     def _end_if_idle(self, key: TabKey) -> None:
         link, chrome_id = key
         watched = self._watched.get(key)
         if watched is None or link.closed is not None:
             return
         remaining = watched.used + self._idle - link.loop.time()
-        if remaining > 0 or key in self._dialogs or key in self._held or link.busy(chrome_id):
-            self._schedule_idle_check(key, max(remaining, 1.0))
+        if remaining > 0 or key in self.dialogs or key in self._held or link.busy(chrome_id):
+            link.loop.call_later(max(remaining, 1.0), self._end_if_idle, key)
             return
         del self._watched[key]
         self._notify(key, "detached", {"reason": "idle"}, None)
@@ -245,7 +237,7 @@ class TabWatch:
         if method == "Page.javascriptDialogOpening":
             self._dialog_opened(key, params)
         elif method == "Page.javascriptDialogClosed":
-            self._dialogs.pop(key, None)
+            self.dialogs.pop(key, None)
         elif method == "Target.attachedToTarget":
             self._attached(key, params, child)
         elif method == "Target.detachedFromTarget":
@@ -253,7 +245,7 @@ class TabWatch:
             if watched is not None:
                 watched.children.pop(str(params.get("sessionId")), None)
         elif method == "detached":
-            self._dialogs.pop(key, None)
+            self.dialogs.pop(key, None)
             self._watched.pop(key, None)
         self._notify(key, method, params, child)
 
@@ -272,7 +264,7 @@ class TabWatch:
         )
         tab = self._browsers.book.find(link.browser_id, chrome_id)
         tab_id = tab.tab_id if tab else chrome_id
-        self._dialogs[key] = dialog
+        self.dialogs[key] = dialog
         link.fail_tab(chrome_id, lambda: DialogOpen(tab_id, dialog.kind, dialog.message, sent=True), spare="closeTab")
 
     def _attached(self, key: TabKey, params: dict[str, Any], parent: str | None) -> None:

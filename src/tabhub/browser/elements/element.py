@@ -1,7 +1,7 @@
-"""Finding the element a tool works on: by ref, selector, text or role, in any frame of the tab.
+"""The element a tool works on: finding it by ref, selector, text or role in any frame, until it is actionable.
 
-Owns the arguments that name an element, the lookup, and the errors for an element that is missing. What is done with
-the element is up to the tools.
+Actionable means attached, visible, still, enabled, in view and not covered; the round trip that finds the element also
+checks it. What is done with the element is up to the tools.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tabhub.browser.driver import page_code
-from tabhub.browser.driver.frames import Frame, list_frames, main_frame
-from tabhub.browser.driver.isolated_worlds import World
+from tabhub.browser.driver.cdp_values import parse_number
+from tabhub.browser.driver.frames import Frame, World, list_frames, literal, main_frame, source
 from tabhub.browser.driver.page import FollowUp, Page
 from tabhub.browser.driver.shadow_roots import open_closed_roots
+from tabhub.browser.elements.element_errors import missing_error, problem_error
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
 
 TARGET: dict[str, Any] = {
@@ -32,7 +32,9 @@ _WEAK = 20
 """From this rank on a match only contains the text, or is hidden; see `js/match.js`."""
 _POLL_PAUSES = (0.02, 0.05, 0.1, 0.2)
 _ELEMENT_GONE = "tabhub:gone"
-_NOT_STORED = "tabhub:not stored"
+_COVERED_PAUSE = 0.1
+"""Seconds before looking again at a frame that is covered."""
+_Point = tuple[float, float]
 
 
 def poll_pause(attempt: int) -> float:
@@ -64,11 +66,11 @@ class Element:
 
     async def call(self, name: str, argument: dict[str, Any] | None = None, library: str = "") -> Any:
         """Call the function of `js/<name>.js` with the element as `this`, in our world; promises are awaited."""
-        shared = page_code.source(library) + "\n" if library else ""
+        shared = source(library) + "\n" if library else ""
         value = await self.frame.run_code(
-            f"{shared}const found = kit.element({page_code.literal(self.ref)});\n"
+            f"{shared}const found = kit.element({literal(self.ref)});\n"
             f'if (!found) return "{_ELEMENT_GONE}";\n'
-            f"return (\n{page_code.source(name)}\n).call(found, {page_code.literal(argument or {})});"
+            f"return (\n{source(name)}\n).call(found, {literal(argument or {})});"
         )
         if value == _ELEMENT_GONE:
             raise self.gone_error()
@@ -83,7 +85,7 @@ class Element:
         """A handle for CDP commands of the frame's session; `release` frees it."""
         world = await self.frame.world()
         params = {
-            "expression": f"globalThis.tabhubKit?.element({page_code.literal(self.ref)})",
+            "expression": f"globalThis.tabhubKit?.element({literal(self.ref)})",
             "contextId": world.context_id,
             "objectGroup": self._group,
         }
@@ -107,20 +109,35 @@ class Element:
         )
 
 
+class _CoveredFrame(CommandFailed):
+    """Something in a document around the element's frame is in the way; it may go away."""
+
+
 @dataclass(frozen=True, slots=True)
-class ElementCall:
-    """A page function to call on an element in the same round trip that finds it.
+class ActionableElement:
+    """An element that can be acted on now."""
 
-    The function is stored in our world of the document, so that its source is sent once and not with every call.
-    """
+    element: Element
+    x: float
+    """In CSS pixels of the tab's viewport."""
+    y: float
+    input_point: _Point
+    """The same point in the viewport of the process that renders it: a frame of another site has its own."""
+    facts: Mapping[str, Any]
+    """What the page reported: kind, checked, empty, url."""
 
-    function: str
-    """The global name of the function, called with the element as `this`."""
-    definitions: Callable[[], str]
-    """Code that defines it, and whatever else the same action needs."""
+    @property
+    def kind(self) -> str:
+        """Kind of field: text, area, rich, whole, check, radio, switch, select, file, other."""
+        return str(self.facts.get("kind"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """The actionability check that the lookup makes on the element it finds."""
+
     argument: dict[str, Any]
-    follow_up: FollowUp | None = None
-    """Sent at once if the function returns `go: true`; only in the tab's main frame."""
+    follow: FollowUp | None
 
 
 def target_of(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,14 +157,71 @@ async def find_element(page: Page, args: Mapping[str, Any], *, wait: float = 0.0
     return (await _find(page, args, None, wait))[0]
 
 
-async def find_and_call(
-    page: Page, args: Mapping[str, Any], call: ElementCall, *, wait: float = 0.0
-) -> tuple[Element, Any]:
-    """Find an element as `find_element` does and call a function on it: one round trip in the main frame."""
-    return await _find(page, args, call, wait)
+async def wait_actionable(
+    page: Page, args: Mapping[str, Any], need: str, *, follow: FollowUp | None = None, **more: Any
+) -> ActionableElement:
+    """Wait until the element that the arguments name is actionable; for `need` see `js/wait_actionable.js`.
+
+    `follow` is sent at once if the element is a text field of the tab's main document.
+    """
+    limits, loop = page.link.limits, page.link.loop
+    until = loop.time() + limits.element_ready
+    while True:
+        left = max(0.0, until - loop.time())
+        check = _Check({"need": need, "within": round(left * 1000), **more}, follow)
+        element, answer = await _find(page, args, check, min(left, limits.element_appear))
+        facts = answer if isinstance(answer, dict) else {}
+        if isinstance(problem := facts.get("problem"), dict):
+            if problem.get("why") == "detached" and left > 0 and "ref" not in args:
+                # The page replaced it between the lookup and the check.
+                continue
+            raise problem_error(element, problem)
+        x, y = point = parse_number(facts.get("x")), parse_number(facts.get("y"))
+        if element.frame.parent is not None:
+            try:
+                (x, y), point = await _point_through_frames(element, element.frame, x, y)
+            except _CoveredFrame:
+                if left <= 0:
+                    raise
+                await asyncio.sleep(_COVERED_PAUSE)
+                continue
+        label = facts.get("label")
+        element = replace(element, label=label[:500]) if isinstance(label, str) else element
+        return ActionableElement(element, x, y, point, facts)
 
 
-async def _find(page: Page, args: Mapping[str, Any], call: ElementCall | None, wait: float) -> tuple[Element, Any]:
+async def _point_through_frames(element: Element, frame: Frame, x: float, y: float) -> tuple[_Point, _Point]:
+    """Convert a point of a frame's viewport to the tab's, if nothing around the frame covers it.
+
+    The second point is in the outermost frame of the same process. On a page rendered at another scale, as on phones,
+    the browser expects points of such a process as if they were scaled like the page.
+    """
+    point, same_process, zoom = (x, y), True, 1.0
+    while frame.parent is not None:
+        place = await frame.parent.evaluate("point_through_frame", {"ref": await frame.owner_ref(), "x": x, "y": y})
+        if not isinstance(place, dict):
+            raise element.gone_error()
+        if place.get("outside"):
+            raise problem_error(element, {"why": "outside"}, _CoveredFrame)
+        if cover := place.get("cover"):
+            detail = f"{cover} of the page around its frame"
+            raise problem_error(element, {"why": "covered", "detail": detail}, _CoveredFrame)
+        x, y = parse_number(place.get("x")), parse_number(place.get("y"))
+        zoom = parse_number(place.get("zoom")) or 1.0
+        same_process = same_process and frame.parent.session_id == frame.session_id
+        point = (x, y) if same_process else point
+        frame = frame.parent
+    return (x, y), (point if same_process else (point[0] / zoom, point[1] / zoom))
+
+
+def raise_problem(element: Element, answer: Any) -> None:
+    """Raise the error for the problem that the page reported, if it reported one."""
+    problem = answer.get("problem") if isinstance(answer, dict) else None
+    if isinstance(problem, dict):
+        raise problem_error(element, problem)
+
+
+async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait: float) -> tuple[Element, Any]:
     wanted = target_of(args)
     if not wanted:
         raise InvalidArguments(
@@ -157,33 +231,33 @@ async def _find(page: Page, args: Mapping[str, Any], call: ElementCall | None, w
     until, attempt = loop.time() + wait, 0
     while True:
         last = loop.time() >= until
-        # Later looks only find: if the page navigates then, the lookup continues there, which a call must not.
-        call_now = call if attempt == 0 else None
+        # Later looks only find: if the page navigates then, the lookup continues there, which a check must not.
+        check_now = check if attempt == 0 else None
         try:
-            found = await _look(page, wanted, call_now, near=last)
+            found = await _look(page, wanted, check_now, near=last)
         except PageNavigated:
-            if last or call_now is not None:
+            if last or check_now is not None:
                 raise
             found = {"why": "absent"}
         if isinstance(element := found.get("element"), Element):
-            if call is None or "value" in found:
+            if check is None or "value" in found:
                 return element, found.get("value")
-            called = await _look_in_frame(element.frame, {"ref": element.ref}, call, near=False)
-            if "value" not in called:
+            checked = await _look_in_frame(element.frame, {"ref": element.ref}, check, near=False)
+            if "value" not in checked:
                 raise element.gone_error()
-            return element, called["value"]
+            return element, checked["value"]
         if last or found.get("why") in ("invalid", "gone"):
-            raise _missing_error(page, wanted, found)
+            raise missing_error(page, wanted, found)
         await asyncio.sleep(min(poll_pause(attempt), max(0.0, until - loop.time())))
         attempt += 1
 
 
-async def _look(page: Page, wanted: dict[str, Any], call: ElementCall | None, *, near: bool) -> dict[str, Any]:
-    """One look at all frames: the `element` (and the call's `value`), or why it is missing."""
+async def _look(page: Page, wanted: dict[str, Any], check: _Check | None, *, near: bool) -> dict[str, Any]:
+    """One look at all frames: the `element` (and the check's `value`), or why it is missing."""
     if "ref" in wanted:
         frame = await _frame_of_ref(page, str(wanted["ref"]))
-        return {"why": "gone"} if frame is None else await _look_in_frame(frame, wanted, call, near=near)
-    best = await _look_in_frame(await main_frame(page), wanted, call, near=near)
+        return {"why": "gone"} if frame is None else await _look_in_frame(frame, wanted, check, near=near)
+    best = await _look_in_frame(await main_frame(page), wanted, check, near=near)
     # The best match of the main frame may be weak: text that is only contained, something hidden.
     if not best.get("frames") or (best.get("why") != "absent" and _rank(best) < _WEAK):
         return best
@@ -213,41 +287,30 @@ def _rank(found: Mapping[str, Any]) -> float:
     return (float(rank) if type(rank) is int else 0.0) + (0.5 if found.get("why") else 0.0)
 
 
-async def _look_in_frame(
-    frame: Frame, wanted: dict[str, Any], call: ElementCall | None, *, near: bool
-) -> dict[str, Any]:
-    found = await _run_lookup(frame, wanted, call, near=near)
-    missing = found.get("missing")
+async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | None, *, near: bool) -> dict[str, Any]:
+    find = f"kit.find({literal({**wanted, 'near': near})})"
+    code, follow = f"return {find};", None
+    if check is not None:
+        follow = check.follow if frame.parent is None else None
+        # A match that other frames may still beat is not checked.
+        code = (
+            f"const found = {find};\nif (!found?.ref || found.frames) return found;\n"
+            f"return kit.waitActionable.call(kit.element(found.ref), {literal(check.argument)})"
+            ".then((value) => ({ ...found, value, go: Boolean(value?.go) }));"
+        )
+    found = await frame.run_code(code, follow)
+    missing = found.get("missing") if isinstance(found, dict) else None
     # Closed shadow roots are searched only when nothing else fits.
     if isinstance(missing, dict) and missing.get("hosts") and await open_closed_roots(frame):
-        found = await _run_lookup(frame, wanted, call, near=near)
-        missing = found.get("missing")
-    if isinstance(found.get("ref"), str):
+        found = await frame.run_code(code, follow)
+        missing = found.get("missing") if isinstance(found, dict) else None
+    if isinstance(found, dict) and isinstance(found.get("ref"), str):
         others = found.get("others")
         label = str(found.get("label"))[:500]
         element = Element(frame.page, frame, found["ref"], label, others if type(others) is int else 0)
         result = {"element": element, "rank": found.get("rank"), "frames": found.get("frames")}
         return result | ({"value": found["value"]} if "value" in found else {})
     return missing if isinstance(missing, dict) else {"why": "absent"}
-
-
-async def _run_lookup(frame: Frame, wanted: dict[str, Any], call: ElementCall | None, *, near: bool) -> dict[str, Any]:
-    find = f"kit.find({page_code.literal({**wanted, 'near': near})})"
-    if call is None:
-        found = await frame.run_code(f"return {find};")
-    else:
-        # A match that other frames may still beat is not called.
-        code = (
-            f'if (!globalThis.{call.function}) return "{_NOT_STORED}";\nconst found = {find};\n'
-            "if (!found?.ref || found.frames) return found;\n"
-            f"return Promise.resolve({call.function}.call(kit.element(found.ref), {page_code.literal(call.argument)}))"
-            ".then((value) => ({ ...found, value, go: Boolean(value?.go) }));"
-        )
-        follow_up = call.follow_up if frame.is_main else None
-        found = await frame.run_code(code, follow_up)
-        if found == _NOT_STORED:
-            found = await frame.run_code(f"{call.definitions()}\n{code}", follow_up)
-    return found if isinstance(found, dict) else {}
 
 
 async def _frame_of_ref(page: Page, ref: str) -> Frame | None:
@@ -259,38 +322,3 @@ async def _frame_of_ref(page: Page, ref: str) -> Frame | None:
     there = await asyncio.gather(*(frame.world() for frame in others), return_exceptions=True)
     prefix = f"{inner[1]}e"
     return next((f for f, w in zip(others, there, strict=True) if isinstance(w, World) and w.prefix == prefix), None)
-
-
-def _missing_error(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -> CommandFailed:
-    why, where = missing.get("why"), f"tab {page.tab_id} ({page.tab.url[:200]})"
-    nearest = [str(name)[:300] for name in missing.get("nearest") or []]
-    if why == "gone":
-        return CommandFailed(
-            f"The ref {wanted['ref']} names nothing in {where}: its element or its whole document is gone.",
-            hint="Take a new browser_snapshot and use one of its refs.",
-        )
-    if why == "invalid":
-        return CommandFailed(
-            f"The selector {wanted['selector']!r} is not valid CSS: {missing.get('message')}",
-            hint="`selector` accepts CSS only. Put the element's text into `text` and its role into `role`.",
-        )
-    described = _describe(wanted)
-    if why == "several":
-        return CommandFailed(
-            f"{missing.get('count')} elements match {described} in {where}.",
-            hint=f"Choose one by its ref: {', '.join(nearest)}.",
-            data={"nearest": nearest},
-        )
-    nothing = "Nothing on the page has a similar id, class or name; browser_snapshot shows what there is."
-    return CommandFailed(
-        f"No element matches {described} in {where}.",
-        hint=f"Nearest matches: {', '.join(nearest)}." if nearest else nothing,
-        data={"nearest": nearest},
-    )
-
-
-def _describe(wanted: dict[str, Any]) -> str:
-    parts = [repr(wanted["selector"])] if "selector" in wanted else []
-    parts += [f"the text {wanted['text']!r}"] if "text" in wanted else []
-    parts += [f"the role {wanted['role']!r}"] if "role" in wanted else []
-    return " with ".join(parts)

@@ -35,6 +35,11 @@ _ALIASES = {
 }
 
 
+def modifier_bits(names: Iterable[str]) -> int:
+    """CDP's bit field for modifiers."""
+    return sum(MODIFIERS[name] for name in set(names))
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """One key with its KeyboardEvent fields."""

@@ -43,10 +43,10 @@ async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
 async def _of_frame(frame: Frame, whole: bool) -> list[Mark]:
     try:
         # Only the visible part of a frame can be in the picture.
-        told = await frame.evaluate("marks", {"whole": whole and frame.is_main, "most": _MOST})
+        told = await frame.evaluate("marks", {"whole": whole and frame.parent is None, "most": _MOST})
         left, top = await frame.offset() if told else (0.0, 0.0)
     except CommandFailed:
-        if frame.is_main:
+        if frame.parent is None:
             raise
         return []
     return [

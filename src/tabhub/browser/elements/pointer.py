@@ -6,7 +6,7 @@ awaited.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tabhub.browser.driver.page import Page
@@ -27,36 +27,31 @@ async def send_events(page: Page, events: Sequence[Event], session_id: str | Non
         await page.cdp(method, params, session_id, ahead=ahead)
 
 
-def mouse_move(x: float, y: float, *, held: str = "", modifiers: int = 0) -> Event:
-    button = {"button": held, "buttons": BUTTONS[held]} if held else {}
-    return MOUSE, {"type": "mouseMoved", "x": x, "y": y, "modifiers": modifiers, **button}
-
-
-def mouse_down(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
-    facts = {"button": button, "buttons": BUTTONS[button], "clickCount": count, "modifiers": modifiers}
-    return MOUSE, {"type": "mousePressed", "x": x, "y": y, **facts}
-
-
-def mouse_up(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
-    facts = {"button": button, "clickCount": count, "modifiers": modifiers}
-    return MOUSE, {"type": "mouseReleased", "x": x, "y": y, **facts}
+def mouse_event(
+    kind: str, x: float, y: float, *, button: str = "", pressed: bool = False, count: int = 0, modifiers: int = 0
+) -> Event:
+    """One mouse event of a CDP type; `pressed`: the button is down when the page handles it."""
+    params: dict[str, Any] = {"type": kind, "x": x, "y": y, "modifiers": modifiers}
+    if button:
+        params["button"] = button
+    if pressed and button:
+        params["buttons"] = BUTTONS[button]
+    if count:
+        params["clickCount"] = count
+    return MOUSE, params
 
 
 def click(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> list[Event]:
-    events = [mouse_move(x, y, modifiers=modifiers)]
+    events = [mouse_event("mouseMoved", x, y, modifiers=modifiers)]
     for number in range(1, count + 1):
-        events.append(mouse_down(x, y, button=button, count=number, modifiers=modifiers))
-        events.append(mouse_up(x, y, button=button, count=number, modifiers=modifiers))
+        how: dict[str, Any] = {"button": button, "count": number, "modifiers": modifiers}
+        events.append(mouse_event("mousePressed", x, y, pressed=True, **how))
+        events.append(mouse_event("mouseReleased", x, y, **how))
     return events
 
 
 def key_press(key: keys.Key, held: int = 0) -> list[Event]:
     return [(KEY, event) for event in keys.press_events(key, held)]
-
-
-def modifier_bits(names: Iterable[str]) -> int:
-    """CDP's bit field for modifiers."""
-    return sum(keys.MODIFIERS[name] for name in set(names))
 
 
 def typing_events(text: str, *, lines: bool) -> list[Event]:

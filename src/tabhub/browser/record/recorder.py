@@ -14,9 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver.cdp_send import send_cdp
 from tabhub.browser.driver.cdp_values import parse_text, parse_url
-from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.page import Page, send_cdp
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record import console_messages as messages
 from tabhub.browser.record import traffic
@@ -170,7 +169,7 @@ class Recorder:
     async def refreshed_record(self, page: Page) -> TabRecord:
         """The record of a tab with all events up to now; if the page cannot answer, what has arrived so far."""
         record = self.tab_record(*page.key)
-        if self._watch.open_dialog(*page.key) is not None and record.last_event > record.since:
+        if self._watch.dialogs.get(page.key) is not None and record.last_event > record.since:
             return record
         try:
             # It changes nothing; its reply comes after all pending events.
@@ -195,7 +194,7 @@ class Recorder:
         kept.requests.resize(most.get("requests") or limits.record_requests)
         kept.frames.resize(most.get("frames") or limits.record_frames)
         record.console.resize(most.get("console") or limits.record_console)
-        self._watch.hold(*page.key, _HOLD)
+        self._watch.hold(page.key, _HOLD)
         return record
 
     def stop_capture(self, page: Page) -> TabRecord:
@@ -213,7 +212,7 @@ class Recorder:
         record.traffic.requests.resize(record.limits.record_requests)
         record.traffic.frames.resize(record.limits.record_frames)
         record.console.resize(record.limits.record_console)
-        self._watch.release(link, chrome_id, _HOLD)
+        self._watch.release((link, chrome_id), _HOLD)
         return record
 
     def _on_event(

@@ -10,9 +10,8 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_stream import read_stream
-from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, TabKey
@@ -81,7 +80,7 @@ class TabTraces:
             ) from None
         self._running[key] = _Trace(session, page.link.loop.time())
         self._lost.pop((page.link.browser_id, page.tab.chrome_id), None)
-        self._watch.hold(*key, _WHY)
+        self._watch.hold(key, _WHY)
 
     async def stop(self, page: Page, most: int) -> tuple[bytes, float, bool]:
         """Stop; returns the trace, its duration in seconds and whether data was lost because the buffer was full."""
@@ -99,7 +98,7 @@ class TabTraces:
             end = await trace.done
         finally:
             self._running.pop(key, None)
-            self._watch.release(*key, _WHY)
+            self._watch.release(key, _WHY)
             if trace.done.done() and not trace.done.cancelled():
                 trace.done.exception()  # retrieved, also if the command itself reports the error
         return await read_stream(page, end.get("stream"), most, "trace"), ran, end.get("dataLossOccurred") is True
@@ -108,7 +107,7 @@ class TabTraces:
         for key, trace in list(self._running.items()):
             if trace.session is session and trace.done is None:
                 del self._running[key]
-                self._watch.release(*key, _WHY)
+                self._watch.release(key, _WHY)
                 send_cdp_nowait(*key, "Tracing.end")
 
     def _on_event(
@@ -126,7 +125,7 @@ class TabTraces:
 
     def _lose(self, key: TabKey, why: str) -> None:
         trace = self._running.pop(key)
-        self._watch.release(*key, _WHY)
+        self._watch.release(key, _WHY)
         if trace.done is None:
             self._lost[key[0].browser_id, key[1]] = f": the one that ran was lost when {why}"
         elif not trace.done.done():

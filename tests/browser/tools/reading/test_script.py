@@ -145,6 +145,6 @@ async def test_an_idle_tab_is_unwatched_so_the_debugger_can_detach() -> None:
         return {}
 
     browser.answers["subscribeCDPEvents"] = subscribed
-    TabWatch(browsers).ensure_watching(browser.link, 1, 1)
+    TabWatch(browsers).ensure_watching((browser.link, 1), 1)
     async with asyncio.timeout(30):
         await ended.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result, page_round_trip, tolerate_navigation
+from tabhub.browser.actions import OUTPUT
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -28,14 +28,14 @@ async def handle_dialog(call: Call) -> ToolResult:
     elif accept and dialog is not None and dialog.kind == "prompt":
         # Accepting a prompt means its default text; without promptText the browser would answer with an empty one.
         params["promptText"] = dialog.default
-    with box.activity.track_action(page) as tracked:
+    with box.activity.track_action(page) as action:
         try:
             if dialog is None:
                 # The debugger may have attached after the dialog opened.
                 await page.cdp("Page.handleJavaScriptDialog", params)
             else:
                 command = {"method": "Page.handleJavaScriptDialog", "params": params}
-                await tolerate_navigation(box, page, page.command("forwardCDPCommand", command))
+                await action.tolerate_navigation(page.command("forwardCDPCommand", command))
         except CommandFailed as error:
             if "No dialog is showing" not in error.message:
                 raise
@@ -43,17 +43,15 @@ async def handle_dialog(call: Call) -> ToolResult:
                 f"No dialog is open in tab {page.tab_id} ({page.tab.url[:200]}).",
                 hint="It was already answered, or it is part of the page: take a browser_snapshot.",
             ) from None
-        box.watch.dialog_handled(*page.key, dialog)
-        if page.dialog is None and not tracked.unsettled:
+        box.watch.dialog_handled(page.key, dialog)
+        if page.dialog is None and not action.unsettled:
             # One more round trip: the script behind the dialog continues and may open another.
-            await page_round_trip(box, page, tracked)
+            await action.round_trip()
         asked = f'{dialog.kind} "{dialog.message[:100]}"' if dialog else "dialog"
         note = None
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":
             note = f"A {dialog.kind} takes no text; promptText was not used."
-        return await action_result(
-            box, page, tracked, f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note
-        )
+        return await action.result(f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note)
 
 
 TOOLS = (handle_dialog,)

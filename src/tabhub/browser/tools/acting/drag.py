@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result, page_round_trip, tolerate_navigation
-from tabhub.browser.activity import TrackedAction
+from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.actionability import wait_actionable
-from tabhub.browser.elements.element import REF, TARGET, names_element
-from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.elements.element import REF, TARGET, names_element, wait_actionable
+from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
@@ -74,29 +72,29 @@ async def browser_drag(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     start, end = _parse_end("from", args["from"]), _parse_end("to", args["to"])
     with box.activity.track_action(page) as action:
-        first = await _resolve_end(box, page, start)
+        first = await _resolve_end(page, start)
         page.cdp_nowait("Input.setInterceptDrags", {"enabled": True})
         x, y = at = first.input_point
         try:
             if first.frame is not None:
                 await first.frame.evaluate("watch_drag", {})
-            press = [pointer.mouse_move(x, y), pointer.mouse_down(x, y)]
+            press = pointer.click(x, y)[:-1]
             # A few pixels make a press a drag.
-            press += [pointer.mouse_move(x + step, y + step, held="left") for step in (3, 6, 9)]
+            press += [_drag_move(x + step, y + step) for step in (3, 6, 9)]
             await pointer.send_events(page, press, first.session_id)
             if first.frame is not None:
                 await _wait_for_native_drag(action, first.frame)
-            last = await _resolve_end(box, page, end)
+            last = await _resolve_end(page, end)
             at = first.in_own_coordinates(last)
             if action.drag is not None:
-                await _drop(box, page, action, last.x, last.y)
+                await _drop(action, last.x, last.y)
             else:
                 await pointer.send_events(page, _path((x + 9, y + 9), at), first.session_id)
         finally:
-            page.cdp_nowait(*pointer.mouse_up(*at), first.session_id)
+            page.cdp_nowait(*pointer.mouse_event("mouseReleased", *at, button="left", count=1), first.session_id)
             page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
-        await page_round_trip(box, page, action)
-        return await action_result(box, page, action, f"Dragged {first.label} to {last.label}")
+        await action.round_trip()
+        return await action.result(f"Dragged {first.label} to {last.label}")
 
 
 async def _wait_for_native_drag(action: TrackedAction, frame: Frame) -> None:
@@ -106,20 +104,23 @@ async def _wait_for_native_drag(action: TrackedAction, frame: Frame) -> None:
         await action.wait_until(lambda: action.drag is not None, _NATIVE_DRAG_TIMEOUT)
 
 
-async def _drop(box: Toolbox, page: Page, action: TrackedAction, x: float, y: float) -> None:
+async def _drop(action: TrackedAction, x: float, y: float) -> None:
     """Finish a native drag with the data the page put into it."""
     events: list[pointer.Event] = [
         ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": action.drag})
         for kind in ("dragEnter", "dragOver", "dragOver", "drop")
     ]
-    await tolerate_navigation(box, page, pointer.send_events(page, events))
+    await action.tolerate_navigation(pointer.send_events(action.page, events))
+
+
+def _drag_move(x: float, y: float) -> pointer.Event:
+    return pointer.mouse_event("mouseMoved", x, y, button="left", pressed=True)
 
 
 def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.Event]:
     steps = [(step + 1) / _STEPS for step in range(_STEPS)]
     return [
-        pointer.mouse_move(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part, held="left")
-        for part in (*steps, 1)
+        _drag_move(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part) for part in (*steps, 1)
     ]
 
 
@@ -133,12 +134,12 @@ def _parse_end(side: str, given: Any) -> dict[str, Any]:
     )
 
 
-async def _resolve_end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _DragEnd:
+async def _resolve_end(page: Page, given: Mapping[str, Any]) -> _DragEnd:
     if "x" in given and "y" in given:
         x, y = float(given["x"]), float(given["y"])
         return _DragEnd(x, y, (x, y), f"{x:g}, {y:g}")
     target = await wait_actionable(page, given, "hover")
-    frame = target.element.frame if target.session_id is not None else None
+    frame = target.element.frame if target.element.frame.session_id is not None else None
     return _DragEnd(target.x, target.y, target.input_point, target.element.label, frame)
 
 

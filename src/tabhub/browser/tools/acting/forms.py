@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
-from tabhub.browser.activity import TrackedAction
-from tabhub.browser.driver.page import Page
+from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.actionability import ActionableElement, raise_problem, wait_actionable
-from tabhub.browser.elements.element import TARGET, names_element
-from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, raise_problem, wait_actionable
+from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
@@ -59,7 +56,7 @@ async def fill_form(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         for number, field in enumerate(fields, 1):
             try:
-                done.append(await _fill_one(box, page, action, field))
+                done.append(await _fill_one(action, field))
             except CommandFailed as error:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
@@ -71,11 +68,11 @@ async def fill_form(call: Call) -> ToolResult:
             if len(done) < len(fields)
             else f"Filled in {len(done)} field{'' if len(done) == 1 else 's'}"
         )
-        return await action_result(box, page, action, did, fields=done)
+        return await action.result(did, fields=done)
 
 
-async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
-    value = field["value"]
+async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
+    page, value = action.page, field["value"]
     target = await wait_actionable(page, field, "field", all=True, value=value if isinstance(value, str) else None)
     facts: dict[str, Any] = {"field": target.element.label}
     if target.kind == "select":
@@ -83,7 +80,7 @@ async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapp
         raise_problem(target.element, chosen)
         return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}
     if target.kind in ("check", "radio", "switch"):
-        return facts | {"checked": await _set_checked(box, page, action, field, target, value)}
+        return facts | {"checked": await _set_checked(action, field, target, value)}
     text = _text(value)
     if target.kind == "whole":
         result = await target.element.call("set_value", {"value": text})
@@ -95,15 +92,13 @@ async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapp
             hint="Try browser_click_element or browser_type_text; click a custom list to open it first.",
         )
     events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
-    await tolerate_navigation(
-        box, page, pointer.send_events(page, events or keyboard.text_events(target, "", clear=True))
-    )
-    state = await keyboard.field_state(box, page, action, target) or {}
+    await action.tolerate_navigation(pointer.send_events(page, events or keyboard.text_events(target, "", clear=True)))
+    state = await keyboard.field_state(action, target) or {}
     if text and state.get("value") == target.facts.get("held") != text:
         # Some input masks accept key events only.
         target = await wait_actionable(page, field, "field", all=True)
-        await tolerate_navigation(box, page, pointer.send_events(page, keyboard.text_events(target, text, clear=True)))
-        state = await keyboard.field_state(box, page, action, target) or {}
+        await action.tolerate_navigation(pointer.send_events(page, keyboard.text_events(target, text, clear=True)))
+        state = await keyboard.field_state(action, target) or {}
     if not state:
         return facts | {"note": "The page removed or replaced the field; take a browser_snapshot."}
     facts["value"] = state.get("value", f"{state.get('length', len(text))} characters")
@@ -115,7 +110,7 @@ async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapp
 
 
 async def _set_checked(
-    box: Toolbox, page: Page, action: TrackedAction, field: Mapping[str, Any], target: ActionableElement, value: Any
+    action: TrackedAction, field: Mapping[str, Any], target: ActionableElement, value: Any
 ) -> bool | None:
     """Click a checkbox or radio button unless it already has the wanted state."""
     wanted = value
@@ -136,8 +131,8 @@ async def _set_checked(
             f"{target.element.label} is a radio button and cannot be unchecked.",
             hint="Check another one of its group.",
         )
-    _, landed = await click_until_it_lands(box, page, action, field, need="field", target=target)
-    state = await keyboard.field_state(box, page, action, target) if target.kind == "check" else None
+    _, landed = await click_until_it_lands(action, field, need="field", target=target)
+    state = await keyboard.field_state(action, target) if target.kind == "check" else None
     if state is not None and state.get("checked") is not bool(wanted):
         raise CommandFailed(
             f"{target.element.label} was clicked, but is still {'off' if wanted else 'on'}.",
@@ -171,14 +166,11 @@ async def select_option(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         target = await wait_actionable(page, args, "field")
         wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
-        chosen = await tolerate_navigation(box, page, target.element.call("choose", wanted))
+        chosen = await action.tolerate_navigation(target.element.call("choose", wanted))
         raise_problem(target.element, chosen)
         facts = chosen if isinstance(chosen, dict) else {}
         did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {target.element.label}"
-        return await action_result(
-            box,
-            page,
-            action,
+        return await action.result(
             did,
             chosen=facts.get("chosen"),
             note=None if facts.get("changed", True) else "It was already selected.",

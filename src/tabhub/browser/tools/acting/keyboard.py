@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tabhub.browser.action_result import (
-    OUTPUT,
-    action_result,
-    page_left,
-    page_round_trip,
-    run_and_probe,
-    tolerate_navigation,
-    unsent_form_note,
-)
-from tabhub.browser.activity import TrackedAction
-from tabhub.browser.driver import page_code
+from tabhub.browser.actions import OUTPUT, TrackedAction, run_and_probe
+from tabhub.browser.driver.frames import literal
 from tabhub.browser.driver.page import FollowUp, Page
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.actionability import ActionableElement, raise_problem, wait_actionable
-from tabhub.browser.elements.element import TARGET, names_element
-from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, raise_problem, wait_actionable
+from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
 
@@ -53,29 +43,24 @@ async def type_text(call: Call) -> ToolResult:
         )
     with box.activity.track_action(page) as action:
         follow = _follow_up_keys(text, submit=submit)
-        target = await _find_field(box, page, args, clear=clear, follow=follow)
+        target = await _find_field(page, args, clear=clear, follow=follow)
         if target is None:
             began = f"Began to type into {' '.join(str(value)[:80] for value in field_target(args).values())}"
-            return await action_result(box, page, action, began, note="How much was typed is unknown.")
+            return await action.result(began, note="How much was typed is unknown.")
         if follow is not None and follow.sent:
-            state = await _state_after_follow_up(box, page, action, target, follow)
+            state = await _state_after_follow_up(action, target, follow)
         elif target.kind == "whole":
             state = await target.element.call("set_value", {"value": text})
             raise_problem(target.element, state)
-            state = await _send_keys(box, page, action, target, _enter(submit), ask_ahead=False) or state
+            state = await _send_keys(action, target, _enter(submit), ask_ahead=False) or state
         else:
             events = text_events(target, text, clear=clear) + _enter(submit)
-            state = await _send_keys(box, page, action, target, events, ask_ahead=not submit)
+            state = await _send_keys(action, target, events, ask_ahead=not submit)
         facts = field_facts(target, state)
-        if submit and not page_left(page, action):
-            # The page reports a navigation before it answers this.
-            facts["note"] = unsent_form_note(
-                await action.unless_navigating(
-                    tolerate_navigation(box, page, target.element.frame.evaluate("form_submitted", {}))
-                )
-            )
+        if submit and not action.page_left:
+            facts["note"] = await action.unsent_form_note(target.element.frame)
         did = f"Typed into {target.element.label}"
-        return await action_result(box, page, action, did, before=target.facts.get("url"), **facts)
+        return await action.result(did, before=target.facts.get("url"), **facts)
 
 
 def field_target(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,8 +79,8 @@ def _follow_up_keys(text: str, *, submit: bool) -> FollowUp | None:
     if not events or "\n" in text or "\t" in text or any(method != pointer.KEY for method, _ in events):
         return None
     events += _enter(submit)
-    probe = page_code.literal({"keyups": _keyups(events), "patience": _KEY_TIMEOUT_MS})
-    return FollowUp(events, f"return globalThis.tabhubKeys ? tabhubFieldValue.call(tabhubKeys.field, {probe}) : null;")
+    probe = literal({"keyups": _keyups(events), "patience": _KEY_TIMEOUT_MS})
+    return FollowUp(events, f"return globalThis.tabhubKeys ? kit.fieldValue.call(tabhubKeys.field, {probe}) : null;")
 
 
 def _keyups(events: Sequence[pointer.Event]) -> int:
@@ -103,7 +88,7 @@ def _keyups(events: Sequence[pointer.Event]) -> int:
 
 
 async def _find_field(
-    box: Toolbox, page: Page, args: Mapping[str, Any], *, clear: bool, follow: FollowUp | None
+    page: Page, args: Mapping[str, Any], *, clear: bool, follow: FollowUp | None
 ) -> ActionableElement | None:
     """Find the field and send the follow-up; None if that opened a dialog or closed the tab."""
     try:
@@ -112,21 +97,21 @@ async def _find_field(
         if follow is None or error.outcome == "not_sent":
             raise
     except TabFailed:
-        if follow is None or box.browsers.book.get(page.tab_id) is not None:
+        if follow is None or page.browsers.book.get(page.tab_id) is not None:
             raise
     return None
 
 
 async def _state_after_follow_up(
-    box: Toolbox, page: Page, action: TrackedAction, target: ActionableElement, follow: FollowUp
+    action: TrackedAction, target: ActionableElement, follow: FollowUp
 ) -> dict[str, Any] | None:
     if follow.error is not None:
-        await tolerate_navigation(box, page, page.raise_failure(follow.error))
+        await action.tolerate_navigation(action.page.raise_failure(follow.error))
         return None
-    if page_left(page, action):
+    if action.page_left:
         return None
     # A page that stops key events did not report the last one.
-    return follow.value if isinstance(follow.value, dict) else await field_state(box, page, action, target)
+    return follow.value if isinstance(follow.value, dict) else await field_state(action, target)
 
 
 def text_events(target: ActionableElement, text: str, *, clear: bool) -> list[pointer.Event]:
@@ -138,8 +123,6 @@ def text_events(target: ActionableElement, text: str, *, clear: bool) -> list[po
 
 
 async def _send_keys(
-    box: Toolbox,
-    page: Page,
     action: TrackedAction,
     target: ActionableElement,
     events: list[pointer.Event],
@@ -150,44 +133,44 @@ async def _send_keys(
 
     The probe is sent along with the last key and replies once the page has seen it, which saves a round trip.
     """
-    work = tolerate_navigation(box, page, pointer.send_events(page, events))
+    work = action.tolerate_navigation(pointer.send_events(action.page, events))
     if ask_ahead and events and events[-1][1].get("type") == "keyUp":
-        probe = _probe_field(box, page, target, _keyups(events))
-        state = await run_and_probe(work, probe, lambda: field_state(box, page, action, target))
-        return None if page_left(page, action) else state
-    await work
-    return await field_state(box, page, action, target)
+        probe = _probe_field(action, target, _keyups(events))
+        state = await run_and_probe(work, probe)
+        if state is not None:
+            return None if action.page_left else state
+    else:
+        await work
+    return await field_state(action, target)
 
 
-async def field_state(
-    box: Toolbox, page: Page, action: TrackedAction, target: ActionableElement
-) -> dict[str, Any] | None:
+async def field_state(action: TrackedAction, target: ActionableElement) -> dict[str, Any] | None:
     """The current state of the field; None if the page navigated or is blocked by a dialog."""
-    return None if page_left(page, action) else await action.unless_navigating(_probe_field(box, page, target, 0))
+    return None if action.page_left else await action.unless_navigating(_probe_field(action, target, 0))
 
 
-async def _probe_field(box: Toolbox, page: Page, target: ActionableElement, keyups: int) -> dict[str, Any] | None:
+async def _probe_field(action: TrackedAction, target: ActionableElement, keyups: int) -> dict[str, Any] | None:
     try:
-        state = await tolerate_navigation(box, page, target.element.call("field_value", {"keyups": keyups}))
+        state = await action.tolerate_navigation(target.element.call("field_value", {"keyups": keyups}))
     except TabFailed:
         raise
     except CommandFailed:
-        state = await _rerendered_field_state(box, page, target)
+        state = await _rerendered_field_state(action, target)
     return state if isinstance(state, dict) else None
 
 
-async def _rerendered_field_state(box: Toolbox, page: Page, target: ActionableElement) -> Any:
+async def _rerendered_field_state(action: TrackedAction, target: ActionableElement) -> Any:
     """The state of the focused field with the same label: many pages re-render a field when it is filled.
 
     None if the page removed the field.
     """
     body = (
         "const field = document.activeElement;\nif (!field || !('value' in field)) return null;\n"
-        f"return (\n{page_code.source('field_value')}\n).call(field, {{}})"
+        "return kit.fieldValue.call(field, {})"
         ".then((held) => ({ ...held, label: kit.label(field) }));"
     )
     try:
-        state = await tolerate_navigation(box, page, target.element.frame.run_code(body))
+        state = await action.tolerate_navigation(target.element.frame.run_code(body))
     except TabFailed:
         raise
     except CommandFailed:
@@ -202,7 +185,7 @@ def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict
     if state is None:
         return {}
     facts = {"value": state.get("value"), "checked": state.get("checked")}
-    if target.element.frame.is_main:
+    if target.element.frame.parent is None:
         facts["now"] = state.get("url")
     if state.get("invalid"):
         facts["note"] = f"The page says of the field: {state['invalid']}"
@@ -226,11 +209,11 @@ async def press_key(call: Call) -> ToolResult:
         if names_element(args):
             target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
-        await tolerate_navigation(box, page, pointer.send_events(page, pointer.key_press(key, state)))
+        await action.tolerate_navigation(pointer.send_events(page, pointer.key_press(key, state)))
         # One more round trip: the page reports what the key caused before it answers.
         if page.dialog is None and not action.unsettled:
-            await page_round_trip(box, page, action)
-        return await action_result(box, page, action, f"Pressed {args['key']}{place}")
+            await action.round_trip()
+        return await action.result(f"Pressed {args['key']}{place}")
 
 
 TOOLS = (type_text, press_key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result, page_round_trip, tolerate_navigation
+from tabhub.browser.actions import OUTPUT
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
@@ -42,28 +42,29 @@ _DONE = {
 )
 async def browser_mouse(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
-    action, x, y = str(args["action"]), float(args["x"]), float(args["y"])
+    kind, x, y = str(args["action"]), float(args["x"]), float(args["y"])
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
-    modifiers = pointer.modifier_bits(args.get("modifiers", ()))
-    with box.activity.track_action(page) as tracked:
-        held = box.activity.set_pressed_button(page, button if action == "down" else "")
-        if action == "move":
+    modifiers = keys.modifier_bits(args.get("modifiers", ()))
+    how: dict[str, Any] = {"count": count, "modifiers": modifiers}
+    with box.activity.track_action(page) as action:
+        held = box.activity.set_pressed_button(page, button if kind == "down" else "")
+        if kind == "move":
             box.activity.set_pressed_button(page, held)
-            events = [pointer.mouse_move(x, y, held=held, modifiers=modifiers)]
-        elif action == "down":
-            events = [pointer.mouse_down(x, y, button=button, count=count, modifiers=modifiers)]
-        elif action == "up":
-            events = [pointer.mouse_up(x, y, button=held or button, count=count, modifiers=modifiers)]
-        elif action == "click":
-            events = pointer.click(x, y, button=button, count=count, modifiers=modifiers)
+            events = [pointer.mouse_event("mouseMoved", x, y, button=held, pressed=True, modifiers=modifiers)]
+        elif kind == "down":
+            events = [pointer.mouse_event("mousePressed", x, y, button=button, pressed=True, **how)]
+        elif kind == "up":
+            events = [pointer.mouse_event("mouseReleased", x, y, button=held or button, **how)]
+        elif kind == "click":
+            events = pointer.click(x, y, button=button, **how)
         else:
             delta = {"deltaX": args.get("deltaX", 0), "deltaY": args.get("deltaY", 0 if "deltaX" in args else 100)}
             events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **delta})]
-        await tolerate_navigation(box, page, pointer.send_events(page, events))
+        await action.tolerate_navigation(pointer.send_events(page, events))
         note = None
-        if page.dialog is None and not tracked.unsettled:
-            note = _outside_note(await page_round_trip(box, page, tracked, _VIEW), x, y)
-        return await action_result(box, page, tracked, f"{_DONE[action]} {x:g}, {y:g}", note=note)
+        if page.dialog is None and not action.unsettled:
+            note = _outside_note(await action.round_trip(_VIEW), x, y)
+        return await action.result(f"{_DONE[kind]} {x:g}, {y:g}", note=note)
 
 
 def _outside_note(answer: Any, x: float, y: float) -> str | None:

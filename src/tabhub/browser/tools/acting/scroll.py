@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result
-from tabhub.browser.driver import page_code
-from tabhub.browser.driver.frames import main_frame
+from tabhub.browser.actions import OUTPUT
+from tabhub.browser.driver.frames import literal, main_frame, source
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.actionability import wait_actionable
-from tabhub.browser.elements.element import REF, TARGET, find_element, names_element
+from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -38,7 +36,7 @@ async def browser_scroll(call: Call) -> ToolResult:
                     hint="To scroll inside an element, give it as `container`.",
                 )
             target = await wait_actionable(page, args, "look")
-            return await action_result(box, page, action, f"Scrolled {target.element.label} into view")
+            return await action.result(f"Scrolled {target.element.label} into view")
         options = {name: args.get(name) for name in ("direction", "distance", "position")}
         if not options["position"]:
             options["direction"] = options["direction"] or "down"
@@ -56,9 +54,7 @@ async def browser_scroll(call: Call) -> ToolResult:
 async def _scroll_in_page(page: Page, container: Any, options: dict[str, Any]) -> Any:
     if container is None:
         frame = await main_frame(page)
-        return await frame.run_code(
-            f"return (\n{page_code.source('scroll')}\n).call(null, {page_code.literal(options)});"
-        )
+        return await frame.run_code(f"return (\n{source('scroll')}\n).call(null, {literal(options)});")
     named_by = "ref" if isinstance(container, str) and REF.fullmatch(container) else "selector"
     element = await find_element(page, {named_by: container})
     return await element.call("scroll", options)

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result
-from tabhub.browser.activity import CHOOSER, TrackedAction
-from tabhub.browser.driver import isolated_worlds as worlds
-from tabhub.browser.driver import page_code
+from tabhub.browser.actions import CHOOSER, OUTPUT, TrackedAction
+from tabhub.browser.driver.frames import script_value, source
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Element, find_element
-from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -48,10 +46,10 @@ async def upload_file(call: Call) -> ToolResult:
             await _set_files(page, input_field, files)
             dropped = False
         else:
-            dropped = not await _upload_through_chooser(box, page, action, args, element, files)
+            dropped = not await _upload_through_chooser(action, args, element, files)
         names = ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
         did = f"Dropped {names} on {element.label}" if dropped else f"Gave {names} to {element.label}"
-        return await action_result(box, page, action, did)
+        return await action.result(did)
 
 
 def _require_fit(element: Element, field: Mapping[str, Any], count: int) -> None:
@@ -106,16 +104,17 @@ def _read_files(page: Page, files: list[Path]) -> list[dict[str, str]]:
 
 
 async def _upload_through_chooser(
-    box: Toolbox, page: Page, action: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
+    action: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
 ) -> bool:
     """Click what opens a file chooser, which is intercepted, and set the files.
 
     False if none opened; the files were then dropped on the element.
     """
+    page = action.page
     await page.cdp(CHOOSER, {"enabled": True})
     try:
-        await click_until_it_lands(box, page, action, args)
-        if not await action.wait_until(lambda: action.chooser is not None, box.browsers.limits.action_settle):
+        await click_until_it_lands(action, args)
+        if not await action.wait_until(lambda: action.chooser is not None, page.browsers.limits.action_settle):
             await _drop_files(page, element, files)
             return False
         chooser, action.chooser = action.chooser or {}, None
@@ -146,11 +145,11 @@ async def _set_files_by_content(page: Page, element: Element, node: Mapping[str,
     found = await page.cdp("DOM.resolveNode", query, session)
     call = {
         "objectId": found["object"]["objectId"],
-        "functionDeclaration": page_code.source("set_files"),
+        "functionDeclaration": source("set_files"),
         "arguments": [{"value": {"files": contents}}],
         "returnByValue": True,
     }
-    worlds.script_value(page, await page.cdp("Runtime.callFunctionOn", call, session))
+    script_value(page, await page.cdp("Runtime.callFunctionOn", call, session))
     page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
 
 

@@ -96,9 +96,10 @@ async def wait_for_response(call: Call) -> ToolResult:
     page, pattern = await call.page(), str(call.args["urlPattern"])
     wanted = url_matcher(pattern)
     patience = WaitBudget(call, f"a response from {pattern!r}")
-    page.watch.ensure_watching(*page.key, page.tab_id)
+    page.watch.ensure_watching(page.key, page.tab_id)
     while True:
-        responses = call.box.activity.responses(page)
+        requests = call.box.activity.requests(page)
+        responses = requests.responses()
         for response in responses:
             if wanted(response.url):
                 return ToolResult.data(
@@ -116,7 +117,7 @@ async def wait_for_response(call: Call) -> ToolResult:
             raise TabFailed(f"Tab {page.tab_id} was closed while waiting for {pattern!r}.")
         if patience.remaining > 0:
             patience.report_progress()
-            await call.box.activity.wait_network_event(page, min(1.0, patience.remaining))
+            await requests.wait_for_event(min(1.0, patience.remaining))
         else:
             await patience.pause(last)
 
@@ -158,10 +159,12 @@ async def _wait_for_idle_network(call: Call, page: Page, patience: WaitBudget) -
     quiet = call.box.browsers.limits.network_quiet
     while True:
         ready = await patience.await_page(_ready_state(page))
-        quiet_for, flying = call.box.activity.network_quiet(page)
+        quiet_for, pending = call.box.activity.requests(page).quiet(page.link.loop.time())
         if ready == "complete" and quiet_for >= quiet:
             return
-        seen = f"{len(flying)} requests are under way, such as {flying[0][:200]}" if flying else f"the page is {ready}"
+        seen = (
+            f"{len(pending)} requests are under way, such as {pending[0][:200]}" if pending else f"the page is {ready}"
+        )
         await patience.pause(seen)
 
 

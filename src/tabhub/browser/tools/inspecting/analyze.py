@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver.cdp_send import ignore_failure
 from tabhub.browser.driver.cdp_values import parse_text
-from tabhub.browser.driver.page import Page, open_tab, validate_url
+from tabhub.browser.driver.frames import call_source, script_value
+from tabhub.browser.driver.page import Page, ignore_failure, open_tab, validate_url
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
@@ -71,7 +71,7 @@ async def analyze_site(call: Call) -> ToolResult:
 
 
 async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
-    await call.box.watch.wait_watching(*page.key)
+    await call.box.watch.wait_watching(page.key)
     note = ""
     try:
         arrived = await page.command("browser_navigate", {"url": url, "waitUntil": "load"})
@@ -83,7 +83,7 @@ async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
         raise CommandFailed(f"{url[:200]} could not be opened: {error.message}", hint=error.hint) from None
     await asyncio.sleep(call.args.get("waitSeconds", _DEFAULT_WAIT))
     record = await call.box.record.refreshed_record(page)
-    seen, answer = await asyncio.gather(page.evaluate("analyze", {}), page.cdp("Network.getCookies"))
+    seen, answer = await asyncio.gather(_scan(page), page.cdp("Network.getCookies"))
     requests = list(record.traffic.requests)
     cookies = _cookies(answer)
     found = endpoints(requests)
@@ -109,6 +109,19 @@ async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
     if note:
         facts["note"] = note
     return facts
+
+
+async def _scan(page: Page) -> dict[str, Any]:
+    """What the page's own world shows: frameworks and tools are out of an isolated world's reach."""
+    expression = f"(() => {{\n{call_source('analyze', {})}\n}})()"
+    script = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+    value = script_value(page, await page.cdp("Runtime.evaluate", script))
+    if not isinstance(value, dict):
+        raise CommandFailed(
+            f"The page in tab {page.tab_id} could not be read: no value came back",
+            hint="The page may have changed what scripts rely on; browser_screenshot_tab still works.",
+        )
+    return value
 
 
 def _cookies(answer: Any) -> list[dict[str, Any]]:

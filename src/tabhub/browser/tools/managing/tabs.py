@@ -66,7 +66,7 @@ async def get_tab_info(call: Call) -> ToolResult:
         "index": ref.tab.index,
         "debuggerAttached": call.box.browsers.is_debugged(ref.link, ref.tab.chrome_id),
     }
-    if dialog := call.box.watch.open_dialog(ref.link, ref.tab.chrome_id):
+    if dialog := call.box.watch.dialogs.get((ref.link, ref.tab.chrome_id)):
         facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
     return ToolResult.data(facts)
 
@@ -248,7 +248,7 @@ async def _move(call: Call, page: Page, command: str, verb: str, params: dict[st
 
 async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
     # Starts recording first, so that nothing of the new page is missed.
-    await call.box.watch.wait_watching(*page.key)
+    await call.box.watch.wait_watching(page.key)
     shown = url if len(url) <= 200 else f"{url[:200]}…"
     params = {"url": url, "waitUntil": wait_until}
     answer = await _move(call, page, "browser_navigate", f"navigate to {shown}", params)

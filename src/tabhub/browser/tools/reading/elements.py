@@ -85,15 +85,15 @@ async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
         found = await frame.evaluate("query", options)
         if not isinstance(found, dict) or "invalid" in found:
             return {"elements": [], "total": 0, **(found if isinstance(found, dict) else {})}
-        left, top = (0.0, 0.0) if frame.is_main or not found["elements"] else await frame.offset()
+        left, top = (0.0, 0.0) if frame.parent is None or not found["elements"] else await frame.offset()
     except CommandFailed:
-        if frame.is_main:
+        if frame.parent is None:
             raise
         return {"elements": [], "total": 0}
     for element in found["elements"]:
         element["box"]["x"] = round(element["box"]["x"] + left, 1)
         element["box"]["y"] = round(element["box"]["y"] + top, 1)
-        if not frame.is_main:
+        if frame.parent is not None:
             element["frame"] = frame.url[:500]
     return found
 

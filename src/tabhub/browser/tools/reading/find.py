@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver import page_code
-from tabhub.browser.driver.frames import Frame, list_frames, main_frame
+from tabhub.browser.driver.frames import Frame, list_frames, literal, main_frame
 from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.elements.element import TARGET
 from tabhub.browser.tool_spec import Call, hints, tool
@@ -65,7 +64,7 @@ async def find(call: Call) -> ToolResult:
 
 
 async def _search(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
-    body = f"return kit.search({page_code.literal(wanted)});"
+    body = f"return kit.search({literal(wanted)});"
     answer = await frame.run_code(body)
     if isinstance(answer, dict) and answer.get("hosts") and await open_closed_roots(frame):
         answer = await frame.run_code(body)

@@ -177,7 +177,7 @@ def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
 async def _resources(page: Page) -> list[Resource]:
     """The resources of the tab and of its cross-process frames."""
     found = list(_walk_tree((await page.cdp("Page.getResourceTree")).get("frameTree"), None))
-    for child in list(page.watch.children(*page.key).values()):
+    for child in list(page.watch.children(page.key).values()):
         if child.kind != "iframe":
             continue
         try:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.browser.driver import page_code
+from tabhub.browser.driver.frames import literal, source
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.tool_spec import Call, hints, tool
@@ -24,7 +24,7 @@ _NAME = "tabhub-script.js"
 _OPENING = "(async () => {const tabhubScript = async (args) => {\n"
 _PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
 _CALL = f"(await tabhubScript(%s).catch({_PLAIN}))"
-_CLOSING = f"\n}};\nreturn (\n{page_code.source('to_json')}\n){_CALL};}})()\n//# sourceURL={_NAME}"
+_CLOSING = f"\n}};\nreturn (\n{source('to_json')}\n){_CALL};}})()\n//# sourceURL={_NAME}"
 _NO_ARGS = _CLOSING.replace("%s", "{}")
 _ENCODED_OPENING = orjson.dumps(_OPENING)[:-1]
 _ENCODED_NO_ARGS = orjson.dumps(_NO_ARGS)[1:]
@@ -77,7 +77,7 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 )
 async def execute_script(call: Call) -> ToolResult:
     """Evaluate, and splice the value into the answer without decoding it."""
-    page = call.known_page() or await call.page()
+    page = await call.page()
     call.box.activity.wake(page)  # a script may wait for an animation frame
     code = call.args["code"]
     # The browser stops an endless loop shortly before the deadline of the call.
@@ -147,7 +147,7 @@ def expression(code: str, args: dict[str, Any] | None) -> bytes:
     if not args:
         return _ENCODED_OPENING + orjson.dumps(code)[1:-1] + _ENCODED_NO_ARGS
     before, after = _CLOSING.split("%s")
-    return orjson.dumps(f"{_OPENING}{code}{before}{page_code.literal(args)}{after}")
+    return orjson.dumps(f"{_OPENING}{code}{before}{literal(args)}{after}")
 
 
 def describe_exception(details: Any, code: str) -> str:

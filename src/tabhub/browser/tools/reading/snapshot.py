@@ -8,9 +8,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.driver import page_code
-from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, main_frame
-from tabhub.browser.driver.isolated_worlds import tab_worlds
+from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, literal, main_frame, tab_worlds
 from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.elements import outline
 from tabhub.browser.elements.element import TARGET, find_element
@@ -131,7 +129,7 @@ async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) 
     notes = _notes(answer)
     if answer.get("pdf"):
         lines, notes = (
-            (lines, (*notes, PDF_HINT)) if frame.is_main else (["(a PDF; browser_screenshot_tab shows it)"], ())
+            (lines, (*notes, PDF_HINT)) if frame.parent is None else (["(a PDF; browser_screenshot_tab shows it)"], ())
         )
     seen = FrameSnapshot(
         lines, int(answer["elements"]), str(answer["url"]), str(answer["title"]), str(answer["token"]), notes
@@ -148,7 +146,7 @@ async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) 
 
 
 async def _run_snapshot(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
-    body = f"return kit.snapshot({page_code.literal(options)});"
+    body = f"return kit.snapshot({literal(options)});"
     answer = await frame.run_code(body)
     if isinstance(answer, dict) and answer.get("hosts") and await open_closed_roots(frame):
         answer = await frame.run_code(body)

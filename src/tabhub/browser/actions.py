@@ -1,24 +1,31 @@
-"""Activity of the tabs in use: navigations, new windows, downloads and requests, as acting and waiting tools need it.
+"""Actions in a tab and what they cause: navigations, new tabs, dialogs, downloads.
 
-Owns what an action caused, from events alone, and keeping background tabs awake. Records for agents to read are kept
-in `record/`.
+Owns tracking a running action by events alone, the fields that every acting tool returns, which ways of losing the page
+count as a result rather than a failure, and keeping background tabs awake. Records for agents to read are kept in
+`record/`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.frames import Frame
+from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.pending_requests import PendingRequests
 from tabhub.browser.record.traffic import ENABLE
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, DialogOpen, PageNavigated, TabFailed
 from tabhub.links.browsers import Browsers, Change, TabKey
 from tabhub.links.extension import ExtensionLink
 
+OUTPUT: dict[str, Any] = {"did": "string"}
+"""Only the field that is always present is declared, to keep the tool list short; the others explain themselves
+(navigated, opened, dialog, download, closed, note)."""
 _EVENTS = (
     "Page.frameRequestedNavigation",
     "Page.frameStartedNavigating",
@@ -39,47 +46,18 @@ _EVENTS = (
     "Target.detachedFromTarget",
 )
 CHOOSER = "Page.setInterceptFileChooserDialog"
-_OPEN_ENDED = ("EventSource", "WebSocket", "Ping", "Preflight", "Media")
-"""Requests that never end, or that no wait should include."""
 _NAVIGATION_STARTS = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
 _PAGE_SCHEMES = (
     *("http", "https", "file", "filesystem", "data", "blob", "about", "javascript"),
     *("view-source", "chrome", "chrome-extension", "chrome-error", "devtools"),
 )
 """URL schemes that a tab can show."""
-_MOST = 1000
-_UNREAD = 0.5
-_KEPT = 200
+_LAST_REPLY = 0.1
+"""Seconds to wait for the reply to a command sent before a navigation began."""
+_PROBE_GRACE = 0.002
+"""Seconds that a probe's reply may arrive after the work it was sent with."""
 Params = dict[str, Any]
 T = TypeVar("T")
-_LAST_ANSWER = 0.1
-"""Seconds to wait for the reply to a command sent before a navigation began."""
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A response to a request of the page."""
-
-    at: float
-    url: str
-    method: str
-    status: int
-    mime: str
-
-
-@dataclass(slots=True)
-class _PendingRequest:
-    """A request under way."""
-
-    url: str
-    method: str
-    loader: str
-    begun: float
-    answered: float | None = None
-
-    def ends(self, now: float) -> float | None:
-        """When it ended, if it has. If a page does not read a response, the browser never reports its end."""
-        return self.answered + _UNREAD if self.answered is not None and now - self.answered >= _UNREAD else None
 
 
 def _external_url(url: Any) -> str | None:
@@ -91,7 +69,10 @@ def _external_url(url: Any) -> str | None:
 class TrackedAction:
     """A running action and what it has caused so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: Page, concurrent: list[TrackedAction]) -> None:
+        self.page = page
+        self._concurrent = concurrent
+        """All actions that run in the tab."""
         self.navigating: set[str] = set()
         """Frames that are navigating."""
         self.url: str | None = None
@@ -156,6 +137,32 @@ class TrackedAction:
         """Whether something that the action started has not finished."""
         return bool(self.navigating) or self.loading or self.downloading or self.opening > len(self.opened)
 
+    @property
+    def page_left(self) -> bool:
+        """Whether the page navigated, is about to, or is blocked by a dialog."""
+        return self.unsettled or self.url is not None or self.page.dialog is not None
+
+    async def tolerate_navigation(self, work: Awaitable[T], frame: Frame | None = None) -> T | None:
+        """Await part of the action; None if the page reacted with a dialog, by navigating or by closing its tab.
+
+        Work in a `frame` may also end with that frame.
+        """
+        try:
+            return await work
+        except DialogOpen as error:
+            if error.outcome == "not_sent":
+                raise
+        except PageNavigated:
+            return None
+        except TabFailed:
+            opened_external = any(action.external_url for action in self._concurrent)
+            if self.page.browsers.book.get(self.page.tab_id) is not None and not opened_external:
+                raise
+        except CommandFailed:
+            if frame is None or frame.parent is None:
+                raise
+        return None
+
     async def unless_navigating(self, work: Coroutine[Any, Any, T]) -> T | None:
         """The result of a page command; None once the page is navigating.
 
@@ -166,16 +173,24 @@ class TrackedAction:
         try:
             await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
-                await asyncio.wait((asking,), timeout=_LAST_ANSWER)  # it may have run in time
+                await asyncio.wait((asking,), timeout=_LAST_REPLY)  # it may have run in time
             return asking.result() if asking.done() else None
         finally:
             asking.cancel()
             leaving.cancel()
 
-    async def settle(self, limit: float) -> None:
-        """Wait a limited time until what the action started has finished."""
-        if self.unsettled:
-            await self.wait_until(lambda: not self.unsettled, limit)
+    async def round_trip(self, expression: str = "0") -> Any:
+        """Evaluate an expression; the page reports what the action caused before it answers. None if it navigates."""
+        query = {"expression": expression, "returnByValue": True}
+        return await self.unless_navigating(self.tolerate_navigation(self.page.cdp("Runtime.evaluate", query)))
+
+    async def unsent_form_note(self, frame: Frame) -> str | None:
+        """Wait until the page handled the action, so that navigation is known; a note if it did not submit a form."""
+        if self.page_left:
+            return None
+        asked = self.tolerate_navigation(frame.evaluate("form_submitted", {}), frame)
+        problem = await self.unless_navigating(asked)
+        return f"The form was not submitted. The browser reports: {problem}" if isinstance(problem, str) else None
 
     async def wait_until(self, reached: Any, limit: float | None) -> bool:
         """Wait for events until `reached`; False on timeout."""
@@ -188,38 +203,84 @@ class TrackedAction:
             return False
         return True
 
+    async def result(self, did: str, *, before: Any = None, now: Any = None, **more: Any) -> ToolResult:
+        """The result, once what the action started has finished or a limited time has passed.
+
+        `before` and `now` are the page's URLs around it, where they are known.
+        """
+        page = self.page
+        if page.dialog is None and self.unsettled:
+            await self.wait_until(lambda: not self.unsettled, page.browsers.limits.action_settle)
+        facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
+        notes = [str(more.pop("note"))] if more.get("note") else []
+        facts |= {name: value for name, value in more.items() if value is not None}
+        if self.url is not None:
+            facts["navigated"] = self.url
+            if self.loading:
+                notes.append("The new page is still loading.")
+        elif self.navigating:
+            notes.append("The tab is navigating to another page.")
+        elif isinstance(before, str) and isinstance(now, str) and before != now:
+            facts["navigated"] = now
+        if self.external_url is not None:
+            notes.append(
+                f"It leads to {self.external_url}, which the browser opens in another program; the page stays."
+            )
+        if self.chooser is not None:
+            notes.append("The page asked for a file; no file chooser was opened. Use browser_upload_file.")
+        if self.opened:
+            facts["opened"] = self.opened
+        if self.download is not None:
+            facts["download"] = self.download
+        if dialog := page.dialog:
+            facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
+            if dialog.kind == "prompt":
+                facts["dialog"]["default"] = dialog.default
+            notes.append("The page waits for an answer to the dialog: use browser_handle_dialog.")
+        if page.browsers.book.get(page.tab_id) is None:
+            facts["closed"] = True
+            notes.append("The tab is closed now.")
+        return ToolResult.data({**facts, "note": " ".join(notes)} if notes else facts)
+
+
+async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T]) -> T | None:
+    """Await part of an action and return the reply to a probe sent together with it, which saves a round trip.
+
+    None if there is no reply: a page that stops the propagation of events does not reply by itself, and if the probe
+    failed, the action itself or asking again reports why.
+    """
+    probing = asyncio.ensure_future(probe)
+    try:
+        await work
+        await asyncio.wait((probing,), timeout=_PROBE_GRACE)
+        return probing.result() if probing.done() and probing.exception() is None else None
+    finally:
+        probing.add_done_callback(ignore_failure)
+
 
 @dataclass(slots=True)
 class _Tab:
+    requests: PendingRequests
     awake: bool = False
     gone: bool = False
     actions: list[TrackedAction] = field(default_factory=list)
-    acted: float = 0.0
-    """When the last action or page load began."""
-    pending: dict[tuple[str | None, str], _PendingRequest] = field(default_factory=dict)
-    moved: float = 0.0
-    """When a request last began or ended."""
-    responses: deque[Response] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    held: str = ""
-    """The mouse button that is down."""
+    pressed_button: str = ""
 
 
 class Activity:
     """The activity of all tabs in use."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
-        self._watch = watch
         self._tabs: dict[TabKey, _Tab] = {}
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
     def _tab(self, page: Page) -> _Tab:
-        key = page.key
-        if key not in self._tabs:
-            self._tabs[key] = _Tab(moved=page.link.loop.time())
-        return self._tabs[key]
+        tab = self._tabs.get(page.key)
+        if tab is None:
+            tab = self._tabs[page.key] = _Tab(PendingRequests(page.link.loop.time()))
+        return tab
 
     def wake(self, page: Page) -> None:
         """Make a background tab render, run timers and have focus as if it were in front.
@@ -234,10 +295,11 @@ class Activity:
     @contextmanager
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Attribute what happens in the tab from here on to an action."""
-        action, tab = TrackedAction(), self._tab(page)
+        tab = self._tab(page)
+        action = TrackedAction(page, tab.actions)
         tab.actions.append(action)
-        tab.acted = page.link.loop.time()
-        if self._watch.open_dialog(*page.key) is None:
+        tab.requests.acted = page.link.loop.time()
+        if page.dialog is None and not tab.awake:
             self.wake(page)
         if page.tab.active:
             # A file chooser would block the page until the person answers it.
@@ -251,111 +313,29 @@ class Activity:
             if tab.gone and not tab.actions:
                 self._tabs.pop(page.key, None)
 
-    def opened_external(self, page: Page) -> bool:
-        """Whether an action in the tab opened another program."""
-        return any(action.external_url for action in self._tab(page).actions)
-
     def set_pressed_button(self, page: Page, button: str) -> str:
         """Set the mouse button that is down (empty for none) and return the previous one."""
         tab = self._tab(page)
-        before, tab.held = tab.held, button
+        before, tab.pressed_button = tab.pressed_button, button
         return before
 
-    def network_quiet(self, page: Page) -> tuple[float, list[str]]:
-        """Seconds without a pending request, and the URLs of pending ones."""
-        tab, now = self._tab(page), page.link.loop.time()
-        ends = [(flight.url, flight.ends(now)) for flight in tab.pending.values()]
-        pending = [url for url, end in ends if end is None]
-        last = max([tab.moved, *(end for _, end in ends if end is not None)])
-        return (0.0 if pending else now - last), pending
-
-    def responses(self, page: Page) -> list[Response]:
-        """The responses since the last action in the tab began."""
-        tab = self._tab(page)
-        return [response for response in tab.responses if response.at >= tab.acted]
-
-    async def wait_network_event(self, page: Page, limit: float) -> None:
-        """Wait until a request starts, is answered or ends, at most `limit` seconds."""
-        tab = self._tab(page)
-        tab.news.clear()
-        try:
-            async with asyncio.timeout(limit):
-                await tab.news.wait()
-        except TimeoutError:
-            return
+    def requests(self, page: Page) -> PendingRequests:
+        return self._tab(page).requests
 
     def _on_event(self, link: ExtensionLink, chrome_id: int, method: str, params: Params, child: str | None) -> None:
         tab = self._tabs.get((link, chrome_id))
         if method == "detached":
             if tab is not None and tab.actions:
                 tab.awake = False
-                tab.pending.clear()
+                tab.requests.pending.clear()
             else:
                 self._tabs.pop((link, chrome_id), None)
             return
         if tab is None:
-            tab = self._tabs[link, chrome_id] = _Tab(moved=link.loop.time())
-        if method.startswith("Network."):
-            self._request(tab, link.loop.time(), method, params, child)
-            return
-        if method == "Target.detachedFromTarget":
-            self._gone(tab, params.get("sessionId"), link.loop.time())
-            return
-        if method == "Page.frameNavigated" and child is None and isinstance(frame := params.get("frame"), dict):
-            self._left(tab, frame, link.loop.time())
+            tab = self._tabs[link, chrome_id] = _Tab(PendingRequests(link.loop.time()))
+        tab.requests.handle_event(link.loop.time(), method, params, child, acting=bool(tab.actions))
         for action in tab.actions:
             action.handle_event(method, params, child)
-
-    def _request(self, tab: _Tab, now: float, method: str, params: Params, child: str | None) -> None:
-        key = (child, str(params.get("requestId"))[:200])
-        if method != "Network.requestWillBeSent" and key not in tab.pending:
-            # Another process may report the rest, once the document or worker lives there.
-            key = next((known for known in tab.pending if known[1] == key[1]), key)
-        if method == "Network.requestWillBeSent":
-            request = params.get("request")
-            url = str(request.get("url"))[:2000] if isinstance(request, dict) else ""
-            verb = str(request.get("method"))[:20] if isinstance(request, dict) else ""
-            if params.get("type") in _OPEN_ENDED or url[:5] == "data:" or len(tab.pending) >= _MOST:
-                return
-            tab.pending[key] = _PendingRequest(url, verb, str(params.get("loaderId")), now)
-        elif method == "Network.responseReceivedExtraInfo":
-            # No further events follow for a shared worker.
-            if (flight := tab.pending.get(key)) is not None:
-                flight.answered = now
-        elif method == "Network.responseReceived":
-            response = params.get("response")
-            if isinstance(response, dict):
-                status, mime = response.get("status"), str(response.get("mimeType", ""))[:100]
-                flight = tab.pending.get(key)
-                verb = flight.method if flight is not None else "GET"
-                if flight is not None:
-                    flight.answered = now
-                code = status if type(status) is int else 0
-                tab.responses.append(Response(now, str(response.get("url"))[:2000], verb, code, mime))
-        else:
-            tab.pending.pop(key, None)
-        tab.moved = now
-        tab.news.set()
-
-    @staticmethod
-    def _gone(tab: _Tab, session: Any, now: float) -> None:
-        """A frame in another process or a worker is gone with its requests; no events report their end."""
-        left = [key for key in tab.pending if key[0] == session]
-        for key in left:
-            del tab.pending[key]
-        if left:
-            tab.moved = now
-            tab.news.set()
-
-    @staticmethod
-    def _left(tab: _Tab, frame: Params, now: float) -> None:
-        """The tab shows another document: requests of the previous one no longer count."""
-        if not frame.get("parentId"):
-            loader = str(frame.get("loaderId"))
-            opening = tab.pending.get((None, loader))
-            if not tab.actions:
-                tab.acted = max(tab.acted, opening.begun if opening is not None else now)
-            tab.pending = {key: flight for key, flight in tab.pending.items() if flight.loader == loader}
 
     def _tabs_changed(self, change: Change) -> None:
         for tab in (*change.tabs.opened, *change.tabs.changed):

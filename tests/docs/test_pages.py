@@ -64,8 +64,8 @@ def understood(words: list[str]) -> bool:
         else:
             return False
     parser = Parser(allow_abbrev=False)
-    if command.arguments is not None:
-        command.arguments(parser)
+    for add in command.options:
+        add(parser)
     try:
         parser.parse_args(words)
     except SystemExit:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.config.relay import RelaySettings
+from tabhub.config.setting_types import RelaySettings
 from tabhub.config.settings import Config
 from tabhub.errors import LinkLost, SetupError
 from tabhub.limits import DEFAULTS

@@ -26,9 +26,7 @@ TABHUB = Group(
         "stop": LazyCommand("Stop the hub", "tabhub.cli.stop"),
         "status": LazyCommand("Show whether the hub is running and what is connected", "tabhub.cli.status"),
         "logs": LazyCommand("Show the hub's log", "tabhub.cli.logs"),
-        "doctor": LazyCommand(
-            "Diagnose the setup from agent to browser tab and suggest fixes", "tabhub.cli.doctor.command"
-        ),
+        "doctor": LazyCommand("Diagnose the setup from agent to browser tab and suggest fixes", "tabhub.cli.doctor"),
         "demo": LazyCommand("Take a tour: an agent uses an example shop, step by step", "tabhub.cli.demo.command"),
         "setup": LazyCommand(
             "Connect an MCP client: Claude Code, Cursor, VS Code and others", "tabhub.cli.setup.command"

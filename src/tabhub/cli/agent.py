@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tabhub.cli.command import Command, positive
+from tabhub.cli.command import Command, option, positive
 from tabhub.cli.hub.client import bearer, find_hub
-from tabhub.cli.terminal import cut, paint, safe, width
+from tabhub.cli.terminal import cut, paint, print_json, safe, width
 from tabhub.client_errors import CliError, HubDownError
 from tabhub.errors import HubUnreachable
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from tabhub.agent.loop import Ended, Event, Loop
     from tabhub.agent.turns import Model
@@ -215,8 +215,7 @@ def _new() -> Conversation:
 def _list(store: ConversationStore, *, as_json: bool) -> int:
     found = store.all()
     if as_json:
-        print(json.dumps(msgspec.to_builtins(found), indent=2, ensure_ascii=False))
-        return 0
+        return print_json(msgspec.to_builtins(found))
     for each in found:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.changed))
         print(f"{paint(each.id, 'bold')}  {when}  {safe(each.title)}")
@@ -238,23 +237,17 @@ def _with(config: Config, args: Namespace) -> Config:
     return replace(config, agent=replace(config.agent, **{k: v for k, v in given.items() if v is not None}))
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", nargs="*", help="what to do; without it, tasks are typed one by one")
-    parser.add_argument(
-        "--resume", metavar="ID", nargs="?", const="last", help="continue a conversation (default: the last one)"
-    )
-    parser.add_argument("--list", action="store_true", help="list saved conversations")
-    parser.add_argument("--steps", metavar="N", type=positive, help="maximum number of steps (setting: agent.steps)")
-    parser.add_argument("--tokens", metavar="N", type=positive, help="maximum number of tokens (setting: agent.tokens)")
-    parser.add_argument("--model", metavar="NAME", help="model to use (setting: agent.model)")
-    parser.add_argument("--format", choices=("native", "xml"), help="how the model calls tools (setting: agent.format)")
-    parser.add_argument("--json", action="store_true", help="print events as one JSON object per line")
-
-
 COMMAND = Command(
     "Give a task to a model that uses the hub's tools",
     agent,
-    arguments=_arguments,
+    option("task", metavar="TASK", nargs="*", help="what to do; without it, tasks are typed one by one"),
+    option("--resume", metavar="ID", nargs="?", const="last", help="continue a conversation (default: the last one)"),
+    option("--list", action="store_true", help="list saved conversations"),
+    option("--steps", metavar="N", type=positive, help="maximum number of steps (setting: agent.steps)"),
+    option("--tokens", metavar="N", type=positive, help="maximum number of tokens (setting: agent.tokens)"),
+    option("--model", metavar="NAME", help="model to use (setting: agent.model)"),
+    option("--format", choices=("native", "xml"), help="how the model calls tools (setting: agent.format)"),
+    option("--json", action="store_true", help="print events as one JSON object per line"),
     details=(
         "Needs a running hub and a model: `tabhub config set agent.baseUrl URL`, agent.model, and agent.key if there\n"
         "is one. Calls that need approval ask here and in the panel. Write `--` before a task after --resume."

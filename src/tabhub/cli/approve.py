@@ -11,14 +11,13 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command
-from tabhub.cli.hub.client import Hub, approver_headers, find_hub, request
-from tabhub.cli.hub.http_errors import checked, unexpected_form
+from tabhub.cli.command import Command, option
+from tabhub.cli.hub.client import Hub, approver_headers, checked, fetch, find_hub, request, unexpected_form
 from tabhub.cli.terminal import count, paint, safe
 from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 _WORDS = {
     "a": ("allow_once", "[a]llow once"),
@@ -54,7 +53,7 @@ def approve(args: Namespace) -> int:
 
 
 def _pending(hub: Hub) -> list[dict[str, Any]]:
-    answer = checked(hub, request(hub, "GET", "/approvals", headers=approver_headers(hub)))
+    answer = fetch("/approvals", hub=hub, headers=approver_headers(hub))
     found = answer.get("approvals") if isinstance(answer, dict) else None
     if not isinstance(found, list):
         raise unexpected_form("list of approvals")
@@ -112,14 +111,10 @@ def _show(each: dict[str, Any], many: int) -> None:
     print(f"It waits {left} s more.")
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--watch", action="store_true", help="keep running and ask for every call that needs approval")
-
-
 COMMAND = Command(
     "Approve or deny pending calls",
     approve,
-    arguments=_arguments,
+    option("--watch", action="store_true", help="keep running and ask for every call that needs approval"),
     details="Needs a terminal: an answer cannot be piped in. The extension's panel asks the same, at the same time.",
     examples=(("tabhub approve", "decide on what waits now"), ("tabhub approve --watch", "and on what comes")),
 )

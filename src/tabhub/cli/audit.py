@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from tabhub.cli.command import Command, json_option, positive
-from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked, unexpected_form
-from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, show_warning, width
+from tabhub.cli.command import JSON, Command, option, positive
+from tabhub.cli.hub.client import fetch, unexpected_form
+from tabhub.cli.terminal import count, cut, line, paint, print_json, safe, show_warning, width
 from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 def audit(args: Namespace) -> int:
     entries = _from_file(args) if args.file else _from_hub(args)
     if args.json:
-        print(json_text(entries))
-        return 0
+        return print_json(entries)
     if not entries:
         print("No calls." if _unfiltered(args) else "No calls that fit.")
         return 0
@@ -46,7 +44,6 @@ def _unfiltered(args: Namespace) -> bool:
 
 
 def _from_hub(args: Namespace) -> list[dict[str, Any]]:
-    hub = find_hub()
     limit = min(args.limit, _MOST)
     query = {"limit": str(_MOST if args.since else limit)}
     if args.plugin:
@@ -56,7 +53,7 @@ def _from_hub(args: Namespace) -> list[dict[str, Any]]:
     if args.success is not None:
         query["success"] = "true" if args.success else "false"
     try:
-        entries = checked(hub, request(hub, "GET", f"/audit?{urlencode(query)}"))
+        entries = fetch(f"/audit?{urlencode(query)}")
     except HubDownError as down:
         raise CliError(
             down.message, "The log on disk can be read without it: tabhub audit --file", exit_code=2
@@ -144,22 +141,22 @@ def _since(text: str) -> datetime:
     return moment if moment.tzinfo else moment.astimezone()
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--limit", metavar="N", type=positive, default=50, help="maximum number of calls (default: 50)")
-    parser.add_argument("--plugin", metavar="NAME", help="only the tools of one plugin, e.g. browser")
-    parser.add_argument("--tool", metavar="NAME", help="only one tool")
-    parser.add_argument("--since", metavar="TIME", type=_since, help="only calls since: 30m, 2h, 3d, 2026-01-31T14:00")
+def _outcome(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--success", action="store_true", default=None, help="only calls that worked")
     which.add_argument("--failed", dest="success", action="store_false", help="only calls that failed")
-    parser.add_argument("--file", action="store_true", help="read the log on disk: older calls, and without a hub")
-    json_option(parser)
 
 
 COMMAND = Command(
     "Show which tools were called, by whom, and the results",
     audit,
-    arguments=_arguments,
+    option("--limit", metavar="N", type=positive, default=50, help="maximum number of calls (default: 50)"),
+    option("--plugin", metavar="NAME", help="only the tools of one plugin, e.g. browser"),
+    option("--tool", metavar="NAME", help="only one tool"),
+    option("--since", metavar="TIME", type=_since, help="only calls since: 30m, 2h, 3d, 2026-01-31T14:00"),
+    _outcome,
+    option("--file", action="store_true", help="read the log on disk: older calls, and without a hub"),
+    JSON,
     details="The newest come first. The hub keeps the last 500 calls at hand, the log on disk more.",
     examples=(
         ("tabhub audit --failed --since 1h", "what went wrong in the last hour"),

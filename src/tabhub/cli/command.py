@@ -16,7 +16,9 @@ from tabhub.cli.terminal import nearest, paint, show_error
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
+
+    Option = Callable[[argparse.ArgumentParser], object]
 
 Examples = tuple[tuple[str, str], ...]
 LONGEST_WAIT = 86400.0
@@ -24,20 +26,19 @@ _CHOICE = re.compile(r"argument .+?: invalid choice: '(?P<word>.*)' \(choose fro
 
 
 class Command:
-    """One command: how to read its arguments and how to run it."""
+    """One command: its options and how to run it."""
 
     def __init__(
         self,
         summary: str,
         run: Callable[[argparse.Namespace], int],
-        *,
-        arguments: Callable[[argparse.ArgumentParser], None] | None = None,
+        *options: Option,
         details: str = "",
         examples: Examples = (),
     ) -> None:
         self.summary = summary
         self.run = run
-        self.arguments = arguments
+        self.options = options
         self.details = details
         self.examples = examples
 
@@ -127,8 +128,12 @@ def port(text: str) -> int:
     return int(text)
 
 
-def json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
+def option(*names: str, **settings: Any) -> Option:
+    """An option or argument of a command, as `ArgumentParser.add_argument` takes it."""
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+JSON = option("--json", action="store_true", help="print JSON")
 
 
 def run_command(command: Command | Group | LazyCommand, name: str, words: Sequence[str]) -> int:
@@ -143,8 +148,8 @@ def run_command(command: Command | Group | LazyCommand, name: str, words: Sequen
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        if command.arguments is not None:
-            command.arguments(parser)
+        for add in command.options:
+            add(parser)
         try:
             arguments = parser.parse_args(words)
         except SystemExit as done:  # argparse leaves that way after --help and after errors

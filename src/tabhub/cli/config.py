@@ -10,9 +10,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group, json_option
+from tabhub.cli.command import JSON, Command, Group, option
 from tabhub.cli.hub.client import Hub, decode, find_hub, request
-from tabhub.cli.terminal import nearest, paint, show_warning
+from tabhub.cli.terminal import nearest, paint, print_json, show_warning
 from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def show(args: Namespace) -> int:
     for problem in config.load(home).problems:
         show_warning(problem)
     if args.json:
-        print(json.dumps({**values, "secret": known, "home": str(home.root)}, indent=2, ensure_ascii=False))
-        return 0
+        return print_json({**values, "secret": known, "home": str(home.root)})
     defaults = _flat(Config().values())
     for key, value in _flat(values).items():
         changed = key not in defaults or defaults[key] != value
@@ -176,11 +175,6 @@ def _tell(hub: Hub, *, restart: bool) -> None:
         show_warning(f"The running hub answered {answer.status}: restart it to take the change over.")
 
 
-def _show_arguments(parser: ArgumentParser) -> None:
-    json_option(parser)
-    parser.add_argument("--show-secret", action="store_true", help="do not mask the secret")
-
-
 def _set_arguments(parser: ArgumentParser) -> None:
     from tabhub.config.settings import Config
 
@@ -192,36 +186,35 @@ def _set_arguments(parser: ArgumentParser) -> None:
     parser.epilog = "Settings:\n" + "\n".join(listed) + f"\n\n{parser.epilog or ''}"
 
 
-def _reset_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("key", metavar="KEY", nargs="?", help="only this setting")
-
-
-def _rotate_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--show-secret", action="store_true", help="print the new secret in full")
-
-
 COMMAND = Group(
     "Show and change settings; rotate the secret.",
     {
         "show": Command(
             "Show the settings in force",
             show,
-            arguments=_show_arguments,
+            JSON,
+            option("--show-secret", action="store_true", help="do not mask the secret"),
             examples=(("tabhub config show --json --show-secret | jq -r .secret", "the secret, for a script"),),
         ),
         "set": Command(
             "Change a setting",
             set_value,
-            arguments=_set_arguments,
+            _set_arguments,
             examples=(
                 ("tabhub config set limits.call_timeout 60", ""),
                 ("tabhub config set permissions.browser.tools.browser_execute_script off", ""),
             ),
         ),
-        "reset": Command("Reset one setting, or all, to the default", reset, arguments=_reset_arguments),
+        "reset": Command(
+            "Reset one setting, or all, to the default",
+            reset,
+            option("key", metavar="KEY", nargs="?", help="only this setting"),
+        ),
         "path": Command("Print the path of the config file", show_path),
         "rotate-secret": Command(
-            "Create a new secret; the old one stops working at once", rotate_secret, arguments=_rotate_arguments
+            "Create a new secret; the old one stops working at once",
+            rotate_secret,
+            option("--show-secret", action="store_true", help="print the new secret in full"),
         ),
     },
     examples=(

@@ -12,14 +12,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tabhub.cli.command import Command, whole
+from tabhub.cli.command import Command, option, whole
 from tabhub.cli.hub.background import log_path
 from tabhub.cli.hub.client import home
 from tabhub.cli.terminal import safe
 from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 _BLOCK = 65536
 _POLL = 0.2
@@ -79,14 +79,10 @@ def _print(data: bytes) -> None:
     sys.stdout.flush()
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines until Ctrl+C")
-    parser.add_argument("-n", "--lines", metavar="N", type=whole, default=50, help="how many lines (default: 50)")
-
-
 COMMAND = Command(
     "Show the hub's log",
     logs,
-    arguments=_arguments,
+    option("-f", "--follow", action="store_true", help="keep printing new lines until Ctrl+C"),
+    option("-n", "--lines", metavar="N", type=whole, default=50, help="how many lines (default: 50)"),
     examples=(("tabhub logs -f", "follow it"), ("tabhub logs -n 200", "the last 200 lines")),
 )

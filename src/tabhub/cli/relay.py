@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group, json_option, port, whole
+from tabhub.cli.command import JSON, Command, Group, option, port, whole
 from tabhub.cli.terminal import count, duration, paint
 from tabhub.client_errors import CliError
 
@@ -237,75 +237,46 @@ def _token_rules(parser: ArgumentParser) -> None:
     parser.add_argument("--issuer", metavar="ISS", help="the tokens' issuer (default: any)")
 
 
-def _key_file(parser: ArgumentParser) -> None:
-    words = "PEM, JWK, JWKS, or a secret of at least 32 bytes (or set TABHUB_RELAY_KEY)"
-    parser.add_argument("--key-file", metavar="FILE", type=Path, help=words)
-
-
-def _start_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="PORT", type=port, required=True, help="the port; 0 for any free one")
-    _key_file(parser)
-    parser.add_argument("--jwks-url", metavar="URL", help="URL of the published keys (JWKS); reloaded when they change")
-    parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
-    parser.add_argument("--bus", metavar="URL", help="nats://… joins this node with others (default: alone)")
-    parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="certificate chain, PEM")
-    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key, PEM")
-    parser.add_argument("--behind-proxy", action="store_true", help="a reverse proxy terminates TLS")
-    parser.add_argument("--public-url", metavar="URL", help="how MCP clients reach it, e.g. https://relay.example.com")
-    parser.add_argument(
-        "--auth-server",
-        metavar="URL",
-        action="append",
-        default=[],
-        help="an OAuth server that issues tokens, announced to clients; may be repeated",
-    )
-    parser.add_argument(
-        "--audit-file", metavar="FILE", type=Path, help="audit log of tool calls over HTTP (default: none)"
-    )
-    parser.add_argument(
-        "--client-rate", metavar="N", type=whole, help="messages per minute and connection (0: no limit)"
-    )
-    parser.add_argument("--user-rate", metavar="N", type=whole, help="messages per minute and user (0: no limit)")
-    _token_rules(parser)
-
-
-def _issue_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="USER", required=True, help="the user of the token")
-    _key_file(parser)
-    parser.add_argument("--ttl", metavar="SPAN", type=_span, default=_span("30d"), help="how long (default: 30d)")
-    parser.add_argument("--url", metavar="URL", help="the relay's URL, wss://…, stored in the token for clients")
-    _token_rules(parser)
-
-
-def _inspect_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("token", metavar="TOKEN", help="the token, or - to read it from the standard input")
-    _key_file(parser)
-    parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
-    json_option(parser)
-    _token_rules(parser)
-
-
-def _revoke_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("token", metavar="TOKEN", nargs="?", help="the token, or - to read it from the standard input")
-    parser.add_argument("--id", metavar="ID", help="its id instead, as `token inspect` shows it")
-    _key_file(parser)
-    parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="the list (default: KEY-FILE.revoked)")
-
-
-def _status_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it listens (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="PORT", type=port, required=True, help="its port")
-    parser.add_argument("--tls", action="store_true", help="connect with TLS")
-    json_option(parser)
-
+_KEY_FILE = option(
+    "--key-file",
+    metavar="FILE",
+    type=Path,
+    help="PEM, JWK, JWKS, or a secret of at least 32 bytes (or set TABHUB_RELAY_KEY)",
+)
+_REVOKED_FILE = option(
+    "--revoked-file", metavar="FILE", type=Path, help="list of revoked tokens (default: KEY-FILE.revoked)"
+)
+_HOST = option("--host", metavar="ADDRESS", default="127.0.0.1", help="where it listens (default: 127.0.0.1)")
 
 TOKEN = Group(
     "Issue, inspect and revoke the relay's tokens.",
     {
-        "issue": Command("Print a new token for a user", issue, arguments=_issue_arguments),
-        "inspect": Command("Show a token's claims and whether it is valid", inspect, arguments=_inspect_arguments),
-        "revoke": Command("Revoke a token before it expires", revoke, arguments=_revoke_arguments),
+        "issue": Command(
+            "Print a new token for a user",
+            issue,
+            option("--user", metavar="USER", required=True, help="the user of the token"),
+            _KEY_FILE,
+            option("--ttl", metavar="SPAN", type=_span, default=_span("30d"), help="how long (default: 30d)"),
+            option("--url", metavar="URL", help="the relay's URL, wss://…, stored in the token for clients"),
+            _token_rules,
+        ),
+        "inspect": Command(
+            "Show a token's claims and whether it is valid",
+            inspect,
+            option("token", metavar="TOKEN", help="the token, or - to read it from the standard input"),
+            _KEY_FILE,
+            _REVOKED_FILE,
+            JSON,
+            _token_rules,
+        ),
+        "revoke": Command(
+            "Revoke a token before it expires",
+            revoke,
+            option("token", metavar="TOKEN", nargs="?", help="the token, or - to read it from the standard input"),
+            option("--id", metavar="ID", help="its id instead, as `token inspect` shows it"),
+            _KEY_FILE,
+            _REVOKED_FILE,
+        ),
     },
     examples=(("tabhub relay token issue --user ann --key-file relay.key --ttl 12h", "a token for today"),),
 )
@@ -316,7 +287,27 @@ COMMAND = Group(
         "start": Command(
             "Run a relay node in the foreground",
             start,
-            arguments=_start_arguments,
+            _HOST,
+            option("--port", metavar="PORT", type=port, required=True, help="the port; 0 for any free one"),
+            _KEY_FILE,
+            option("--jwks-url", metavar="URL", help="URL of the published keys (JWKS); reloaded when they change"),
+            _REVOKED_FILE,
+            option("--bus", metavar="URL", help="nats://… joins this node with others (default: alone)"),
+            option("--tls-cert", metavar="FILE", type=Path, help="certificate chain, PEM"),
+            option("--tls-key", metavar="FILE", type=Path, help="its private key, PEM"),
+            option("--behind-proxy", action="store_true", help="a reverse proxy terminates TLS"),
+            option("--public-url", metavar="URL", help="how MCP clients reach it, e.g. https://relay.example.com"),
+            option(
+                "--auth-server",
+                metavar="URL",
+                action="append",
+                default=[],
+                help="an OAuth server that issues tokens, announced to clients; may be repeated",
+            ),
+            option("--audit-file", metavar="FILE", type=Path, help="audit log of tool calls over HTTP (default: none)"),
+            option("--client-rate", metavar="N", type=whole, help="messages per minute and connection (0: no limit)"),
+            option("--user-rate", metavar="N", type=whole, help="messages per minute and user (0: no limit)"),
+            _token_rules,
             examples=(
                 ("tabhub relay start --port 9700 --key-file relay.key", "on this machine"),
                 (
@@ -325,7 +316,14 @@ COMMAND = Group(
                 ),
             ),
         ),
-        "status": Command("Show the status of a running node", status, arguments=_status_arguments),
+        "status": Command(
+            "Show the status of a running node",
+            status,
+            _HOST,
+            option("--port", metavar="PORT", type=port, required=True, help="its port"),
+            option("--tls", action="store_true", help="connect with TLS"),
+            JSON,
+        ),
         "token": TOKEN,
     },
     examples=(

@@ -9,14 +9,13 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, json_option
-from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked, unexpected_form
-from tabhub.cli.terminal import count, cut, duration, json_text, line, paint, safe, width
+from tabhub.cli.command import JSON, Command, option
+from tabhub.cli.hub.client import fetch, unexpected_form
+from tabhub.cli.terminal import count, cut, duration, line, paint, print_json, safe, width
 from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 _SHORT = 8
 _ME = {"Tabhub-Client": "the command line"}
@@ -34,24 +33,21 @@ def sessions(args: Namespace) -> int:
 
 
 def _fetch() -> dict[str, Any]:
-    hub = find_hub()
-    answer = checked(hub, request(hub, "GET", "/sessions", headers=_ME))
+    answer = fetch("/sessions", headers=_ME)
     if not isinstance(answer, dict) or not isinstance(answer.get("sessions"), list):
         raise unexpected_form("list of sessions")
     return answer
 
 
 def _post(path: str, body: dict[str, Any]) -> dict[str, Any]:
-    hub = find_hub()
-    answer = checked(hub, request(hub, "POST", path, body=json.dumps(body).encode(), headers=_ME))
+    answer = fetch(path, body, headers=_ME)
     return answer if isinstance(answer, dict) else {}
 
 
 def _list(as_json: bool) -> int:
     facts = _fetch()
     if as_json:
-        print(json_text(facts))
-        return 0
+        return print_json(facts)
     if facts.get("paused"):
         print(paint(f"{paused_words(facts['paused'])}\n", "yellow"))
     if not facts["sessions"]:
@@ -83,8 +79,7 @@ def _end(name: str, as_json: bool) -> int:
     session = _named(name)
     answer = _post(f"/sessions/{_quoted(session['id'])}/end", {})
     if as_json:
-        print(json.dumps(answer, indent=2))
-        return 0
+        return print_json(answer)
     closing = answer.get("closing") or []
     tabs = f" {count(len(closing), 'tab')} that it opened will be closed." if closing else ""
     print(f"Ended the session of {safe(str(session.get('client')))}.{tabs}")
@@ -129,8 +124,7 @@ def pause(args: Namespace) -> int:
     reason = " ".join(args.reason)
     answer = _post("/pause", {"reason": reason, "mode": "fail" if args.fail else "wait"})
     if args.json:
-        print(json.dumps(answer, indent=2))
-        return 0
+        return print_json(answer)
     how = "fail at once" if args.fail else "wait"
     print(f"Paused: calls that change something {how} until `tabhub resume`. What only reads goes on.")
     return 0
@@ -139,8 +133,7 @@ def pause(args: Namespace) -> int:
 def resume(args: Namespace) -> int:
     answer = _post("/resume", {})
     if args.json:
-        print(json.dumps(answer, indent=2))
-        return 0
+        return print_json(answer)
     if not answer.get("wasPaused"):
         print("Agents were not paused.")
         return 0
@@ -159,22 +152,12 @@ def paused_words(paused: dict[str, Any]) -> str:
     return f"paused since {when} by {paused.get('by')}{why}{held}; `tabhub resume` lets agents go on"
 
 
-def _sessions_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("list", "end", "release"), default="list", help="default: list")
-    parser.add_argument("target", nargs="?", metavar="ID|TAB", help="the session to end, or the tab to free")
-    json_option(parser)
-
-
-def _pause_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("reason", nargs="*", metavar="REASON", help="reason shown to agents")
-    parser.add_argument("--fail", action="store_true", help="fail calls at once instead of letting them wait")
-    json_option(parser)
-
-
 COMMAND = Command(
     "Show agents' sessions and their tabs; end a session or release a tab",
     sessions,
-    arguments=_sessions_arguments,
+    option("action", nargs="?", choices=("list", "end", "release"), default="list", help="default: list"),
+    option("target", nargs="?", metavar="ID|TAB", help="the session to end, or the tab to free"),
+    JSON,
     details="An id may be shortened. Ending a session closes the tabs it opened, and no other.",
     examples=(
         ("tabhub sessions", "who is there, and which tabs they hold"),
@@ -185,9 +168,11 @@ COMMAND = Command(
 PAUSE = Command(
     "Pause agents: calls that change something wait until `tabhub resume`",
     pause,
-    arguments=_pause_arguments,
+    option("reason", nargs="*", metavar="REASON", help="reason shown to agents"),
+    option("--fail", action="store_true", help="fail calls at once instead of letting them wait"),
+    JSON,
     details="Calls that only read go on, and calls under way run to their end, batches to that of a step. "
     "It outlives a restart of the hub.",
     examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents see the reason")),
 )
-RESUME = Command("Resume agents: waiting calls continue", resume, arguments=json_option)
+RESUME = Command("Resume agents: waiting calls continue", resume, JSON)

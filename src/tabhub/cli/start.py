@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import SUPPRESS, BooleanOptionalAction
 
-from tabhub.cli.command import Command, port
+from tabhub.cli.command import Command, option, port
 from tabhub.cli.hub.client import find_hub
 from tabhub.cli.terminal import paint
 from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from typing import Any
 
 
@@ -112,7 +113,7 @@ def _refuse_taken_port(args: Namespace) -> None:
     port = args.port if args.port is not None else load(Home.find(), os.environ).port
     if port and taken(port):
         raise CliError(
-            f"Port {port} is taken: {holder(port).words()} listens on it.",
+            f"Port {port} is taken: {holder(port)} listens on it.",
             f"End that process, or use another port: tabhub start --port {port + 1 if port < 65535 else 9515}",
         )
 
@@ -160,44 +161,30 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
     sys.stdout.flush()
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    from argparse import SUPPRESS, BooleanOptionalAction
-
-    parser.add_argument(
-        "--port", metavar="N", type=port, help="port to listen on (default: TABHUB_PORT, PORT, the setting, 9515)"
-    )
-    parser.add_argument("--background", action="store_true", help="return when the hub is ready, and keep it running")
-    parser.add_argument(
+COMMAND = Command(
+    "Start the hub",
+    start,
+    option("--port", metavar="N", type=port, help="port to listen on (default: TABHUB_PORT, PORT, the setting, 9515)"),
+    option("--background", action="store_true", help="return when the hub is ready, and keep it running"),
+    option(
         "--launch",
         action=BooleanOptionalAction,
         default=None,
         help="start a separate browser with the extension loaded; --no-launch waits for yours",
-    )
-    parser.add_argument("--headless", action="store_true", default=None, help="that browser without a window")
-    parser.add_argument(
-        "--relay", metavar="URL", help="use the browsers you have at a relay, too: wss://… (needs --token-file)"
-    )
-    parser.add_argument("--token-file", metavar="FILE", help="with --relay: the file that holds your token for it")
-    parser.add_argument(
+    ),
+    option("--headless", action="store_true", default=None, help="that browser without a window"),
+    option("--relay", metavar="URL", help="use the browsers you have at a relay, too: wss://… (needs --token-file)"),
+    option("--token-file", metavar="FILE", help="with --relay: the file that holds your token for it"),
+    option(
         "--stdio",
         action="store_true",
         help="serve MCP on stdin and stdout through the hub; start a hub if none is running",
-    )
-    parser.add_argument(
-        "--gateway", action="store_true", help="with --stdio: offer the two gateway tools instead of all"
-    )
-    parser.add_argument(
-        "--tools", metavar="WORDS", help="with --stdio: offer a selection of tools, such as core or core,network"
-    )
-    parser.add_argument("--show-config", action="store_true", help="print the settings for every MCP client")
-    parser.add_argument("--show-secret", action="store_true", help="with --show-config: do not mask the secret")
-    parser.add_argument("--background-child", action="store_true", help=SUPPRESS)
-
-
-COMMAND = Command(
-    "Start the hub",
-    start,
-    arguments=_arguments,
+    ),
+    option("--gateway", action="store_true", help="with --stdio: offer the two gateway tools instead of all"),
+    option("--tools", metavar="WORDS", help="with --stdio: offer a selection of tools, such as core or core,network"),
+    option("--show-config", action="store_true", help="print the settings for every MCP client"),
+    option("--show-secret", action="store_true", help="with --show-config: do not mask the secret"),
+    option("--background-child", action="store_true", help=SUPPRESS),
     details=(
         "The hub listens on this machine only. Everything it keeps is in ~/.tabhub, or where TABHUB_HOME says.\n"
         "Without --launch it waits for the extension in your own browser."

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, json_option
+from tabhub.cli.command import JSON, Command
 from tabhub.cli.hub.background import describe
-from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked, unexpected_form
-from tabhub.cli.terminal import count, json_text, paint, safe
+from tabhub.cli.hub.client import fetch, find_hub, unexpected_form
+from tabhub.cli.terminal import count, paint, print_json, safe
 from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def status(args: Namespace) -> int:
     hub = find_hub()
     try:
-        facts = checked(hub, request(hub, "GET", "/health", timeout=5.0))
+        facts = fetch("/health", hub=hub, timeout=5.0)
     except HubDownError as down:
         if args.json:
             print(json.dumps({"status": "down", "address": hub.address, "home": hub.home}, indent=2))
@@ -31,8 +30,7 @@ def status(args: Namespace) -> int:
     if not isinstance(facts, dict):
         raise unexpected_form("status")
     if args.json:
-        print(json_text(facts))
-        return 0
+        return print_json(facts)
     if "version" not in facts:
         raise CliError(
             f"A hub answers on {hub.address}, but tells us nothing: it does not know our secret.",
@@ -143,7 +141,7 @@ def attached_tabs(browser: dict[str, Any]) -> list[Any]:
 COMMAND = Command(
     "Show whether the hub is running and what is connected",
     status,
-    arguments=json_option,
+    JSON,
     details="The exit code is 0 when the hub runs and 2 when it does not.",
     examples=(("tabhub status", ""), ("tabhub status --json | jq .extensionConnected", "for a script")),
 )

@@ -10,13 +10,13 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tabhub.cli.command import Command, seconds
+from tabhub.cli.command import Command, option, seconds
 from tabhub.cli.hub.background import health, wait_for_exit
 from tabhub.cli.hub.client import Hub, find_hub, read_record
 from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 
 def stop(args: Namespace) -> int:
@@ -81,17 +81,11 @@ def _signal(pid: int, number: signal.Signals) -> None:
         raise CliError(f"The hub (pid {pid}) runs as another user.", "Stop it as that user.") from None
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="kill it if it does not stop")
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=10.0, help="how long to wait (default: 10)"
-    )
-
-
 COMMAND = Command(
     "Stop the hub",
     stop,
-    arguments=_arguments,
+    option("--force", action="store_true", help="kill it if it does not stop"),
+    option("--timeout", metavar="SECONDS", type=seconds, default=10.0, help="how long to wait (default: 10)"),
     details="Running calls fail; a browser started by the hub stops too. The exit code is 2 if no hub is running.",
     examples=(("tabhub stop", ""),),
 )

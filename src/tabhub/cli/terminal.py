@@ -57,6 +57,12 @@ def json_text(value: object) -> str:
     return "".join(c if c == "\n" or c.isprintable() else _escaped(c) for c in text)
 
 
+def print_json(value: object) -> int:
+    """The whole output of a command with --json; returns the exit code."""
+    print(json_text(value))
+    return 0
+
+
 def _escaped(character: str) -> str:
     """As JSON writes any character: one above 16 bits in two halves."""
     data = character.encode("utf-16-be", "surrogatepass")

@@ -9,13 +9,13 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from tabhub.cli.command import Command, Group, json_option
-from tabhub.cli.terminal import paint
+from tabhub.cli.command import JSON, Command, Group, option
+from tabhub.cli.terminal import paint, print_json
 from tabhub.store import tokens
 from tabhub.store.home import Home
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 
 def create(args: Namespace) -> int:
@@ -33,8 +33,7 @@ def create(args: Namespace) -> int:
 def show(args: Namespace) -> int:
     listed = tokens.listed(Home.find())
     if args.json:
-        print(json.dumps([{"name": each.name, "created": each.created} for each in listed], indent=2))
-        return 0
+        return print_json([{"name": each.name, "created": each.created} for each in listed])
     if not listed:
         print("No tokens. Make one for an agent: tabhub token create NAME")
     for each in listed:
@@ -49,21 +48,15 @@ def revoke(args: Namespace) -> int:
     return 0
 
 
-def _named(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the client it is for: letters, digits, _ and -")
-
-
-def _create_arguments(parser: ArgumentParser) -> None:
-    _named(parser)
-    json_option(parser)
+_NAMED = option("name", metavar="NAME", help="the client it is for: letters, digits, _ and -")
 
 
 COMMAND = Group(
     "Create, list and revoke tokens: one for each agent, with its own name in panel and audit and its own permissions.",
     {
-        "create": Command("Create a token; it is shown once", create, arguments=_create_arguments),
-        "list": Command("List the tokens by name", show, arguments=json_option),
-        "revoke": Command("Revoke a token", revoke, arguments=_named),
+        "create": Command("Create a token; it is shown once", create, _NAMED, JSON),
+        "list": Command("List the tokens by name", show, JSON),
+        "revoke": Command("Revoke a token", revoke, _NAMED),
     },
     examples=(
         ("tabhub token create claude", "a token for one agent"),

@@ -10,15 +10,14 @@ import json
 import os
 import sys
 
-from tabhub.cli.command import Command, Group, seconds, whole
-from tabhub.cli.hub.client import decode, find_hub, request
-from tabhub.cli.hub.http_errors import checked, response_error, unexpected_form
-from tabhub.cli.terminal import count, cut, json_text, line, nearest, paint, safe, width
+from tabhub.cli.command import Command, Group, option, seconds, whole
+from tabhub.cli.hub.client import decode, fetch, find_hub, request, response_error, unexpected_form
+from tabhub.cli.terminal import count, cut, json_text, line, nearest, paint, print_json, safe, width
 from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from typing import Any
 
 _LEAST_WORDS = 20
@@ -37,9 +36,8 @@ def _quoted(text: str) -> str:
 
 
 def _fetch(plugin: str | None = None) -> list[dict[str, Any]]:
-    hub = find_hub()
     path = f"/tools?plugin={_quoted(plugin)}" if plugin else "/tools"
-    tools = checked(hub, request(hub, "GET", path, headers=_session(), timeout=30.0))
+    tools = fetch(path, headers=_session(), timeout=30.0)
     if not isinstance(tools, list) or not all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in tools):
         raise unexpected_form("list of tools")
     return tools
@@ -48,8 +46,7 @@ def _fetch(plugin: str | None = None) -> list[dict[str, Any]]:
 def list_tools(args: Namespace) -> int:
     tools = _fetch(args.plugin)
     if args.json:
-        print(json_text(tools))
-        return 0
+        return print_json(tools)
     if not tools:
         if args.plugin:
             near = nearest(args.plugin, sorted({str(tool["plugin"]) for tool in _fetch() if tool.get("plugin")}))
@@ -183,38 +180,14 @@ def _bad_json(source: str, error: json.JSONDecodeError) -> CliError:
     )
 
 
-def _list_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--plugin", metavar="NAME", help="only the tools of one plugin, e.g. browser")
-    parser.add_argument("--json", action="store_true", help="print the full definitions as JSON")
-
-
-def _schema_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the tool's name")
-
-
-def _call_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the tool's name")
-    parser.add_argument(
-        "arguments",
-        metavar="JSON",
-        nargs="?",
-        help="the arguments as a JSON object; @FILE reads a file, - reads standard input",
-    )
-    parser.add_argument("--tab-id", metavar="N", type=whole, help="the tab to use (puts tabId into the arguments)")
-    parser.add_argument("--session", metavar="NAME", help="whose tab to use (default: $TABHUB_SESSION, else cli)")
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=CALL_TIMEOUT, help="seconds to wait for the result"
-    )
-    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
-
-
 COMMAND = Group(
     "List tools, show their schemas, call them.",
     {
         "list": Command(
             "List the tools an agent can use",
             list_tools,
-            arguments=_list_arguments,
+            option("--plugin", metavar="NAME", help="only the tools of one plugin, e.g. browser"),
+            option("--json", action="store_true", help="print the full definitions as JSON"),
             examples=(
                 ("tabhub tool list", "all tools, by plugin"),
                 ("tabhub tool list --plugin browser", "the built-in browser tools"),
@@ -224,13 +197,29 @@ COMMAND = Group(
         "schema": Command(
             "Show the parameters of a tool as JSON Schema",
             show_schema,
-            arguments=_schema_arguments,
+            option("name", metavar="NAME", help="the tool's name"),
             examples=(("tabhub tool schema browser_open_tab", "what browser_open_tab takes"),),
         ),
         "call": Command(
             "Call a tool and print its result",
             call,
-            arguments=_call_arguments,
+            option("name", metavar="NAME", help="the tool's name"),
+            option(
+                "arguments",
+                metavar="JSON",
+                nargs="?",
+                help="the arguments as a JSON object; @FILE reads a file, - reads standard input",
+            ),
+            option("--tab-id", metavar="N", type=whole, help="the tab to use (puts tabId into the arguments)"),
+            option("--session", metavar="NAME", help="whose tab to use (default: $TABHUB_SESSION, else cli)"),
+            option(
+                "--timeout",
+                metavar="SECONDS",
+                type=seconds,
+                default=CALL_TIMEOUT,
+                help="seconds to wait for the result",
+            ),
+            option("--json", action="store_true", help="print the whole result as JSON"),
             details=(
                 "Text is printed as it is; an image is saved to a temporary file, whose path is printed.\n"
                 "Calls of the same session share one tab. The exit code is 1 when the call failed."

@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
 
-from tabhub.config.relay import RelaySettings
 from tabhub.errors import SetupError
 
 Choice = Literal["auto", "never", "always"]
-_CHOICES = ("auto", "never", "always")
 Guarding = Literal["off", "warn", "ask"]
-_GUARDING = ("off", "warn", "ask")
 _BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 _LARGEST = 1e15
 _SELECTION = re.compile(r"[A-Za-z, -]{1,500}")
@@ -24,6 +22,7 @@ _ADDRESS = re.compile(r"https?://[^\s/?#@]+[^\s?#@]*")
 _HOST = re.compile(r"[A-Za-z0-9.:_-]{1,253}(/[0-9]{1,3})?")
 _ORIGIN = re.compile(r"\*|file://|https?://[^\s/?#@]+")
 _RELAY = re.compile(r"wss?://[^\s?#@]+")
+_PATH = re.compile(r"[^\0]+", re.DOTALL)
 _REFERENCE = re.compile(r"\$\{[^{}]{1,300}\}")
 
 
@@ -42,28 +41,57 @@ def number(path: str, value: Any) -> int | float:
     return value
 
 
-def _port(path: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 65535:
-        raise SetupError(f"{path} must be a whole number from 1 to 65535, not {shown(value)}.")
-    return value
+@dataclass(frozen=True, slots=True)
+class RelaySettings:
+    """A relay whose browsers the hub uses too, and the file that holds the token for it."""
+
+    url: str
+    token_file: str
+
+    def values(self) -> dict[str, str]:
+        return {"url": self.url, "tokenFile": self.token_file}
 
 
-def _bool(path: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise SetupError(f"{path} must be true or false, not {shown(value)}.")
-    return value
+Reader = Callable[[str, Any], Any]
 
 
-def _choice(path: str, value: Any) -> str:
-    if value not in _CHOICES:
-        raise SetupError(f"{path} must be one of {', '.join(_CHOICES)}, not {shown(value)}.")
-    return str(value)
+def _checked(valid: Callable[[Any], bool], wanted: str, hint: str | None = None) -> Reader:
+    """Accepts what is valid; the error says what is wanted."""
+
+    def read(path: str, value: Any) -> Any:
+        if not valid(value):
+            raise SetupError(f"{path} must be {wanted}, not {shown(value)}.", hint=hint)
+        return value
+
+    return read
 
 
-def _guard(path: str, value: Any) -> str:
-    if value not in _GUARDING:
-        raise SetupError(f"{path} must be one of {', '.join(_GUARDING)}, not {shown(value)}.")
-    return str(value)
+def _optional(reader: Reader) -> Reader:
+    return lambda path, value: None if value is None else reader(path, value)
+
+
+def _one_of(*choices: str) -> Reader:
+    return _checked(lambda value: value in choices, f"one of {', '.join(choices)}")
+
+
+def _list_of(valid: Callable[[str], object], wanted: str, hint: str) -> Reader:
+    def is_list(value: Any) -> bool:
+        return isinstance(value, (list, tuple)) and all(isinstance(item, str) and valid(item) for item in value)
+
+    check = _checked(is_list, f"a list of {wanted}", hint)
+    return lambda path, value: tuple(check(path, value))
+
+
+def _lower(reader: Reader) -> Reader:
+    return lambda path, value: tuple(item.lower() for item in reader(path, value))
+
+
+def _whole(low: int, high: float) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def _text(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _seconds(path: str, value: Any) -> float:
@@ -73,64 +101,12 @@ def _seconds(path: str, value: Any) -> float:
     return float(seconds)
 
 
-def _path(path: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise SetupError(f"{path} must be a path, not {shown(value)}.")
-    return value
-
-
-def _address(path: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
-        raise SetupError(
-            f"{path} must be a URL, not {shown(value)}.",
-            hint="Use a URL such as https://api.example/v1, without a user name, password or query.",
-        )
-    return value
-
-
-def _paths(path: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
-        raise SetupError(f"{path} must be a list of paths, not {shown(value)}.", hint='Write it as ["…", "…"].')
-    return tuple(value)
-
-
-def _origins(path: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(o, str) and _ORIGIN.fullmatch(o) for o in value):
-        hint = 'Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.'
-        raise SetupError(f"{path} must be a list of origins, not {shown(value)}.", hint=hint)
-    return tuple(item.lower() for item in value)
-
-
-def _hosts(path: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(h, str) and _HOST.fullmatch(h) for h in value):
-        hint = 'Write it as ["wiki.corp.example", "192.168.1.20", "10.0.0.0/8"].'
-        raise SetupError(f"{path} must be a list of hosts and networks, not {shown(value)}.", hint=hint)
-    return tuple(item.lower() for item in value)
-
-
-def _selection(path: str, value: Any) -> str:
-    if not isinstance(value, str) or not _SELECTION.fullmatch(value):
-        hint = "Write it as core,network or all,-emulation."
-        raise SetupError(f"{path} must be terms separated by commas, not {shown(value)}.", hint=hint)
-    return value
-
-
-def _name(path: str, value: Any) -> str | None:
-    if value is not None and not (isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()):
-        raise SetupError(f"{path} must be a name, not {shown(value)}.")
-    return value
-
-
 def _reference(path: str, value: Any) -> str | None:
-    if value is not None and not (isinstance(value, str) and _REFERENCE.fullmatch(value)):
+    if value is not None and not _text(_REFERENCE)(value):
         # What was typed may be the secret itself: it is not shown.
         hint = "Write ${NAME} and set the variable NAME, or ${keyring:SERVICE/USER}."
         raise SetupError(f"{path} must be a reference to the key, not the key itself.", hint=hint)
-    return value
+    return cast("str | None", value)
 
 
 def _relays(path: str, value: Any) -> tuple[RelaySettings, ...]:
@@ -140,47 +116,52 @@ def _relays(path: str, value: Any) -> tuple[RelaySettings, ...]:
     for item in value:
         if not isinstance(item, Mapping) or item.keys() != {"url", "tokenFile"}:
             raise SetupError(f"{path}: each relay has a `url` and a `tokenFile`; this is {shown(item)}.", hint=hint)
-        if not isinstance(item["url"], str) or not _RELAY.fullmatch(item["url"]):
+        if not _text(_RELAY)(item["url"]):
             raise SetupError(f"{path}: {shown(item['url'])} is not the URL of a relay.", hint=hint)
-        if _path(f"{path}.tokenFile", item["tokenFile"]) is None:
+        if not _text(_PATH)(item["tokenFile"]):
             raise SetupError(f"{path}: `tokenFile` must be a path.", hint=hint)
     return tuple(RelaySettings(item["url"], item["tokenFile"]) for item in value)
 
 
-def _count(path: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
-        raise SetupError(f"{path} must be a whole number above 0, not {shown(value)}.")
-    return value
-
-
-def _one_of(*choices: str) -> Callable[[str, Any], str]:
-    def read(path: str, value: Any) -> str:
-        if value not in choices:
-            raise SetupError(f"{path} must be one of {', '.join(choices)}, not {shown(value)}.")
-        return str(value)
-
-    return read
-
-
-READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    "port": _port,
+READERS: Mapping[str, Reader] = {
+    "port": _checked(_whole(1, 65535), "a whole number from 1 to 65535"),
     "number": number,
-    "bool": _bool,
-    "choice": _choice,
-    "guard": _guard,
+    "count": _checked(_whole(1, _LARGEST), "a whole number above 0"),
     "seconds": _seconds,
-    "path": _path,
-    "address": _address,
-    "paths": _paths,
-    "selection": _selection,
-    "origins": _origins,
-    "hosts": _hosts,
-    "name": _name,
-    "reference": _reference,
-    "count": _count,
-    "relays": _relays,
+    "bool": _checked(lambda value: isinstance(value, bool), "true or false"),
+    "choice": _one_of(*get_args(Choice)),
+    "guard": _one_of(*get_args(Guarding)),
     "provider": _one_of("openai", "anthropic"),
     "format": _one_of("native", "xml"),
+    "path": _optional(_checked(_text(_PATH), "a path")),
+    "paths": _list_of(bool, "paths", 'Write it as ["…", "…"].'),
+    "address": _optional(
+        _checked(
+            _text(_ADDRESS),
+            "a URL",
+            "Use a URL such as https://api.example/v1, without a user name, password or query.",
+        )
+    ),
+    "selection": _checked(_text(_SELECTION), "terms separated by commas", "Example: core,network or all,-emulation."),
+    "origins": _lower(
+        _list_of(
+            _ORIGIN.fullmatch,
+            "origins",
+            'Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.',
+        )
+    ),
+    "hosts": _lower(
+        _list_of(
+            _HOST.fullmatch,
+            "hosts and networks",
+            'Write it as ["wiki.corp.example", "192.168.1.20", "10.0.0.0/8"].',
+        )
+    ),
+    "name": _optional(
+        _checked(lambda value: isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable(), "a name")
+    ),
+    "reference": _reference,
+    "relays": _relays,
 }
 
 

@@ -9,6 +9,8 @@ A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`
 `settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself contain dots (a domain does).
 """
 
+# ruff: noqa: RUF009 - the settings are dataclass fields
+
 from __future__ import annotations
 
 import re
@@ -19,11 +21,11 @@ from typing import Any
 from tabhub.config import permissions as permission_settings
 from tabhub.config.agent import AGENT, AgentSettings
 from tabhub.config.permissions import PermissionSettings
-from tabhub.config.relay import RelaySettings
 from tabhub.config.setting_types import (
     READERS,
     Choice,
     Guarding,
+    RelaySettings,
     from_text,
     json_or_text,
     mapping,
@@ -35,8 +37,8 @@ from tabhub.limits import DEFAULTS, Limits
 _LIMITS = {f.name: f for f in fields(Limits)}
 
 
-def _is(kind: str, doc: str) -> dict[str, str]:
-    return {"kind": kind, "doc": doc}
+def _setting(default: Any, kind: str, doc: str) -> Any:
+    return field(default=default, metadata={"kind": kind, "doc": doc})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,72 +67,47 @@ class ApprovalSettings:
 class Config:
     """Everything a person can set."""
 
-    port: int = field(default=9515, metadata=_is("port", "port the hub listens on, on this machine only"))
-    launch: Choice = field(
-        default="never",
-        metadata=_is("choice", "start a browser of the hub's own: always, never, or auto (when none has connected)"),
+    port: int = _setting(9515, "port", "port the hub listens on, on this machine only")
+    launch: Choice = _setting(
+        "never", "choice", "start a browser of the hub's own: always, never, or auto (when none has connected)"
     )
-    headless: Choice = field(
-        default="auto", metadata=_is("choice", "that browser without a window; auto: where there is no display")
+    headless: Choice = _setting("auto", "choice", "that browser without a window; auto: where there is no display")
+    browser: str | None = _setting(None, "path", "program of the browser to start; unset uses the first one found")
+    files_dir: str | None = _setting(None, "path", "folder that tools write files to; unset is `files` in the home")
+    files_anywhere: bool = _setting(
+        False, "bool", "let tools write and upload files of this machine outside that folder"
     )
-    browser: str | None = field(
-        default=None, metadata=_is("path", "program of the browser to start; unset uses the first one found")
+    file_urls: bool = _setting(False, "bool", "let agents open file: URLs, and so read files of this machine")
+    tools: str = _setting(
+        "all", "selection", "tools listed to agents by default: core, all, or families such as core,network"
     )
-    files_dir: str | None = field(
-        default=None, metadata=_is("path", "folder that tools write files to; unset is `files` in the home")
+    audit_arguments: bool = _setting(
+        False, "bool", "keep the arguments of calls in the audit log, not only their digest"
     )
-    files_anywhere: bool = field(
-        default=False, metadata=_is("bool", "let tools write and upload files of this machine outside that folder")
+    log_messages: bool = _setting(False, "bool", "log the messages between hub and browsers that connect from then on")
+    show_disabled: bool = _setting(False, "bool", "list tools that are off, marked [Disabled], instead of hiding them")
+    skip_permissions: bool = _setting(False, "bool", "treat every `ask` as `auto`: no approvals are requested")
+    approval_timeout: float = _setting(120.0, "seconds", "how long a call waits for approval; then it is denied")
+    dataflow: Guarding = _setting(
+        "ask", "guard", "an agent that read one site and acts on another: off, warn (log it), or ask"
     )
-    file_urls: bool = field(
-        default=False, metadata=_is("bool", "let agents open file: URLs, and so read files of this machine")
+    require_tokens: bool = _setting(
+        False, "bool", "agents need their own token (`tabhub token`): the secret is not enough"
     )
-    tools: str = field(
-        default="all",
-        metadata=_is("selection", "tools listed to agents by default: core, all, or families such as core,network"),
+    keep_tabs: bool = _setting(False, "bool", "leave the tabs of a session open when it ends, instead of closing them")
+    read_leased_tabs: bool = _setting(
+        True, "bool", "let agents read tabs that another session holds; never act in them"
     )
-    audit_arguments: bool = field(
-        default=False, metadata=_is("bool", "keep the arguments of calls in the audit log, not only their digest")
+    local_plugins: tuple[str, ...] = _setting((), "paths", "folders that each hold one plugin")
+    local_plugin_dirs: tuple[str, ...] = _setting((), "paths", "folders whose sub-folders hold plugins")
+    plugin_registry: str | None = _setting(
+        None, "address", "npm registry to install plugins from; unset uses npm's own setting"
     )
-    log_messages: bool = field(
-        default=False,
-        metadata=_is("bool", "log the messages between hub and browsers that connect from then on"),
+    upstream_hosts: tuple[str, ...] = _setting(
+        (), "hosts", "private hosts and networks that external MCP servers may be on"
     )
-    show_disabled: bool = field(
-        default=False, metadata=_is("bool", "list tools that are off, marked [Disabled], instead of hiding them")
-    )
-    skip_permissions: bool = field(
-        default=False, metadata=_is("bool", "treat every `ask` as `auto`: no approvals are requested")
-    )
-    approval_timeout: float = field(
-        default=120.0, metadata=_is("seconds", "how long a call waits for approval; then it is denied")
-    )
-    dataflow: Guarding = field(
-        default="ask",
-        metadata=_is("guard", "an agent that read one site and acts on another: off, warn (log it), or ask"),
-    )
-    require_tokens: bool = field(
-        default=False,
-        metadata=_is("bool", "agents need their own token (`tabhub token`): the secret is not enough"),
-    )
-    keep_tabs: bool = field(
-        default=False, metadata=_is("bool", "leave the tabs of a session open when it ends, instead of closing them")
-    )
-    read_leased_tabs: bool = field(
-        default=True, metadata=_is("bool", "let agents read tabs that another session holds; never act in them")
-    )
-    local_plugins: tuple[str, ...] = field(default=(), metadata=_is("paths", "folders that each hold one plugin"))
-    local_plugin_dirs: tuple[str, ...] = field(
-        default=(), metadata=_is("paths", "folders whose sub-folders hold plugins")
-    )
-    plugin_registry: str | None = field(
-        default=None, metadata=_is("address", "npm registry to install plugins from; unset uses npm's own setting")
-    )
-    upstream_hosts: tuple[str, ...] = field(
-        default=(), metadata=_is("hosts", "private hosts and networks that external MCP servers may be on")
-    )
-    relays: tuple[RelaySettings, ...] = field(
-        default=(), metadata=_is("relays", "relays whose browsers the hub uses too, each with `url` and `tokenFile`")
+    relays: tuple[RelaySettings, ...] = _setting(
+        (), "relays", "relays whose browsers the hub uses too, each with `url` and `tokenFile`"
     )
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     permissions: PermissionSettings = field(default_factory=PermissionSettings)

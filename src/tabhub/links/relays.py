@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tabhub.config.relay import RelaySettings
+from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change

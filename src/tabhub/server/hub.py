@@ -70,7 +70,7 @@ from tabhub.wire.bridge import StatusReply
 from tabhub.wire.mcp import LISTS
 
 if TYPE_CHECKING:
-    from tabhub.config.relay import RelaySettings
+    from tabhub.config.setting_types import RelaySettings
     from tabhub.links.relays import Relays
 
 log = logging.getLogger("tabhub.hub")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tabhub import __version__
-from tabhub.config.relay import RelaySettings
+from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import SetupError
 from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
 from tabhub.links.launch.extension_files import install_extension

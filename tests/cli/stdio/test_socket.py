@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run, announce
-from tests.cli.doctor.test_command import report
 from tests.cli.fakehub import FakeHub
+from tests.cli.test_doctor import report
 from tests.cli.test_status import HEALTH
 
 

@@ -17,14 +17,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, option
 from tabhub.cli.demo.shop import packaged_shop, serve_shop
 from tabhub.cli.terminal import cut, paint, safe, show_warning
 from tabhub.client_errors import CliError
 from tabhub.errors import TabhubError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from tabhub.cli.hub.temporary_hub import Borrowed
     from tabhub.mcp.client import McpClient
@@ -248,17 +248,13 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="confirm the order without asking")
-    parser.add_argument("--headless", action="store_true", help="start the browser without a window")
-    parser.add_argument("--pause", metavar="SECONDS", type=_seconds, default=0.0, help="wait after each step")
-    parser.add_argument("--output", metavar="FILE", help="file for the screenshot (default: a temporary file)")
-
-
 COMMAND = Command(
     "Take a tour: an agent uses an example shop, step by step",
     demo,
-    arguments=_arguments,
+    option("--yes", action="store_true", help="confirm the order without asking"),
+    option("--headless", action="store_true", help="start the browser without a window"),
+    option("--pause", metavar="SECONDS", type=_seconds, default=0.0, help="wait after each step"),
+    option("--output", metavar="FILE", help="file for the screenshot (default: a temporary file)"),
     details=(
         "Uses the running hub if a browser is connected to it. Otherwise it starts a temporary hub and browser and\n"
         "stops both after the tour. Nothing is bought, and nothing is loaded from the network."

@@ -6,23 +6,11 @@ import os
 import shutil
 import socket
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from tabhub.cli.hub.client import HOST
 
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The process that listens on a port, as far as this user may know."""
-
-    pid: int | None
-    name: str | None
-
-    def words(self) -> str:
-        if self.pid is None:
-            return "a process of another user"
-        return f"{self.name or 'a process'} (pid {self.pid})"
+UNKNOWN = "a process of another user"
 
 
 def taken(port: int) -> bool:
@@ -34,13 +22,14 @@ def taken(port: int) -> bool:
         return False
 
 
-def holder(port: int) -> Holder:
+def holder(port: int) -> str:
+    """The process that listens on a port, as text and as far as this user may know."""
     if Path("/proc/net/tcp").exists():
         return _from_proc(port)
     return _from_lsof(port)
 
 
-def _from_proc(port: int) -> Holder:
+def _from_proc(port: int) -> str:
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         if Path(table).exists():
@@ -51,11 +40,10 @@ def _from_proc(port: int) -> Holder:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and inodes and _holds(entry, inodes):
             try:
-                name = (entry / "comm").read_text("utf-8", "replace").strip()
-            except OSError:
-                name = None  # it ended meanwhile
-            return Holder(int(entry.name), name)
-    return Holder(None, None)
+                return f"{(entry / 'comm').read_text('utf-8', 'replace').strip()} (pid {entry.name})"
+            except OSError:  # it ended meanwhile
+                return f"a process (pid {entry.name})"
+    return UNKNOWN
 
 
 def _holds(process: Path, inodes: set[str]) -> bool:
@@ -72,10 +60,10 @@ def _target(link: os.DirEntry[str]) -> str:
         return ""
 
 
-def _from_lsof(port: int) -> Holder:
+def _from_lsof(port: int) -> str:
     lsof = shutil.which("lsof")
     if lsof is None:
-        return Holder(None, None)
+        return UNKNOWN
     try:
         found = subprocess.run(
             [lsof, "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-Fpc"],
@@ -85,7 +73,6 @@ def _from_lsof(port: int) -> Holder:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return Holder(None, None)
+        return UNKNOWN
     fields = {text[0]: text[1:] for text in found.stdout.splitlines() if text}
-    pid = fields.get("p", "")
-    return Holder(int(pid), fields.get("c")) if pid.isdigit() else Holder(None, None)
+    return f"{fields.get('c', 'a process')} (pid {fields['p']})" if fields.get("p") else UNKNOWN

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group, LazyCommand, json_option
-from tabhub.cli.mcp.servers import servers
-from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, width
+from tabhub.cli.command import JSON, Command, Group, LazyCommand, option
+from tabhub.cli.mcp.servers import find_server, servers
+from tabhub.cli.terminal import count, cut, json_text, line, paint, print_json, safe, width
 from tabhub.client_errors import CliError
 from tabhub.errors import JsoncError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 _STATES = {
     "ready": "green",
@@ -78,8 +78,7 @@ def report(facts: list[dict[str, Any]], *, as_json: bool, what: str) -> int:
 def listed(args: Namespace) -> int:
     facts = servers().all()
     if args.json:
-        print(json_text(facts))
-        return 0
+        return print_json(facts)
     if not facts:
         print("No external servers. Add one: tabhub mcp add NAME URL")
     for each in facts:
@@ -92,10 +91,9 @@ def listed(args: Namespace) -> int:
 
 
 def tools(args: Namespace) -> int:
-    found = servers().get(args.name)
+    found = find_server(servers().all(), args.name)
     if args.json:
-        print(json_text(found["tools"]))
-        return 0
+        return print_json(found["tools"])
     room = width()
     for tool in found["tools"]:
         off = "" if tool["enabled"] else paint(" (disabled)", "dim")
@@ -111,7 +109,7 @@ def _switch(on: bool, args: Namespace) -> int:
     if not args.tool:
         facts = every.set(args.name, enabled=on)
     else:
-        known = every.get(args.name)
+        known = find_server(every.all(), args.name)
         own = {name: tool["tool"] for tool in known["tools"] for name in (tool["name"], tool["tool"])}
         for tool in args.tool:
             if tool not in own:
@@ -120,8 +118,7 @@ def _switch(on: bool, args: Namespace) -> int:
         off = {tool["tool"] for tool in known["tools"] if not tool["enabled"]}
         facts = every.set(args.name, disabled=sorted(off - meant if on else off | meant))
     if args.json:
-        print(json_text(facts))
-        return 0
+        return print_json(facts)
     what = count(len(args.tool), "tool") if args.tool else "the server"
     print(f"{paint(safe(args.name), 'bold')}: {what} {'enabled' if on else 'disabled'}.")
     _trouble(facts)
@@ -169,23 +166,13 @@ def _trouble(facts: dict[str, Any]) -> None:
         print(f"  {safe(problem)}")
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="FILE|-|NAME", help="a JSON file, - for standard input, or a server's name")
-    parser.add_argument("url", nargs="?", metavar="URL", help="the address, after a name")
-    parser.add_argument(
-        "--header", action="append", metavar="'NAME: VALUE'", help="sent with every request; may be repeated"
-    )
-    json_option(parser)
+_NAME_OPTIONS = (option("name", metavar="NAME", help="the server's name"), JSON)
 
 
-def _name_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the server's name")
-    json_option(parser)
-
-
-def _switch_arguments(parser: ArgumentParser) -> None:
-    _name_arguments(parser)
-    parser.add_argument("--tool", action="append", metavar="TOOL", help="only this tool of it; may be repeated")
+_SWITCH_OPTIONS = (
+    *_NAME_OPTIONS,
+    option("--tool", action="append", metavar="TOOL", help="only this tool of it; may be repeated"),
+)
 
 
 COMMAND = Group(
@@ -194,7 +181,12 @@ COMMAND = Group(
         "add": Command(
             "Add servers from a file, standard input, or by name and URL",
             add,
-            arguments=_add_arguments,
+            option("source", metavar="FILE|-|NAME", help="a JSON file, - for standard input, or a server's name"),
+            option("url", nargs="?", metavar="URL", help="the address, after a name"),
+            option(
+                "--header", action="append", metavar="'NAME: VALUE'", help="sent with every request; may be repeated"
+            ),
+            JSON,
             details=(
                 'The JSON is what MCP clients use: {"name": {"url": "…", "headers": {…}}} or {"name":\n'
                 '{"command": "…", "args": […], "env": {…}}}, also inside "mcpServers" or "servers". Secrets are best\n'
@@ -206,14 +198,12 @@ COMMAND = Group(
                 ("tabhub mcp add servers.json", "all servers of a file"),
             ),
         ),
-        "list": Command("List servers and their state", listed, arguments=json_option),
-        "tools": Command("Show the tools of a server", tools, arguments=_name_arguments),
-        "enable": Command("Enable a server, or some of its tools", partial(_switch, True), arguments=_switch_arguments),
-        "disable": Command(
-            "Disable a server, or some of its tools", partial(_switch, False), arguments=_switch_arguments
-        ),
-        "refresh": Command("Reload a server's tools; log in if required", refresh, arguments=_name_arguments),
-        "remove": Command("Remove a server", remove, arguments=_name_arguments),
+        "list": Command("List servers and their state", listed, JSON),
+        "tools": Command("Show the tools of a server", tools, *_NAME_OPTIONS),
+        "enable": Command("Enable a server, or some of its tools", partial(_switch, True), *_SWITCH_OPTIONS),
+        "disable": Command("Disable a server, or some of its tools", partial(_switch, False), *_SWITCH_OPTIONS),
+        "refresh": Command("Reload a server's tools; log in if required", refresh, *_NAME_OPTIONS),
+        "remove": Command("Remove a server", remove, *_NAME_OPTIONS),
         "import": LazyCommand("Import the servers of Claude Code, Cursor or VS Code", "tabhub.cli.mcp.import_servers"),
     },
     examples=(

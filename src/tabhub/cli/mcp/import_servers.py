@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, json_option
+from tabhub.cli.command import JSON, Command, option
 from tabhub.cli.mcp.command import read_json, report
 from tabhub.cli.mcp.servers import servers
 from tabhub.cli.setup.clients import NAME, Client, clients
@@ -18,7 +18,7 @@ from tabhub.cli.terminal import show_warning
 from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 _FROM = ("claude-code", "cursor", "vscode")
 
@@ -75,16 +75,12 @@ def _section(value: dict[str, Any], client: Client) -> dict[str, Any]:
     return dict(section) if isinstance(section, dict) else {}
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("client", choices=_FROM, metavar="CLIENT", help=", ".join(_FROM))
-    parser.add_argument("--replace", action="store_true", help="also replace servers that the hub already has")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
-    json_option(parser)
-
-
 COMMAND = Command(
     "Import the servers of Claude Code, Cursor or VS Code",
     import_servers,
-    arguments=_arguments,
+    option("client", choices=_FROM, metavar="CLIENT", help=", ".join(_FROM)),
+    option("--replace", action="store_true", help="also replace servers that the hub already has"),
+    option("--dry-run", action="store_true", help="only show what would be imported"),
+    JSON,
     examples=(("tabhub mcp import claude-code", "the servers Claude Code knows, in this folder too"),),
 )

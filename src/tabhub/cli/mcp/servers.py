@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Protocol
+from typing import Any
 
-from tabhub.cli.hub.client import Hub, approver_headers, find_hub, request
-from tabhub.cli.hub.http_errors import checked
+from tabhub.cli.hub.client import Hub, approver_headers, fetch, find_hub
 from tabhub.client_errors import CliError
 
 _TIMEOUT = 60.0
 
 
-class Servers(Protocol):
-    """What can be done with external servers."""
-
-    def all(self) -> list[dict[str, Any]]: ...
-
-    def get(self, name: str) -> dict[str, Any]: ...
-
-    def add(self, given: Any) -> list[dict[str, Any]]: ...
-
-    def set(self, name: str, *, enabled: bool | None = None, disabled: list[str] | None = None) -> dict[str, Any]: ...
-
-    def refresh(self, name: str) -> dict[str, Any]: ...
-
-    def remove(self, name: str) -> None: ...
-
-
-def servers() -> Servers:
+def servers() -> RunningServers | StoredServers:
     hub = find_hub()
-    return _Running(hub) if hub.pid is not None else _OnDisk()
+    return RunningServers(hub) if hub.pid is not None else StoredServers()
 
 
-class _Running:
+class RunningServers:
     """Through the hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
     def all(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = checked(self._hub, request(self._hub, "GET", "/upstream"))["servers"]
+        found: list[dict[str, Any]] = fetch("/upstream", hub=self._hub)["servers"]
         return found
-
-    def get(self, name: str) -> dict[str, Any]:
-        return _named(self.all(), name)
 
     def add(self, given: Any) -> list[dict[str, Any]]:
         added: list[dict[str, Any]] = self._post("add", {"json": given})["servers"]
@@ -64,14 +43,11 @@ class _Running:
 
     def _post(self, what: str, body: dict[str, Any]) -> Any:
         headers = approver_headers(self._hub)
-        sent = json.dumps(body).encode()
-        return checked(
-            self._hub, request(self._hub, "POST", f"/upstream/{what}", body=sent, headers=headers, timeout=_TIMEOUT)
-        )
+        return fetch(f"/upstream/{what}", body, hub=self._hub, headers=headers, timeout=_TIMEOUT)
 
 
-class _OnDisk:
-    """The records alone."""
+class StoredServers:
+    """On disk, without a hub."""
 
     def __init__(self) -> None:
         from tabhub.store.home import Home
@@ -86,9 +62,6 @@ class _OnDisk:
 
         facts = [{**shown(server), "state": "off"} for server in self._store.load()]
         return sorted(facts, key=lambda each: str(each["name"]))
-
-    def get(self, name: str) -> dict[str, Any]:
-        return _named(self.all(), name)
 
     def add(self, given: Any) -> list[dict[str, Any]]:
         from tabhub.calls.sources.upstream import record
@@ -106,14 +79,14 @@ class _OnDisk:
     def set(self, name: str, *, enabled: bool | None = None, disabled: list[str] | None = None) -> dict[str, Any]:
         from msgspec.structs import replace
 
-        self.get(name)
+        find_server(self.all(), name)
         changes: dict[str, Any] = {} if enabled is None else {"enabled": enabled}
         changes |= {} if disabled is None else {"disabled_tools": tuple(disabled)}
         self._store.change(lambda before: [replace(s, **changes) if s.name == name else s for s in before])
-        return self.get(name)
+        return find_server(self.all(), name)
 
     def refresh(self, name: str) -> dict[str, Any]:
-        self.get(name)
+        find_server(self.all(), name)
         raise CliError(
             "The hub is not running, and it is the hub that connects to servers.",
             "Start it with: tabhub start --background",
@@ -121,11 +94,11 @@ class _OnDisk:
         )
 
     def remove(self, name: str) -> None:
-        self.get(name)
+        find_server(self.all(), name)
         self._store.change(lambda before: [server for server in before if server.name != name])
 
 
-def _named(facts: list[dict[str, Any]], name: str) -> dict[str, Any]:
+def find_server(facts: list[dict[str, Any]], name: str) -> dict[str, Any]:
     for each in facts:
         if each["name"] == name:
             return each

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, option
 from tabhub.cli.hub.client import find_hub
 from tabhub.cli.plugin.command import home_and_config, tell_hub
 from tabhub.cli.terminal import count, paint, safe, show_error
@@ -19,7 +19,7 @@ _POLL = 1.0
 """Seconds between polls, for changes without a notification of the system."""
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from tabhub.plugins.discovery import Stamp
 
@@ -115,22 +115,18 @@ def _unuse(folder: Path) -> None:
     set_value(home, "localPlugins", json.dumps([text for text in config.local_plugins if text != str(folder)]))
 
 
-def _create_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="its name: lower-case letters, digits and hyphens")
-    parser.add_argument("--url", required=True, metavar="PATTERN", help="the pages it is for: https://*.example.com/*")
-    parser.add_argument("--title", metavar="TEXT", help="what people call the web app")
-    parser.add_argument("--dir", metavar="FOLDER", help="where to put it; else a folder of its name here")
-    parser.add_argument("--python", action="store_true", help="tools in Python and one JavaScript file for the page")
-
-
-def _dev_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="the plugin's folder; else this one")
-
-
 CREATE = Command(
     "Create a working plugin with a test",
     create,
-    arguments=_create_arguments,
+    option("name", metavar="NAME", help="its name: lower-case letters, digits and hyphens"),
+    option("--url", required=True, metavar="PATTERN", help="the pages it is for: https://*.example.com/*"),
+    option("--title", metavar="TEXT", help="what people call the web app"),
+    option("--dir", metavar="FOLDER", help="where to put it; else a folder of its name here"),
+    option("--python", action="store_true", help="tools in Python and one JavaScript file for the page"),
     examples=(("tabhub plugin create my-app --url 'https://my.example.com/*'", ""),),
 )
-DEV = Command("Use a plugin's folder and reload it when files change", dev, arguments=_dev_arguments)
+DEV = Command(
+    "Use a plugin's folder and reload it when files change",
+    dev,
+    option("folder", nargs="?", default=".", metavar="FOLDER", help="the plugin's folder; else this one"),
+)

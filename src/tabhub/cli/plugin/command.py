@@ -9,14 +9,13 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group, LazyCommand, json_option
-from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked
-from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, show_warning, width
+from tabhub.cli.command import JSON, Command, Group, LazyCommand, option
+from tabhub.cli.hub.client import fetch, find_hub
+from tabhub.cli.terminal import count, cut, line, paint, print_json, safe, show_warning, width
 from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from tabhub.config.settings import Config
     from tabhub.plugins.discovery import Discovered
@@ -67,14 +66,10 @@ def tell_hub() -> bool:
     if hub.pid is None:
         return False
     try:
-        checked(hub, request(hub, "POST", "/reload", body=b"{}", timeout=30.0))
+        fetch("/reload", {}, hub=hub, timeout=30.0)
     except HubDownError:
         return False
     return True
-
-
-def _now(told: bool) -> str:
-    return "It is active now." if told else "It becomes active when the hub starts: tabhub start"
 
 
 def search(args: Namespace) -> int:
@@ -83,8 +78,7 @@ def search(args: Namespace) -> int:
     tool = installer()
     found = tool.search(" ".join(args.words))
     if args.json:
-        print(json_text([asdict(each) for each in found]))
-        return 0
+        return print_json([asdict(each) for each in found])
     if not found:
         print("No plugin fits these words.")
         return 0
@@ -108,8 +102,7 @@ def list_plugins(args: Namespace) -> int:
             "failed": [{"path": failure.path, "error": failure.error} for failure in found.failures],
             "problems": list(found.problems),
         }
-        print(json_text(shown))
-        return 0
+        return print_json(shown)
     for plugin in found.plugins:
         state = states.get(plugin.name, {}).get("tabState")
         more = f", tabs: {state}" if state else ""
@@ -130,7 +123,7 @@ def _states() -> dict[str, dict[str, Any]]:
     if hub.pid is None:
         return {}
     try:
-        health = checked(hub, request(hub, "GET", "/health"))
+        health = fetch("/health", hub=hub)
     except CliError:
         return {}
     details = health.get("pluginDetails", ())
@@ -160,7 +153,7 @@ def install(args: Namespace) -> int:
     for problem in plugin.problems:
         show_warning(f"{plugin.name}: {problem}")
     print(f"Installed {safe(plugin.display_name)} {safe(plugin.version)} with {count(len(plugin.tools), 'tool')}.")
-    print(_now(tell_hub()))
+    print("It is active now." if tell_hub() else "It becomes active when the hub starts: tabhub start")
     if any(field.required for field in plugin.fields):
         print(f"It wants settings: tabhub plugin configure {plugin.name}")
     return 0
@@ -228,8 +221,7 @@ def inspect(args: Namespace) -> int:
             }
             for tool in plugin.tools
         ]
-        print(json.dumps({**_facts(plugin), "tools": tools, "problems": list(plugin.problems)}, indent=2))
-        return 0
+        return print_json({**_facts(plugin), "tools": tools, "problems": list(plugin.problems)})
     print(paint(safe(plugin.display_name), "bold"), f"({plugin.name} {safe(plugin.version)})")
     print(safe(plugin.description))
     for title, texts in (("Pages", plugin.url_patterns), ("Except", plugin.exclude_patterns)):
@@ -246,45 +238,37 @@ def inspect(args: Namespace) -> int:
     return 0
 
 
-def _search_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
-    json_option(parser)
-
-
-def _install_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="a plugin's name, a package (also name@version), or a .tgz file")
-    parser.add_argument("--version", metavar="V", help="the version, instead of the newest")
-
-
-def _update_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="only this plugin")
-    parser.add_argument("--check", action="store_true", help="only show available updates")
-
-
-def _name_argument(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the plugin's name")
-
-
-def _inspect_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder")
-    json_option(parser)
-
-
 COMMAND = Group(
     summary="Find, install and set up plugins for web apps; write your own.",
     commands={
-        "search": Command("Search the registry for plugins", search, arguments=_search_arguments),
-        "list": Command("List installed plugins, and those that failed to load", list_plugins, arguments=json_option),
+        "search": Command(
+            "Search the registry for plugins",
+            search,
+            option("words", nargs="*", metavar="WORD", help="what to look for"),
+            JSON,
+        ),
+        "list": Command("List installed plugins, and those that failed to load", list_plugins, JSON),
         "install": Command(
             "Install a plugin",
             install,
-            arguments=_install_arguments,
+            option("name", metavar="NAME", help="a plugin's name, a package (also name@version), or a .tgz file"),
+            option("--version", metavar="V", help="the version, instead of the newest"),
             details="No script of the package is run. The registry is npm's own, or the setting pluginRegistry.",
         ),
-        "update": Command("Update plugins from the registry", update, arguments=_update_arguments),
-        "remove": Command("Remove a plugin", remove, arguments=_name_argument),
+        "update": Command(
+            "Update plugins from the registry",
+            update,
+            option("name", nargs="?", metavar="NAME", help="only this plugin"),
+            option("--check", action="store_true", help="only show available updates"),
+        ),
+        "remove": Command("Remove a plugin", remove, option("name", metavar="NAME", help="the plugin's name")),
         "configure": LazyCommand("Show and set a plugin's settings", "tabhub.cli.plugin.settings"),
-        "inspect": Command("Show a plugin's tools and settings", inspect, arguments=_inspect_arguments),
+        "inspect": Command(
+            "Show a plugin's tools and settings",
+            inspect,
+            option("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder"),
+            JSON,
+        ),
         "create": LazyCommand("Create a working plugin with a test", "tabhub.cli.plugin.author", "CREATE"),
         "dev": LazyCommand("Use a plugin's folder and reload it when files change", "tabhub.cli.plugin.author", "DEV"),
     },

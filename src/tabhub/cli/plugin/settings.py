@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, json_option
-from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked
+from tabhub.cli.command import JSON, Command, option
+from tabhub.cli.hub.client import fetch, find_hub
 from tabhub.cli.plugin.command import home_and_config, named
-from tabhub.cli.terminal import paint, safe
+from tabhub.cli.terminal import paint, print_json, safe
 from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from tabhub.plugins.model import Field, Plugin
 
@@ -39,8 +38,7 @@ def configure(args: Namespace) -> int:
     shown = settings.masked(plugin, stored)
     if args.json:
         schema = {field.key: field.facts() for field in plugin.fields}
-        print(json.dumps({"plugin": plugin.name, "settings": shown, "schema": schema}, indent=2, ensure_ascii=False))
-        return 0
+        return print_json({"plugin": plugin.name, "settings": shown, "schema": schema})
     if not plugin.fields:
         print(f"{safe(plugin.display_name)} has no settings.")
     for field in plugin.fields:
@@ -53,9 +51,8 @@ def _told_hub(plugin: str, given: dict[str, Any]) -> bool:
     hub = find_hub()
     if hub.pid is None:
         return False
-    body = json.dumps({"plugin": plugin, "settings": given}).encode()
     try:
-        checked(hub, request(hub, "POST", "/plugin-settings", body=body, timeout=30.0))
+        fetch("/plugin-settings", {"plugin": plugin, "settings": given}, hub=hub, timeout=30.0)
     except HubDownError:
         return False
     return True
@@ -102,16 +99,12 @@ def _value(field: Field | None, text: str) -> Any:
     return text
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the plugin's name")
-    parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="settings to change (default: show them)")
-    json_option(parser)
-
-
 COMMAND = Command(
     "Show and set a plugin's settings",
     configure,
-    arguments=_arguments,
+    option("name", metavar="NAME", help="the plugin's name"),
+    option("values", nargs="*", metavar="KEY=VALUE", help="settings to change (default: show them)"),
+    JSON,
     details=(
         "KEY=VALUE sets a setting, KEY= takes it back. A setting of type url takes several sites, each with a name of\n"
         "yours: KEY.work=https://… KEY.home=https://…; agents then choose with `instance`."

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group
+from tabhub.cli.command import Command, Group, option
 from tabhub.cli.config import mask
 from tabhub.cli.hub.client import HOST, find_hub, read_json
 from tabhub.cli.setup.clients import NAME, Client, Server, clients
@@ -23,7 +23,7 @@ from tabhub.cli.terminal import paint, show_warning
 from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from collections.abc import Callable
 
 
@@ -159,31 +159,27 @@ def _write(client: Client, path: Path, entry: dict[str, Any], *, secret: bool) -
     return 0
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--write", action="store_true", help="merge it into the client's settings, with a backup")
-    parser.add_argument(
-        "--gateway", action="store_true", help="two tools that find and call all others, for small contexts"
-    )
-    parser.add_argument(
-        "--tools",
-        metavar="WORDS",
-        type=selection,
-        help="list only these tools: core, or families such as core,network",
-    )
-    parser.add_argument(
-        "--stdio", action="store_true", help="let the client run `tabhub start --stdio`; contains no secret"
-    )
-    parser.add_argument("--project", action="store_true", help="the settings of the project in this folder")
-    parser.add_argument("--file", metavar="PATH", help="settings file to use instead of the usual one")
-
-
 COMMAND = Group(
     "Connect an MCP client to the hub: print the required settings, or write them.",
     {
         name: Command(
             f"Connect {client.title}",
             _setup(name),
-            arguments=_arguments,
+            option("--write", action="store_true", help="merge it into the client's settings, with a backup"),
+            option(
+                "--gateway", action="store_true", help="two tools that find and call all others, for small contexts"
+            ),
+            option(
+                "--tools",
+                metavar="WORDS",
+                type=selection,
+                help="list only these tools: core, or families such as core,network",
+            ),
+            option(
+                "--stdio", action="store_true", help="let the client run `tabhub start --stdio`; contains no secret"
+            ),
+            option("--project", action="store_true", help="the settings of the project in this folder"),
+            option("--file", metavar="PATH", help="settings file to use instead of the usual one"),
             details=f"Settings file: {client.path(project=False)}"
             + (f"\nWith --project: {client.project} in this folder" if client.project else ""),
             examples=(

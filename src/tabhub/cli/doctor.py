@@ -1,6 +1,7 @@
-"""The checks of `tabhub doctor`, in order: machine, home, hub, browser, tabs.
+"""`tabhub doctor`: check every part of the path from agent to tab, and name the broken one.
 
-Owns what each check looks at and what a person can do about it. A check never changes anything.
+Owns what each check looks at and what a person can do about it, in order: machine, home, hub, browser, tabs. A check
+never changes anything.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tabhub import __version__
-from tabhub.cli.hub.client import HOST, Hub, decode, find_hub, request
-from tabhub.cli.hub.http_errors import is_json, response_error
+from tabhub.cli.command import JSON, Command
+from tabhub.cli.hub.client import HOST, Hub, decode, find_hub, is_json, request, response_error
 from tabhub.cli.hub.port import holder, taken
 from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers, own_end
-from tabhub.cli.terminal import count
+from tabhub.cli.terminal import count, paint, print_json, safe
 from tabhub.client_errors import CliError, HubDownError
 from tabhub.errors import SetupError, TabhubError
 from tabhub.net.http_client import Response
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 Level = Literal["ok", "warn", "fail"]
 _START = "Start it with: tabhub start --background"
@@ -32,6 +36,9 @@ _CLOCK_SLACK = 5.0
 _LITTLE_ROOM = 50_000_000
 _NO_ROOM = 1_000_000
 _OLDEST_PYTHON = (3, 11)
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+_RESTART = "Restart the hub: tabhub stop && tabhub start --background"
+_RELOAD = "Reload the extension on chrome://extensions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +50,37 @@ class Finding:
     message: str
     remedy: str | None = None
 
-    def facts(self) -> dict[str, str | None]:
-        """The finding for a script."""
-        return {"name": self.name, "level": self.level, "message": self.message, "remedy": self.remedy}
+
+def doctor(args: Namespace) -> int:
+    findings: list[Finding] = []
+    for finding in examine():
+        findings.append(finding)
+        if not args.json:
+            _show(finding)
+    broken = next((finding for finding in findings if finding.level == "fail"), None)
+    if args.json:
+        report = {
+            "ok": broken is None,
+            "broken": broken.name if broken else None,
+            "checks": [asdict(finding) for finding in findings],
+        }
+        print_json(report)
+        return 1 if broken else 0
+    print()
+    if broken is not None:
+        print(f"{paint('Broken:', 'red')} {broken.name}. {safe(broken.message)}")
+    elif any(finding.level == "warn" for finding in findings):
+        print("Nothing is broken; see the warnings above.")
+    else:
+        print("Everything works, from here to the tabs.")
+    return 1 if broken else 0
+
+
+def _show(finding: Finding) -> None:
+    label = paint(finding.level.ljust(4), _STYLES[finding.level])
+    print(f"{label}  {finding.name.ljust(9)}  {safe(finding.message)}")
+    if finding.remedy and finding.level != "ok":
+        print(f"{' ' * 17}{paint('->', 'cyan')} {safe(finding.remedy)}", flush=True)
 
 
 def examine() -> Iterator[Finding]:
@@ -164,8 +199,7 @@ def _extension_files(hub: Hub) -> Finding:
     except SetupError as error:
         return Finding("files", "fail", error.message, error.hint)
     if version != shipped:
-        remedy = "Restart the hub: tabhub stop && tabhub start --background"
-        return Finding("files", "warn", f"The extension in {folder} is {version}, shipped is {shipped}.", remedy)
+        return Finding("files", "warn", f"The extension in {folder} is {version}, shipped is {shipped}.", _RESTART)
     return Finding("files", "ok", f"extension {version} in {folder}")
 
 
@@ -174,7 +208,7 @@ def _hub(hub: Hub) -> Iterator[Finding]:
     if not taken(hub.port):
         port = _settings_port(hub)
         if port != hub.port and taken(port):
-            message = f"{holder(port).words()} holds port {port}, on which the hub is to start."
+            message = f"{holder(port)} holds port {port}, on which the hub is to start."
             yield Finding("port", "fail", message, _another_port(port))
         else:
             yield Finding("port", "ok", f"{port} is free")
@@ -184,27 +218,20 @@ def _hub(hub: Hub) -> Iterator[Finding]:
     asked = time.time()
     try:
         answer = request(hub, "GET", "/health", timeout=5.0)
+        refused = response_error(hub, answer) if answer.status != 200 else None
+        if refused is not None and not is_json(answer):
+            raise refused
+        facts = decode(answer)
     except HubDownError as error:
         yield Finding("hub", "fail", error.message, _START)
         return
     except CliError as error:
-        yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub.port))
+        yield Finding("port", "fail", f"{who} holds port {hub.port}. {error.message}", _another_port(hub.port))
         return
-    if answer.status != 200:
-        refused = response_error(hub, answer)
-        if not is_json(answer):
-            message = f"{who.words()} holds port {hub.port}. {refused.message}"
-            yield Finding("port", "fail", message, _another_port(hub.port))
-            return
-        yield Finding("port", "ok", f"{hub.port} is held by {who.words()}")
+    yield Finding("port", "ok", f"{hub.port} is held by {who}")
+    if refused is not None:
         yield Finding("hub", "fail", refused.message, refused.hint)
         return
-    try:
-        facts = decode(answer)
-    except CliError as error:
-        yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub.port))
-        return
-    yield Finding("port", "ok", f"{hub.port} is held by {who.words()}")
     if not isinstance(facts, dict) or "version" not in facts:
         remedy = "It is the hub of another home, or no hub: set TABHUB_HOME, or use another port."
         yield Finding("hub", "fail", f"What answers on {hub.address} does not know our secret.", remedy)
@@ -259,10 +286,9 @@ def _bridge(hub: Hub) -> Finding:
     from tabhub.cli.stdio import socket as bridge
     from tabhub.platform.socket_path import TCP, tcp_record
 
-    restart = "Restart the hub: tabhub stop && tabhub start --background"
     if not isinstance(hub.record.get("socket"), str):
         message = "The running hub names no socket, so clients with a stdio server cannot reach it."
-        return Finding("socket", "warn", message, restart)
+        return Finding("socket", "warn", message, _RESTART)
     path = bridge.socket_path(hub)
     shown = Path(tcp_record(hub.home) if path == TCP else path)
     try:
@@ -274,7 +300,7 @@ def _bridge(hub: Hub) -> Finding:
     except OSError as error:
         if (other := bridge.socket_mismatch(hub)) is not None:
             return Finding("socket", "fail", *other)
-        return Finding("socket", "fail", f"{shown} does not answer: {error.strerror or error}.", restart)
+        return Finding("socket", "fail", f"{shown} does not answer: {error.strerror or error}.", _RESTART)
     except CliError as error:
         return Finding("socket", "fail", error.message, error.hint)
     return Finding("socket", "ok", f"{shown} answers, {count(status.get('activeSessions', 0), 'session')} open")
@@ -296,26 +322,21 @@ def _browsers(facts: dict[str, Any]) -> Iterator[Finding]:
         tabs = browser.get("tabs")
         said = browser.get("extension")
         if isinstance(said, dict) and said.get("sentTabs") is False:
-            remedy = "Reload the extension on chrome://extensions"
-            yield Finding("tabs", "fail", "The extension has not reported its tabs.", remedy)
+            yield Finding("tabs", "fail", "The extension has not reported its tabs.", _RELOAD)
         elif isinstance(tabs, int) and tabs == 0:
             yield Finding("tabs", "warn", "The browser has no tab open.", "Open one, or let an agent do it.")
         else:
             yield Finding("tabs", "ok", count(tabs, "tab") if isinstance(tabs, int) else "unknown number")
         attached = attached_tabs(browser)
-        yield Finding(
-            "debugger",
-            "ok",
-            f"attached to {count(len(attached), 'tab')}" if attached else "idle (attaches when needed)",
-        )
+        used = f"attached to {count(len(attached), 'tab')}" if attached else "idle (attaches when needed)"
+        yield Finding("debugger", "ok", used)
 
 
 def _link(browser: dict[str, Any]) -> Finding:
     socket = browser.get("socket")
     silent = socket.get("silentSeconds") if isinstance(socket, dict) else None
     if isinstance(silent, int | float) and silent > 40:
-        remedy = "Reload the extension on chrome://extensions"
-        return Finding("browser", "warn", f"{browser_words(browser)}, silent for {silent:.0f} s", remedy)
+        return Finding("browser", "warn", f"{browser_words(browser)}, silent for {silent:.0f} s", _RELOAD)
     version = browser.get("extensionVersion")
     if isinstance(version, str):
         from tabhub.links.launch.extension_files import extension_version, packaged_extension
@@ -325,6 +346,15 @@ def _link(browser: dict[str, Any]) -> Finding:
         except SetupError as error:
             return Finding("browser", "warn", error.message, error.hint)
         if version != shipped:
-            remedy = "Reload the extension on chrome://extensions"
-            return Finding("browser", "warn", f"It runs extension {version}, shipped is {shipped}.", remedy)
+            return Finding("browser", "warn", f"It runs extension {version}, shipped is {shipped}.", _RELOAD)
     return Finding("browser", "ok", browser_words(browser))
+
+
+COMMAND = Command(
+    "Diagnose the setup from agent to browser tab and suggest fixes",
+    doctor,
+    JSON,
+    details="The checks go from this machine over the hub and the extension to the tabs; the first that fails is\n"
+    "the broken part. The exit code is 1 when something fails.",
+    examples=(("tabhub doctor", ""), ("tabhub doctor --json | jq .broken", "for a script")),
+)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.cli.doctor.checks import examine
+from tabhub.cli.doctor import examine
 from tests.cli.conftest import Run
 from tests.cli.fakehub import FakeHub
 from tests.cli.test_status import CHROMIUM, HEALTH

@@ -105,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, gzip.compress(b"packed " * 1000), "text/plain", **{"Content-Encoding": "gzip"})
         elif path == "/api/big":
             self._answer(200, "x" * 3_000_000, "text/plain")
-        elif path == "/picture.png":
+        elif path in ("/picture.png", "/favicon.ico"):  # a missing icon would appear in the console at any time
             self._answer(200, PNG, "image/png")
         elif path == "/data.bin":
             self._answer(200, bytes(range(256)), "application/octet-stream")

@@ -71,7 +71,7 @@ async def test_unwritable_disk_keeps_calls_running_is_reported_by_health_and_lea
         async with httpx2.AsyncClient(verify=False, base_url=hub.url) as anyone:
             assert (await anyone.get("/health")).json() == {"status": "degraded"}
         assert all(json.loads(line) for line in hub.home.audit.read_bytes().splitlines())
-        assert len((await http.get("/audit")).json()) == 3  # the ring goes on
+        assert len((await http.get("/audit")).json()) == 3  # the in-memory record still works
         disk.room = None
         await call("after")
         assert (await health(http))["status"] == "ok"
@@ -126,16 +126,16 @@ async def test_a_rotated_secret_locks_the_old_one_out_at_once_and_closes_its_soc
         Agent(hub) as agent,
         FakeExtension(hub) as browser,
         client(hub) as old,
-        agent.listening() as heard,
+        agent.listening() as events,
     ):
-        await heard.next()
+        await events.next()
         call = asyncio.create_task(agent.call("browser_get_tab_content", {"tabId": 7}))
         fresh = secrets_store.rotate(hub.home)
         hub.hub.secret.check_file()
         assert await browser.ended() == (4001, "the secret was rotated")
         assert (await old.get("/tools")).status_code == 401
         assert (await agent.post(message("ping"))).status_code == 401
-        assert await heard.rest() == []  # what was opened with it is over too
+        assert await events.rest() == []  # streams opened with it end too
         assert hub.hub.browsers.links() == []
         async with httpx2.AsyncClient(
             verify=False, base_url=hub.url, headers={"Authorization": f"Bearer {fresh}"}

@@ -37,8 +37,8 @@ class BridgeClient:
         async with asyncio.timeout(30):
             line = await self.reader.readline()
         assert line.endswith(b"\n"), line
-        heard: dict[str, Any] = json.loads(line)
-        return heard
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
     async def closed(self) -> bytes:
         """What still comes until the hub ends the connection."""

@@ -49,7 +49,7 @@ class Wire:
         await self.writer.drain()
 
     async def trickle(self, data: bytes) -> None:
-        """Byte by byte, each in a packet of its own as far as that can be had."""
+        """Byte by byte, each in its own packet if possible."""
         for at in range(len(data)):
             await self.send(data[at : at + 1])
 

@@ -92,11 +92,11 @@ class TestCaller:
         self.session = session
         self.via = "test"
         self.answers: Answers | None = None
-        self.heard: list[float] = []
+        self.reported: list[float] = []
         self.params: Mapping[str, Any] = {}
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self.heard.append(progress)
+        self.reported.append(progress)
 
     def log(self, level: str, logger: str, data: Any) -> None:
         raise AssertionError("nothing is logged here")

@@ -1,6 +1,6 @@
 """The load rows with small numbers: nothing is lost, crossed or left behind. `python -m bench rows` runs them in full.
 
-The hub runs in a process of its own, as in the bench; times and memory are measured only there.
+The hub runs in its own process, as in the bench; times and memory are measured only there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""scripts/repeat: how it reads results, what it prints, and whole runs in a repository of its own."""
+"""scripts/repeat: how it reads results, what it prints, and whole runs in a temporary repository."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ async def test_every_route_requires_the_token_and_no_log_contains_it(
 
 
 class _Guarded(bytes):
-    """A secret that may be compared only in a time that tells nothing of it."""
+    """A secret that may only be compared in constant time."""
 
     def __eq__(self, other: object) -> bool:
         raise AssertionError("compared byte by byte, which takes longer the more of it is right")

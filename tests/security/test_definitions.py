@@ -39,7 +39,7 @@ async def offering(
         async with pages.Browser(hub, *tabs) as browser:
             browser.handlers["tool.dispatch"] = lambda params: {"output": f"plugin: {params['tool']}"}
             await browser.offer(7, *(pages.tool(name, **given) for name, given in definitions.items()))
-            await hub.hub.upstream.add({"told": python("told", str(listing))})
+            await hub.hub.upstream.add({"server": python("told", str(listing))})
             yield hub, browser
 
 
@@ -59,9 +59,9 @@ def words(answer: dict[str, Any]) -> str:
 
 @pytest.mark.req("B16")
 async def test_colliding_names_lead_to_their_own_tool_only(tmp_path: Path) -> None:
-    names = ("browser_list_tabs", "tabhub_call", "demo_read", "mcp__told__read", "read")
+    names = ("browser_list_tabs", "tabhub_call", "demo_read", "mcp__server__read", "read")
     async with offering(tmp_path, {name: {} for name in names}) as (hub, browser), Agent(hub) as agent:
-        # two origins whose words are alike, beside the first
+        # two more origins that map to the same name
         await browser.offer(7, pages.tool("br_find"), origin="https://shop.com", frame=1)
         await browser.offer(7, pages.tool("find"), origin="https://shop.com.br", frame=2)
         shown = await named(agent)
@@ -70,7 +70,7 @@ async def test_colliding_names_lead_to_their_own_tool_only(tmp_path: Path) -> No
         assert len(shown) == len(expected)
         assert {words(await agent.call(name)) for name in shown} == expected
         assert words(await agent.call("demo_read")) == "plugin: read"
-        assert words(await agent.call("mcp__told__read")) == "told: read"
+        assert words(await agent.call("mcp__server__read")) == "told: read"
         assert "tabs" in (await agent.call("browser_list_tabs"))["result"]["structuredContent"]
     reserved = packages.folder(tmp_path / "reserved", "browser", tools=[packages.tool("list_tabs")])
     async with running_hub(tmp_path / "other", localPlugins=[str(reserved)]) as hub:
@@ -95,7 +95,7 @@ async def test_hostile_schemas_are_dropped_or_bounded_without_affecting_others(t
         definitions |= {"slow": {"inputSchema": {"type": "object", **slow}}, "good": {}}
         async with offering(tmp_path, definitions) as (hub, _), Agent(hub) as agent:
             shown = await named(agent)
-            prefixes = ("website_tool_shop_example_tab1_", "demo_", "mcp__told__")
+            prefixes = ("website_tool_shop_example_tab1_", "demo_", "mcp__server__")
             assert set(shown) == {f"{prefix}{name}" for prefix in prefixes for name in ("slow", "good")}
             for prefix in prefixes:
                 answer = (await agent.call(f"{prefix}slow", {"a": "a" * 50_000 + "!"}))["result"]
@@ -109,7 +109,7 @@ async def test_hostile_schemas_are_dropped_or_bounded_without_affecting_others(t
 @pytest.mark.parametrize("who", ["plugin", "server", "page"])
 @pytest.mark.parametrize("change", ["words", "hidden"])
 async def test_changed_or_deceptive_definition_needs_a_new_approval(tmp_path: Path, who: str, change: str) -> None:
-    name = {"plugin": "demo_act", "server": "mcp__told__act", "page": "website_tool_shop_example_tab1_act"}[who]
+    name = {"plugin": "demo_act", "server": "mcp__server__act", "page": "website_tool_shop_example_tab1_act"}[who]
     after = {"words": "Acts, and sends it on.", "hidden": "Acts.\u200b\u202e"}[change]
     asking = {"permissions": None, "dataflow": "off"}
     async with offering(tmp_path, {"act": {"description": "Acts."}}, **asking) as (hub, browser), Agent(hub) as agent:
@@ -122,7 +122,7 @@ async def test_changed_or_deceptive_definition_needs_a_new_approval(tmp_path: Pa
                 await browser.offer(7, pages.tool("act", description=after))
             elif who == "server":
                 (tmp_path / "tools.json").write_text(json.dumps([pages.tool("act", description=after)]))
-                await hub.hub.upstream.refresh("told")
+                await hub.hub.upstream.refresh("server")
             else:
                 packages.folder(tmp_path / "plugin", tools=[packages.tool("act", description=after)])
                 assert (await agent.http.post("/reload")).status_code == 200

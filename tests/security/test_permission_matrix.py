@@ -121,7 +121,7 @@ CASES: list[tuple[str, dict[str, Any] | None, str]] = [
 def leave(hub: RunningHub) -> None:
     """End all sessions, so that none holds the tab."""
     for session in hub.hub.sessions.all():
-        hub.hub.session_control.end(session.id, "the test goes on")
+        hub.hub.session_control.end(session.id, "the next case follows")
 
 
 def text(result: Result) -> str:

@@ -1,6 +1,6 @@
-"""One client of a relay that sends as much as it can, authenticated or not: nobody else has to wait for it.
+"""One client of a relay that sends as much as it can, authenticated or not: nobody else has to wait.
 
-`python -m bench floods` measures the calls of another user and the relay's memory meanwhile. Here a relay is watched
+`python -m bench floods` measures the calls of another user and the relay's memory during that. Here a relay is watched
 from inside: who is made to wait, who is cut, and how many bytes are kept for a user.
 """
 
@@ -57,7 +57,7 @@ class WatchedFairShare(FairShare):
 
 
 def watched(relay: RunningRelay) -> WatchedFairShare:
-    """Watch the accounts of a node that nobody has connected to yet."""
+    """Watch the accounts of a node without connections."""
     fair_share = relay.node.fair_share = WatchedFairShare(relay.node.limits.relay_user_queue)
     return fair_share
 
@@ -162,12 +162,12 @@ REFUSED: dict[str, Flood] = {
 }
 THROTTLED: dict[str, Flood] = {
     "pings": (agent, frame(PING, b"x" * 125) * 500),
-    "pongs nobody asked for": (agent, frame(PONG) * 5000),
+    "unsolicited pongs": (agent, frame(PONG) * 5000),
     "fragments of no size": (agent, frame(BEGUN, b"{") + frame(MORE) * 5000),
     "broken messages": (agent, frame(TEXT, b"{") * 3000),
     "more messages than it may": (agent, frame(TEXT, b'{"jsonrpc":"2.0","method":"x"}') * 1000),
     "messages that take long to read": (agent, frame(TEXT, b'{"jsonrpc":"2.0","method":"x","params":{%b}}' % KEYS)),
-    "answers nobody waits for": (browser, frame(TEXT, b'{"jsonrpc":"2.0","id":"conn-x:1","result":{}}') * 1000),
+    "unexpected replies": (browser, frame(TEXT, b'{"jsonrpc":"2.0","id":"conn-x:1","result":{}}') * 1000),
 }
 
 

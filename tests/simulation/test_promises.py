@@ -1,8 +1,8 @@
-"""The promises, played out: whatever order things happen in, every call gets one answer, and its own.
+"""The promises under random stories: in whatever order things happen, every call gets exactly one answer.
 
-A random story of calls, replies, silence, cancelled calls, ended sessions, closed tabs and lost browsers is told to the
+A random story of calls, replies, silence, cancelled calls, ended sessions, closed tabs and lost browsers is played to the
 real engine, its table of calls and real links. A small model remembers what happened to each call; an answer without a
-cause in the story is a fault, and so is a call that goes on after something ended it.
+cause in the story is a fault, and so is a call that continues after something ended it.
 """
 
 from __future__ import annotations
@@ -182,14 +182,14 @@ class Promises(RuleBasedStateMachine):
     @precondition(lambda self: self.world.contexts)
     @rule(which=PICK, over=st.sampled_from([False, False, False, True]), seconds=st.sampled_from([0.0, 20.0]))
     def progress_is_reported(self, which: int, over: bool, seconds: float) -> None:
-        told = [token for token in sorted(self.world.contexts) if self.of_token(token).task.done() is over]
-        if not told:
+        candidates = [token for token in sorted(self.world.contexts) if self.of_token(token).task.done() is over]
+        if not candidates:
             return
-        token = told[which % len(told)]
+        token = candidates[which % len(candidates)]
         call = self.of_token(token)
-        heard, running = len(call.caller.heard), not call.task.done()
+        reported, running = len(call.caller.reported), not call.task.done()
         self.world.loop.act(lambda: self.world.contexts[token].progress(1.0))
-        assert len(call.caller.heard) == heard + running
+        assert len(call.caller.reported) == reported + running
         if running:
             self.progressed.setdefault(token, []).append(self.world.loop.now)
         self.time_passes(seconds)
@@ -265,7 +265,7 @@ class Promises(RuleBasedStateMachine):
             if not call.task.done():
                 just_now = self.deadline(call) > self.world.loop.now - TICK
                 ended = call.causes - ({"time"} if just_now else set())
-                assert not ended, f"call {call.token} goes on in spite of {ended}"
+                assert not ended, f"call {call.token} continues despite {ended}"
                 continue
             if call.task.exception() is None:
                 assert "reply" in call.causes

@@ -17,7 +17,7 @@ ready:
 setup: ready ## install everything into .venv and node_modules, and a browser if there is none
 	@echo "Ready: .venv/bin/tabhub"
 
-run: ready ## start the hub, with a browser of its own if none connects (ARGS="--port 9600" adds options)
+run: ready ## start the hub, with a managed browser if none connects (ARGS="--port 9600" adds options)
 	@TABHUB_LAUNCH=$${TABHUB_LAUNCH:-auto} exec .venv/bin/tabhub start $(ARGS)
 
 test: ready check ## all checks, then all tests (ARGS="-k name" chooses)

@@ -1,1 +1,1 @@
-"""Measurements of the hub against the limit of its own server stack; `python -m bench` runs them all."""
+"""Measurements of the hub against a bare pass-through; `python -m bench` runs them all."""

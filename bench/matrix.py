@@ -24,7 +24,7 @@ ON_A_HUB: dict[str, Callable[[Hub], Awaitable[Outcome]]] = {
     "F1": fault_rows.f1,
     "F9": fault_rows.f9,
 }
-"""Each against a hub of its own."""
+"""Each with its own hub."""
 ALONE: dict[str, Callable[[], Coroutine[Any, Any, Outcome]]] = {
     "L5": large_rows.l5,
     "F10": fault_rows.f10,

@@ -29,7 +29,7 @@ class Profiler(Protocol):
         ...
 
     def end(self) -> str:
-        """Stop, and tell what was seen."""
+        """Stop and return the samples."""
         ...
 
 

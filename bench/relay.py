@@ -19,7 +19,7 @@ import uvloop
 from bench import relay_nodes, report
 from bench.processes import Child, free_port
 from bench.relay_clients import Wire, agent, browser
-from bench.relay_load import Road, Seen, run
+from bench.relay_load import Route, Seen, run
 from bench.relay_servers import ECHO, OWN_ECHO, Echo, Relay
 
 AGENTS = (1, 32, 200)
@@ -56,19 +56,19 @@ async def crowd(relay: Relay, connections: int, seconds: float) -> Crowd:
     grown, cpu = relay.child.rss_mb() - before, relay.child.cpu_seconds()
     await asyncio.sleep(5)
     idle_cpu = (relay.child.cpu_seconds() - cpu) / 5
-    road = Road("relay", relay.port, relay.port, relay.token("busy"))
-    busy = await asyncio.to_thread(run, road, [relay.child], agents=BUSY, seconds=seconds)
+    route = Route("relay", relay.port, relay.port, relay.token("busy"))
+    busy = await asyncio.to_thread(run, route, [relay.child], agents=BUSY, seconds=seconds)
     for wire in [*warm, *kept]:
         wire.transport.close()
     return Crowd(connections, grown * 1024 / connections, idle_cpu, busy)
 
 
-def compare(roads: Sequence[tuple[Road, Child]], agents: int, seconds: float, rounds: int) -> dict[str, list[Seen]]:
-    """All roads, in turns."""
-    seen: dict[str, list[Seen]] = {road.name: [] for road, _ in roads}
+def compare(routes: Sequence[tuple[Route, Child]], agents: int, seconds: float, rounds: int) -> dict[str, list[Seen]]:
+    """All routes, in turns."""
+    seen: dict[str, list[Seen]] = {route.name: [] for route, _ in routes}
     for _ in range(rounds):
-        for road, child in roads:
-            seen[road.name].append(run(road, [child], agents=agents, seconds=seconds))
+        for route, child in routes:
+            seen[route.name].append(run(route, [child], agents=agents, seconds=seconds))
     return seen
 
 
@@ -88,10 +88,10 @@ def _forwarded(seconds: float, rounds: int, agents: Sequence[int], idle: int) ->
         where = Path(name)
         echo, own, relay = Echo(where, "echo", ECHO), Echo(where, "own echo", OWN_ECHO), Relay(where, free_port())
         with echo.child, own.child, relay.child:
-            roads = [(Road("relay", relay.port, relay.port, relay.token("ann")), relay.child)]
-            roads += [(Road(each.name, each.port), each.child) for each in (echo, own)]
+            routes = [(Route("relay", relay.port, relay.port, relay.token("ann")), relay.child)]
+            routes += [(Route(each.name, each.port), each.child) for each in (echo, own)]
             for count in agents:
-                seen = compare(roads, count, seconds, rounds)
+                seen = compare(routes, count, seconds, rounds)
                 for kind, runs in seen.items():
                     shares = [f"{ratio(runs, seen[each.name]):.2f}" for each in (echo, own)]
                     rows.append((kind, str(count), f"{median(r.rate for r in runs):,.0f}", *shares, *_times(runs)))

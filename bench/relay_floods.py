@@ -1,6 +1,6 @@
 """Measure a relay while one client sends as much as it can: the calls of another user, and the relay's memory.
 
-Owns the section `floods` of docs/performance.md. The relay is a process of its own with its usual limits; whoever
+Owns the section `floods` of docs/performance.md. The relay is a separate process with its usual limits; whoever
 floods it sends from a thread as fast as the socket takes it. Who waits and who is cut is shown by
 tests/security/test_relay_floods.py.
 """

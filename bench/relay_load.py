@@ -15,7 +15,7 @@ from bench.processes import Child
 
 
 @dataclass(frozen=True, slots=True)
-class Road:
+class Route:
     """Where the agents go, and where their browser is; an echo has none and takes no token."""
 
     name: str
@@ -38,11 +38,11 @@ class Seen:
     """CPU of each child, and of the generator, by the time of the run."""
 
 
-def run(road: Road, children: Sequence[Child], *, agents: int, seconds: float) -> Seen:
+def run(route: Route, children: Sequence[Child], *, agents: int, seconds: float) -> Seen:
     """Have so many agents call for some seconds; any wrong answer ends the bench."""
-    command = [str(program("relay_load")), "-p", str(road.port), "-c", str(agents), "-d", f"{seconds:g}"]
-    if road.browser_port is not None:
-        command += ["-m", '"tabId":42', "-b", str(road.browser_port), "-t", road.token, "-w", str(road.work_us)]
+    command = [str(program("relay_load")), "-p", str(route.port), "-c", str(agents), "-d", f"{seconds:g}"]
+    if route.browser_port is not None:
+        command += ["-m", '"tabId":42', "-b", str(route.browser_port), "-t", route.token, "-w", str(route.work_us)]
     else:
         command += ["-m", "createTab"]
     pipe = subprocess.PIPE
@@ -58,7 +58,7 @@ def run(road: Road, children: Sequence[Child], *, agents: int, seconds: float) -
         report = process.stdout.readline()
         used = [child.cpu_seconds() - cpu for child, cpu in zip(children, before, strict=True)]
         if process.wait() != 0:
-            raise SystemExit(f"error: the load run failed at {road.name}\n{process.stderr.read().strip()}")
+            raise SystemExit(f"error: the load run failed at {route.name}\n{process.stderr.read().strip()}")
     facts = json.loads(report)
     return Seen(
         rate=facts["rate"],

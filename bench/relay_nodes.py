@@ -1,6 +1,6 @@
 """Measure what a second relay node costs: the same calls with agent and browser on one node, and on two over NATS.
 
-Both roads are taken in turns. `python -m bench.relay_nodes` prints what users cost who say nothing, for docs/scale.md.
+Both routes are taken in turns. `python -m bench.relay_nodes` prints what users cost who say nothing, for docs/scale.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import uvloop
 from bench import report
 from bench.processes import Child, free_port
 from bench.relay_clients import Wire, agent, browser
-from bench.relay_load import Road, Seen, run
+from bench.relay_load import Route, Seen, run
 from bench.relay_servers import Relay, listens
 
 BROWSER_US = 200
@@ -44,11 +44,11 @@ class Nodes:
         """A token of a user."""
         return self.nodes[0].token(user)
 
-    def roads(self, work_us: int) -> tuple[Road, Road]:
+    def routes(self, work_us: int) -> tuple[Route, Route]:
         """From the browser's own node, and from the other."""
         here, there = (node.port for node in self.nodes)
         token = self.token("ann")
-        return Road("same", here, here, token, work_us), Road("cross", there, here, token, work_us)
+        return Route("same", here, here, token, work_us), Route("cross", there, here, token, work_us)
 
     def cpu(self) -> tuple[float, float]:
         """CPU seconds of the nodes together, and of nats-server."""
@@ -79,8 +79,8 @@ def section(seconds: float, rounds: int) -> tuple[str, list[str]]:
         for agents, work_us in CASES:
             seen: dict[str, list[Seen]] = {"same": [], "cross": []}
             for _ in range(rounds):
-                for road in nodes.roads(work_us):
-                    seen[road.name].append(run(road, nodes.children, agents=agents, seconds=seconds))
+                for route in nodes.routes(work_us):
+                    seen[route.name].append(run(route, nodes.children, agents=agents, seconds=seconds))
             pairs = zip(seen["cross"], seen["same"], strict=True)
             found = median(cross.p50_ms / same.p50_ms for cross, same in pairs)
             for kind, runs in seen.items():

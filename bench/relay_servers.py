@@ -56,7 +56,6 @@ asyncio.Runner(loop_factory=new_event_loop).run(serve())
 
 
 def listens(port: int) -> bool:
-    """Whether somebody does."""
     with socket.socket() as sock:
         return sock.connect_ex(("127.0.0.1", port)) == 0
 
@@ -79,7 +78,7 @@ class Relay:
 
 
 class Echo:
-    """A bare WebSocket echo in a process of its own."""
+    """A bare WebSocket echo in its own process."""
 
     def __init__(self, where: Path, name: str, source: str) -> None:
         self.name, self.port = name, free_port()

@@ -1,6 +1,6 @@
 """Load rows of the matrix: how many agents, tabs and connections a hub carries.
 
-Owns what L1, L2, L3 and L7 do and what they must give; matrix.py runs them. The hub runs in a process of its own;
+Owns what L1, L2, L3 and L7 do and what they must give; matrix.py runs them. The hub runs in its own process;
 agents and browsers are crowd.py's. tests/load runs the rows with small numbers and looks only at what must hold at any
 speed.
 """
@@ -123,7 +123,7 @@ def running(*launcher: str) -> Iterator[Hub]:
 
 
 async def l1(hub: Hub, agents: int = 50, tabs: int = 20, calls: int = 200) -> Outcome:
-    """Every agent makes `calls` calls in each of `tabs` tabs of its own."""
+    """Every agent makes `calls` calls in each of its own `tabs` tabs."""
     answered = crossed = failed = 0
     async with hub.browsers(agents * tabs), hub.agents(agents) as all_of:
 
@@ -158,7 +158,7 @@ async def l1(hub: Hub, agents: int = 50, tabs: int = 20, calls: int = 200) -> Ou
 
 
 async def l2(hub: Hub, agents: int = 200, tabs: int = 100, seconds: float = 300, warm: float = 120) -> Outcome:
-    """Every agent visits each of its own tabs; then all go on for some time, while the hub's memory is watched."""
+    """Every agent visits each of its own tabs; then all continue for some time, while the hub's memory is watched."""
     calls = errors = 0
     first_error = ""
     memory: list[float] = []
@@ -202,7 +202,7 @@ async def l2(hub: Hub, agents: int = 200, tabs: int = 100, seconds: float = 300,
 
 
 async def l3(hub: Hub, idle: int = 500, busy: int = 10, calls: int = 100, rounds: int = 10) -> Outcome:
-    """Busy agents alone, and then beside others that only listen: medians of the rounds."""
+    """Busy agents alone, and then with others that only listen: medians of the rounds."""
     crossed = 0
     async with hub.browsers(busy), hub.agents(busy) as all_of:
 

@@ -32,7 +32,7 @@ class Server:
 
 
 def start_hub(home: Path, port: int, *, launcher: Sequence[str] = ("-m", "tabhub")) -> tuple[Child, float]:
-    """Start a hub on a home of its own; with the seconds until /health answered."""
+    """Start a hub with a temporary home; also returns the seconds until /health answered."""
     if not (home / "config.json").exists():
         # The fake browser counts as a person's own, where acting needs approval; no one is there to give it.
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def call(port: int, secret: str, tab_id: int) -> str:
 
 
 def post(port: int, path: str, body: str, headers: dict[str, str]) -> tuple[int, dict[str, str], str]:
-    """One POST on a connection of its own: status, headers (lower case) and text."""
+    """One POST on a new connection: status, headers (lower case) and text."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("POST", path, body, {"Content-Type": "application/json", **headers})

@@ -22,7 +22,7 @@ _HUB_STARTS = 5
 
 
 def tabhub() -> list[str]:
-    """The console script beside this Python, as a person runs it."""
+    """This Python's console script, as a person runs it."""
     script = Path(sys.executable).with_name("tabhub")
     return [str(script)] if script.exists() else [sys.executable, "-m", "tabhub"]
 
@@ -73,7 +73,7 @@ def _call(server: Server) -> float:
 
 
 def _with_hub(where: Path, rounds: int) -> dict[str, float]:
-    """Medians of everything that runs beside a hub, interleaved."""
+    """Medians of everything that is measured next to a hub, interleaved."""
     with servers.hub(where) as server:
         env = {**os.environ, "TABHUB_HOME": str(server.home)}
         arguments = json.dumps({"tabId": TABS[1], "code": "return 1"})

@@ -92,7 +92,7 @@ async def _compare(
 
 @contextmanager
 def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
-    """Two servers over HTTP and a hub of its own that knows them, and the same server as a command."""
+    """Two servers over HTTP and a hub configured with them, and the same server as a command."""
     ports = {kind: free_port() for kind in ("json", "sse")}
     urls = {kind: f"http://127.0.0.1:{port}/mcp" for kind, port in ports.items()}
     hub_port = free_port()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Takes the pictures of the panel in docs/images, from the real extension and a real hub.
 
-Run it with `.venv/bin/python scripts/screenshots.py`. It starts a hub and a Chromium of its own, lets two agents work
+Run it with `.venv/bin/python scripts/screenshots.py`. It starts its own hub and Chromium, lets two agents work
 in the example shop, talks to the assistant (whose model says what is written here), holds one call for approval, and
 takes every view in both themes, narrow and wide.
 """
@@ -32,7 +32,7 @@ from tests.harness.agent import client as http_client  # noqa: E402
 IMAGES = ROOT / "docs" / "images"
 SIZES = {"side": (400, 720), "full": (1200, 760)}
 BESIDE = ("home", "chat", "approvals", "tools", "activity")
-"""The views also taken as narrow as they are beside a page."""
+"""The views that are also taken at the width of the side panel."""
 
 
 @asynccontextmanager

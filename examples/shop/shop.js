@@ -89,7 +89,7 @@ function drawCart() {
 }
 cart.addEventListener("change", drawCart);
 
-// The coupon form is a tool as well, declared in the markup: whoever submits it, this answers.
+// The coupon form is a tool as well, declared in the markup: person and agent get the same answer.
 at("coupon").addEventListener("submit", (event) => {
   event.preventDefault();
   const form = /** @type {HTMLFormElement} */ (event.currentTarget);
@@ -177,7 +177,7 @@ export function toast(text, agent = false) {
 /** Point at what an agent has just touched. @param {HTMLElement} element */
 export function glow(element) {
   element.classList.remove("glow");
-  void element.offsetWidth; // lets the animation begin anew
+  void element.offsetWidth; // restarts the animation
   element.classList.add("glow");
 }
 

@@ -4,7 +4,7 @@ import { cart, MOST, Refused } from "./cart.js";
 import { CURRENCY, money } from "./products.js";
 import { agentState, ask, glow, glowProduct, placeOrder, record, show, toast } from "./shop.js";
 
-// With `?cache=off` nobody should remember the shop after the visit: its address will be gone.
+// With `?cache=off` the tools are not cached after the visit, because the URL will no longer work.
 const REMEMBERED = new URLSearchParams(location.search).get("cache") !== "off";
 
 const item = {
@@ -128,7 +128,7 @@ function inCart() {
   return cart.count ? `In the cart: ${cart.count === 1 ? "1 item" : `${cart.count} items`}, ${money(cart.sums.total)}.` : "The cart is empty.";
 }
 
-/** Let the person decide: through whoever runs the agent, where the question can be put there, else on the page.
+/** Let the person decide: through the agent's client if it can ask, otherwise on the page.
  * @param {any} client @param {string} message */
 async function confirmed(client, message) {
   const here = (/** @type {any} */ given) => given?.confirmed === true || ask("An agent wants to order this for you:", client?.signal);

@@ -1,8 +1,8 @@
 """The promises under random stories: in whatever order things happen, every call gets exactly one answer.
 
-A random story of calls, replies, silence, cancelled calls, ended sessions, closed tabs and lost browsers is played to the
-real engine, its table of calls and real links. A small model remembers what happened to each call; an answer without a
-cause in the story is a fault, and so is a call that continues after something ended it.
+A random story of calls, replies, silence, cancelled calls, ended sessions, closed tabs and lost browsers is played to
+the real engine, its table of calls and real links. A small model remembers what happened to each call; an answer
+without a cause in the story is a fault, and so is a call that continues after something ended it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plugin in Python: the manifest and the tools here, the page side in page.js beside it."""
+"""A plugin in Python: the manifest and the tools here, the page side in page.js."""
 
 from tabhub.plugins.author import define
 

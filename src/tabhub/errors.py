@@ -1,83 +1,22 @@
 """Every error class of the product.
 
 This module owns how a failure is described (message, hint, code, outcome); it knows nothing of how it is carried, and
-imports nothing of the product. Below the tree are the errors that one module raises for another to translate. Those of
-the command line and of outgoing HTTP are in `client_errors`. One that does not leave its module may stay there.
+imports nothing of the product. A class states what differs from its base; docs/protocol.md has the whole table. Below
+the tree are the errors that one module raises for another to translate. Those of the command line and of outgoing HTTP
+are in `client_errors`. One that does not leave its module may stay there.
 
-    TabhubError                      -32603  a failure inside Tabhub itself
-    ├── BadInput                     -32600  what came in cannot be accepted
-    │   ├── ParseError               -32700  not the JSON we accept
-    │   ├── InvalidRequest           -32600  JSON, but not a JSON-RPC message
-    │   ├── MethodNotFound           -32601
-    │   │   └── MethodNotAllowed     -32601  the URL exists, but not for this HTTP method
-    │   ├── InvalidParams            -32602  a parameter is missing or of the wrong shape
-    │   │   ├── UnknownTool                  no tool of that name; suggests the nearest
-    │   │   ├── UnknownPrompt                no prompt of that name, or several
-    │   │   ├── UnknownResource              no such resource, or several (-32002 in the revisions with a handshake)
-    │   │   ├── InvalidArguments             the arguments do not fit the tool's schema; names the field
-    │   │   └── InvalidPluginSettings        the values do not fit the plugin's schema
-    │   ├── InvalidServerConfig      -32600  an external server's configuration; names the field
-    │   ├── HeaderMismatch           -32020  a header and the body disagree
-    │   ├── MissingCapability        -32021  the tool needs a capability the client did not declare
-    │   ├── UnsupportedVersion       -32022  a protocol revision we do not speak
-    │   ├── NotAcceptable            -32600  the client does not accept our content type
-    │   ├── UnsupportedMediaType     -32600  the body is not JSON
-    │   └── TooLarge                 -32600  over a size limit
-    │       └── HeadersTooLarge      -32600
-    ├── Refused                      -32003  understood, and not allowed
-    │   ├── Unauthorized             -32002  token missing or wrong
-    │   │   └── InvalidToken         -32000  the relay's: a JWT that is not valid
-    │   │       └── UnknownSigningKey        its key may have been published since
-    │   ├── Forbidden                -32003  Host or Origin not ours
-    │   ├── RateLimited              -32004  try again after `retry_after` seconds
-    │   └── PermissionDenied         -32005  the person's permissions say no
-    ├── NotFound                     -32603  nothing at this URL
-    │   ├── ApprovalNotFound                 no such pending approval
-    │   ├── UnknownPlugin                    no plugin of that name
-    │   ├── UnknownServer                    no external server of that name
-    │   ├── SessionNotFound          -32012  the session ended or never existed
-    │   └── ResultNotFound           -32013  the result handle expired or never existed
-    ├── BrowserError                 -32000  between the hub and the tab
-    │   ├── NotConnected             -32000  no browser is connected; never sent
-    │   │   └── RelayRefused         -32000  the relay refused us, or could not be reached
-    │   ├── LinkLost                 -32006  the connection ended during the call
-    │   ├── TabNotFound              -32001  no such tab
-    │   ├── TabLeased                -32007  another session holds the tab
-    │   └── CommandFailed            -32008  the browser or the page failed or refused the command
-    │       ├── TabFailed                    the tab closed, crashed or was taken away
-    │       │   └── PageNavigated            the tab went to another page
-    │       │       └── ContextDestroyed     before the script ran
-    │       ├── DialogOpen                   a dialog blocks the page
-    │       ├── NotInBrowser                 no such bookmark, download, group ...
-    │       ├── PageToolGone                 no page has the tool
-    │       ├── PluginToolFailed             a plugin's own error
-    │       ├── NoMatchingTab                no open tab fits the plugin
-    │       └── TabMismatch                  the tab shows another site than the plugin's
-    ├── UpstreamError                -32016  an external server failed the request
-    │   ├── UpstreamOffline          -32016  not connected; never sent
-    │   │   └── LoginRequired        -32016  the person has to log in first
-    │   └── UpstreamLost             -32016  the connection ended during the call
-    ├── RelayError                   -32000  the relay refuses
-    │   ├── AlreadyConnected         -32001  an agent has one connection at a time
-    │   └── BusUnavailable           -32000  the relay's nodes cannot reach each other
-    ├── InvalidReply                 -32603  a browser's malformed reply, at the relay
-    ├── TooManyConnections           -32603  the relay node is full
-    ├── RequestTimeout               -32603  the HTTP request did not arrive in time
-    ├── CallTimeout                  -32009  the deadline passed
-    ├── CallCancelled                -32010  the agent cancelled the call
-    ├── Busy                         -32011  the source's queue is full
-    ├── Paused                       -32015  a person has paused the agents
-    ├── ModelError                   -32603  the model's provider failed
-    ├── HubError                     -32603  the hub answered the built-in agent with an error
-    ├── ConfigNotReloaded            -32603  the configuration file is invalid
-    └── SetupError                   -32014  this machine, its files or its configuration
-        ├── HubUnreachable           -32014
-        ├── AddressBlocked           -32014  an external server at an address that is not allowed
-        └── PluginError              -32014  a plugin cannot be used, found or installed
-            ├── RegistryUnset        -32014
-            ├── RegistryError        -32014
-            └── PackageNotFound      -32014
-                └── VersionNotFound  -32014
+    TabhubError              a failure inside Tabhub itself
+    ├── BadInput             what came in cannot be accepted
+    │   └── InvalidParams    a parameter is missing or of the wrong shape
+    ├── Refused              understood, and not allowed
+    ├── NotFound             nothing of that name or at this URL
+    ├── BrowserError         between the hub and the tab
+    │   └── CommandFailed    the browser or the page failed or refused the command
+    ├── UpstreamError        an external server failed the request
+    ├── RelayError           the relay refuses
+    ├── SetupError           this machine, its files or its configuration
+    │   └── PluginError      a plugin cannot be used, found or installed
+    └── CallTimeout, CallCancelled, Busy, Paused and others that have no branch
 """
 
 from __future__ import annotations
@@ -98,6 +37,21 @@ class TabhubError(Exception):
     retryable: ClassVar[bool] = False
     retry_after: int | None = None
     """Seconds to wait before trying again, where that is known."""
+
+    def __init_subclass__(
+        cls,
+        *,
+        code: int | None = None,
+        status: int | None = None,
+        category: str | None = None,
+        outcome: Outcome | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        """`code` is JSON-RPC's, `status` HTTP's; what a class does not state is as in its base."""
+        stated = {"code": code, "status": status, "category": category, "outcome": outcome, "retryable": retryable}
+        for name, value in stated.items():
+            if value is not None:
+                setattr(cls, name, value)
 
     def __init__(self, message: str, *, hint: str | None = None, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -126,93 +80,60 @@ class TabhubError(Exception):
         return facts
 
 
-class BadInput(TabhubError):
+class BadInput(TabhubError, code=-32600, status=400, category="validation"):
     """What came in cannot be accepted."""
 
-    code = -32600
-    status = 400
-    category = "validation"
 
-
-class ParseError(BadInput):
+class ParseError(BadInput, code=-32700):
     """The bytes are not the JSON we accept."""
-
-    code = -32700
 
 
 class InvalidRequest(BadInput):
     """JSON, but not a JSON-RPC message."""
 
 
-class MethodNotFound(BadInput):
+class MethodNotFound(BadInput, code=-32601, status=404):
     """No such method on this surface."""
 
-    code = -32601
-    status = 404
 
-
-class MethodNotAllowed(MethodNotFound):
+class MethodNotAllowed(MethodNotFound, status=405):
     """The URL does not support this HTTP method."""
 
-    status = 405
 
-
-class InvalidParams(BadInput):
+class InvalidParams(BadInput, code=-32602):
     """A parameter is missing or of the wrong shape."""
 
-    code = -32602
 
-
-class UnknownTool(InvalidParams):
+class UnknownTool(InvalidParams, status=404, category="not_found"):
     """No tool of that name."""
 
-    status = 404
-    category = "not_found"
 
-
-class UnknownPrompt(InvalidParams):
+class UnknownPrompt(InvalidParams, status=404, category="not_found"):
     """No prompt of that name, or more than one."""
 
-    status = 404
-    category = "not_found"
 
-
-class UnknownResource(InvalidParams):
+class UnknownResource(InvalidParams, status=404, category="not_found"):
     """No resource at that URI, or more than one."""
 
-    status = 404
-    category = "not_found"
 
-
-class InvalidArguments(InvalidParams):
+class InvalidArguments(InvalidParams, status=422, outcome="not_sent"):
     """The arguments do not fit the tool's schema."""
 
-    status = 422
-    outcome: Outcome | None = "not_sent"
 
-
-class InvalidPluginSettings(InvalidParams):
+class InvalidPluginSettings(InvalidParams, status=422):
     """The values do not fit the plugin's schema."""
 
-    status = 422
 
-
-class InvalidServerConfig(BadInput):
+class InvalidServerConfig(BadInput, status=422):
     """An external server's configuration cannot be used; the message names the field."""
 
-    status = 422
 
-
-class HeaderMismatch(BadInput):
+class HeaderMismatch(BadInput, code=-32020):
     """A header and the body disagree."""
 
-    code = -32020
 
-
-class MissingCapability(BadInput):
+class MissingCapability(BadInput, code=-32021):
     """The tool needs a capability that this client did not declare."""
-
-    code = -32021
 
     def __init__(self, tool: str, capability: str) -> None:
         super().__init__(
@@ -221,10 +142,8 @@ class MissingCapability(BadInput):
         )
 
 
-class UnsupportedVersion(BadInput):
+class UnsupportedVersion(BadInput, code=-32022):
     """A protocol revision we do not speak."""
-
-    code = -32022
 
     def __init__(self, requested: object, supported: Iterable[str]) -> None:
         super().__init__(
@@ -232,49 +151,32 @@ class UnsupportedVersion(BadInput):
         )
 
 
-class NotAcceptable(BadInput):
+class NotAcceptable(BadInput, status=406):
     """The client does not accept the content type of this endpoint."""
 
-    status = 406
 
-
-class UnsupportedMediaType(BadInput):
+class UnsupportedMediaType(BadInput, status=415):
     """The body is not JSON."""
 
-    status = 415
 
-
-class TooLarge(BadInput):
+class TooLarge(BadInput, status=413):
     """Over a size limit."""
 
-    status = 413
 
-
-class HeadersTooLarge(TooLarge):
+class HeadersTooLarge(TooLarge, status=431):
     """The request line and headers are larger than any client needs."""
 
-    status = 431
 
-
-class Refused(TabhubError):
+class Refused(TabhubError, code=-32003, status=403, category="auth"):
     """Understood, and not allowed."""
 
-    code = -32003
-    status = 403
-    category = "auth"
 
-
-class Unauthorized(Refused):
+class Unauthorized(Refused, code=-32002, status=401):
     """The token is missing or wrong."""
 
-    code = -32002
-    status = 401
 
-
-class InvalidToken(Unauthorized):
+class InvalidToken(Unauthorized, code=-32000):
     """The relay's token (JWT) is not valid; the sender is not told why."""
-
-    code = -32000
 
     def __init__(self, reason: str) -> None:
         super().__init__("Authentication failed: Invalid token")
@@ -290,33 +192,20 @@ class Forbidden(Refused):
     """The request comes from a Host or Origin that is not allowed."""
 
 
-class RateLimited(Refused):
+class RateLimited(Refused, code=-32004, status=429, category="rate_limit", outcome="not_sent", retryable=True):
     """Too many of these in too short a time."""
-
-    code = -32004
-    status = 429
-    category = "rate_limit"
-    outcome: Outcome | None = "not_sent"
-    retryable = True
 
     def __init__(self, message: str, *, retry_after: int, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, data={"retryAfter": retry_after})
         self.retry_after: int = retry_after
 
 
-class PermissionDenied(Refused):
+class PermissionDenied(Refused, code=-32005, category="permission", outcome="not_sent"):
     """The person's permissions say no."""
 
-    code = -32005
-    category = "permission"
-    outcome: Outcome | None = "not_sent"
 
-
-class NotFound(TabhubError):
+class NotFound(TabhubError, status=404, category="not_found"):
     """Nothing at this URL."""
-
-    status = 404
-    category = "not_found"
 
 
 class ApprovalNotFound(NotFound):
@@ -331,80 +220,48 @@ class UnknownServer(NotFound):
     """No external server of that name."""
 
 
-class SessionNotFound(NotFound):
+class SessionNotFound(NotFound, code=-32012):
     """The session ended or never existed."""
 
-    code = -32012
 
-
-class ResultNotFound(NotFound):
+class ResultNotFound(NotFound, code=-32013, outcome="failed"):
     """The result handle expired or never existed."""
 
-    code = -32013
-    outcome: Outcome | None = "failed"
 
-
-class BrowserError(TabhubError):
+class BrowserError(TabhubError, code=-32000, status=422, category="browser"):
     """Something between the hub and the tab failed."""
 
-    code = -32000
-    status = 422
-    category = "browser"
 
-
-class NotConnected(BrowserError):
+class NotConnected(BrowserError, status=503, outcome="not_sent", retryable=True):
     """No browser is connected, so nothing was sent."""
-
-    status = 503
-    outcome: Outcome | None = "not_sent"
-    retryable = True
 
 
 class RelayRefused(NotConnected):
     """The relay refused the connection, or could not be reached."""
 
 
-class LinkLost(BrowserError):
+class LinkLost(BrowserError, code=-32006, status=502, outcome="unknown"):
     """The connection to the browser ended during the call."""
-
-    code = -32006
-    status = 502
-    outcome: Outcome | None = "unknown"
 
     def __init__(self, message: str, *, sent: bool, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.outcome = "unknown" if sent else "not_sent"
 
 
-class TabNotFound(BrowserError):
+class TabNotFound(BrowserError, code=-32001, status=404, category="not_found", outcome="not_sent"):
     """No such tab."""
 
-    code = -32001
-    status = 404
-    category = "not_found"
-    outcome: Outcome | None = "not_sent"
 
-
-class TabLeased(BrowserError):
+class TabLeased(BrowserError, code=-32007, status=409, category="conflict", outcome="not_sent"):
     """Another session holds the tab."""
 
-    code = -32007
-    status = 409
-    category = "conflict"
-    outcome: Outcome | None = "not_sent"
 
-
-class CommandFailed(BrowserError):
+class CommandFailed(BrowserError, code=-32008, outcome="failed"):
     """The browser or the page refused or failed the command."""
 
-    code = -32008
-    outcome: Outcome | None = "failed"
 
-
-class TabFailed(CommandFailed):
+class TabFailed(CommandFailed, outcome="unknown"):
     """The tab was closed, crashed or was taken away during the command."""
-
-    outcome: Outcome | None = "unknown"
 
 
 class PageNavigated(TabFailed):
@@ -415,10 +272,8 @@ class ContextDestroyed(PageNavigated):
     """The document a script was meant for was replaced before any of the script ran."""
 
 
-class DialogOpen(CommandFailed):
+class DialogOpen(CommandFailed, outcome="unknown"):
     """A dialog blocks the page; what the command started, if it was sent, waits behind it."""
-
-    outcome: Outcome | None = "unknown"
 
     def __init__(self, tab_id: int, kind: str, message: str, *, sent: bool) -> None:
         super().__init__(
@@ -429,24 +284,16 @@ class DialogOpen(CommandFailed):
         self.outcome = "unknown" if sent else "not_sent"
 
 
-class NotInBrowser(CommandFailed):
+class NotInBrowser(CommandFailed, status=404, category="not_found", outcome="not_sent"):
     """The browser has no such bookmark, download, tab group or plugin; nothing was done."""
 
-    status = 404
-    category = "not_found"
-    outcome: Outcome | None = "not_sent"
 
-
-class PageToolGone(CommandFailed):
+class PageToolGone(CommandFailed, outcome="not_sent"):
     """No page has the tool, not even after its site was opened; nothing was sent."""
 
-    outcome: Outcome | None = "not_sent"
 
-
-class PluginToolFailed(CommandFailed):
+class PluginToolFailed(CommandFailed, category="internal"):
     """A plugin's tool reported an error, with a category of its own; `sent` tells whether its handler had started."""
-
-    category = "internal"
 
     def __init__(
         self, message: str, *, category: str, sent: bool, data: dict[str, Any], hint: str | None = None
@@ -457,147 +304,80 @@ class PluginToolFailed(CommandFailed):
         self.outcome = ("unknown" if category == "unavailable" else "failed") if sent else "not_sent"
 
 
-class NoMatchingTab(CommandFailed):
+class NoMatchingTab(CommandFailed, status=409, category="unavailable", outcome="not_sent", retryable=True):
     """No open tab fits the plugin; nothing was sent."""
 
-    status = 409
-    category = "unavailable"
-    outcome: Outcome | None = "not_sent"
-    retryable = True
 
-
-class TabMismatch(CommandFailed):
+class TabMismatch(CommandFailed, status=409, category="validation", outcome="not_sent"):
     """The given tab does not show the plugin's site; nothing was sent."""
 
-    status = 409
-    category = "validation"
-    outcome: Outcome | None = "not_sent"
 
-
-class UpstreamError(TabhubError):
+class UpstreamError(TabhubError, code=-32016, status=502, category="upstream", outcome="failed"):
     """An external server failed the request."""
 
-    code = -32016
-    status = 502
-    category = "upstream"
-    outcome: Outcome | None = "failed"
 
-
-class UpstreamOffline(UpstreamError):
+class UpstreamOffline(UpstreamError, status=503, outcome="not_sent", retryable=True):
     """The server is not connected, so nothing was sent."""
 
-    status = 503
-    outcome: Outcome | None = "not_sent"
-    retryable = True
 
-
-class LoginRequired(UpstreamOffline):
+class LoginRequired(UpstreamOffline, category="auth", retryable=False):
     """The server requires the person to log in first."""
 
-    category = "auth"
-    retryable = False
 
-
-class UpstreamLost(UpstreamError):
+class UpstreamLost(UpstreamError, outcome="unknown"):
     """The connection to the server ended during the call."""
 
-    outcome: Outcome | None = "unknown"
 
-
-class RelayError(TabhubError):
+class RelayError(TabhubError, code=-32000, category="relay"):
     """The relay refuses the request."""
 
-    code = -32000
-    category = "relay"
 
-
-class AlreadyConnected(RelayError):
+class AlreadyConnected(RelayError, code=-32001):
     """An agent has one connection at a time."""
 
-    code = -32001
 
-
-class BusUnavailable(RelayError):
+class BusUnavailable(RelayError, status=503, retryable=True):
     """The nodes of the relay cannot reach each other."""
 
-    status = 503
-    retryable = True
 
-
-class InvalidReply(TabhubError):
+class InvalidReply(TabhubError, outcome="unknown"):
     """The browser sent the relay a malformed reply."""
 
-    outcome: Outcome | None = "unknown"
 
-
-class TooManyConnections(TabhubError):
+class TooManyConnections(TabhubError, status=503, category="concurrency"):
     """The relay node has reached its maximum of connections."""
 
-    status = 503
-    category = "concurrency"
 
-
-class RequestTimeout(TabhubError):
+class RequestTimeout(TabhubError, status=408, category="timeout", outcome="not_sent"):
     """The HTTP request did not arrive in time."""
 
-    status = 408
-    category = "timeout"
-    outcome: Outcome | None = "not_sent"
 
-
-class CallTimeout(TabhubError):
+class CallTimeout(TabhubError, code=-32009, status=504, category="timeout", outcome="unknown"):
     """The deadline passed before an answer came."""
 
-    code = -32009
-    status = 504
-    category = "timeout"
-    outcome: Outcome | None = "unknown"
 
-
-class CallCancelled(TabhubError):
+class CallCancelled(TabhubError, code=-32010, status=499, category="cancelled", outcome="unknown"):
     """The agent cancelled the call."""
 
-    code = -32010
-    status = 499
-    category = "cancelled"
-    outcome: Outcome | None = "unknown"
 
-
-class Busy(TabhubError):
+class Busy(TabhubError, code=-32011, status=503, category="concurrency", outcome="not_sent", retryable=True):
     """The source runs as many calls as it may, and its queue is full."""
 
-    code = -32011
-    status = 503
-    category = "concurrency"
-    outcome: Outcome | None = "not_sent"
-    retryable = True
 
-
-class Paused(TabhubError):
+class Paused(TabhubError, code=-32015, status=423, category="paused", outcome="not_sent", retryable=True):
     """A person has paused the agents."""
 
-    code = -32015
-    status = 423
-    category = "paused"
-    outcome: Outcome | None = "not_sent"
-    retryable = True
 
-
-class ModelError(TabhubError):
+class ModelError(TabhubError, category="model"):
     """The model's provider could not be reached, refused, or sent an unreadable answer."""
-
-    category = "model"
 
 
 class HubError(TabhubError):
     """The hub answered the built-in agent with an error."""
 
 
-class ConfigNotReloaded(TabhubError):
+class ConfigNotReloaded(TabhubError, status=422, category="setup"):
     """The configuration file is invalid; the previous configuration stays in force."""
-
-    status = 422
-    category = "setup"
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -606,29 +386,20 @@ class ConfigNotReloaded(TabhubError):
         )
 
 
-class SetupError(TabhubError):
+class SetupError(TabhubError, code=-32014, category="setup"):
     """This machine, its files or its configuration do not allow it."""
-
-    code = -32014
-    category = "setup"
 
 
 class HubUnreachable(SetupError):
     """The hub cannot be reached, or closed the connection."""
 
 
-class AddressBlocked(SetupError):
+class AddressBlocked(SetupError, status=403, category="validation"):
     """External servers may not have this address unless the person allows its host."""
 
-    status = 403
-    category = "validation"
 
-
-class PluginError(SetupError):
+class PluginError(SetupError, status=422, category="plugin"):
     """A plugin cannot be used, found or installed."""
-
-    status = 422
-    category = "plugin"
 
 
 class RegistryUnset(PluginError):
@@ -642,18 +413,12 @@ class RegistryUnset(PluginError):
         )
 
 
-class RegistryError(PluginError):
+class RegistryError(PluginError, status=502, category="registry"):
     """The npm registry cannot be reached, or its answer is not a registry's."""
 
-    status = 502
-    category = "registry"
 
-
-class PackageNotFound(PluginError):
+class PackageNotFound(PluginError, status=404, category="not_found"):
     """The registry has no such package."""
-
-    status = 404
-    category = "not_found"
 
 
 class VersionNotFound(PackageNotFound):

@@ -1,4 +1,4 @@
-"""A path picks what it names; one that names nothing says where it stopped and what is there."""
+"""A path picks the values it names; one without a match says where it stopped and what is there."""
 
 from __future__ import annotations
 
@@ -71,49 +71,12 @@ def pick(path: str, data: Any = DATA) -> Any:
         (" $.items[0].name ", "pen"),
     ],
 )
-def test_a_path_picks_what_it_names(path: str, expected: Any) -> None:
+def test_a_path_picks_the_values_it_names(path: str, expected: Any) -> None:
     assert pick(path) == expected
 
 
 @pytest.mark.parametrize(
-    ("condition", "expected"),
-    [
-        ("name=='cup'", ["cup"]),
-        ('name == "cup"', ["cup"]),
-        ("@.name=='cup'", ["cup"]),
-        ("(@.price<10)", ["pen"]),
-        ("price<=12", ["pen", "cup"]),
-        ("price>1e1", ["cup", "jar"]),
-        ("price!=12", ["pen", "jar"]),
-        ("title~'red'", ["pen", "jar"]),
-        ("tags~'red'", ["pen", "jar"]),
-        ("tags[*]=='ink'", ["pen"]),
-        ("size.mm>50", ["cup"]),
-        ("size==null", ["jar"]),
-        ("new", ["pen", "cup"]),
-        ("new==true", ["pen"]),
-        ("new==1", []),
-        ("new!=true", ["cup", "jar"]),
-        ("name<'k'", ["cup", "jar"]),
-        ("price>3 && title~'red'", ["jar"]),
-        ("price<3 || price>20", ["pen", "jar"]),
-        ("['name']=='pen'", ["pen"]),
-        ("price>1000", []),
-        ("name>5", []),
-    ],
-)
-def test_a_filter_lets_pass_what_it_says(condition: str, expected: list[str]) -> None:
-    assert [item["name"] for item in pick(f"items[?{condition}]")] == expected
-
-
-def test_a_filter_works_on_plain_items_and_on_the_values_of_an_object() -> None:
-    assert pick("[?@>2]", [1, 2, 3, 4]) == [3, 4]
-    assert pick("[?@~'x']", ["ax", "b"]) == ["ax"]
-    assert pick("$[?n>1].n", {"a": {"n": 1}, "b": {"n": 2}}) == [2]
-
-
-@pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("itms", r"stops matching at 'itms': \$ is an object with the keys 'items', 'a b'"),
         ("items[0].nmae", r"'.nmae': items\[0\] is an object with the keys 'name', 'price'"),
@@ -125,34 +88,32 @@ def test_a_filter_works_on_plain_items_and_on_the_values_of_an_object() -> None:
         ("empty[0]", "empty is an array of 0, so it has no items"),
         ("none.x", "none is null"),
         ("constructor[0]", 'constructor is "plain"'),
-        ("items[?nmae=='x']", "none has that key: the first is an object with the keys 'name'"),
-        ("..nmae", r"\$ has nothing like it in it"),
+        ("..nmae", r"\$ has no match at any depth"),
         ("items[*].nmae.x", r"stops matching at '.nmae.x': items\[\*\] is an object with the keys 'name'"),
         ("constructor[*]", "constructor is"),
     ],
 )
-def test_a_path_that_names_nothing_says_where_it_stops_and_what_is_there(path: str, told: str) -> None:
-    with pytest.raises(InvalidParams, match=told):
+def test_a_path_without_a_match_says_where_it_stops_and_what_is_there(path: str, message: str) -> None:
+    with pytest.raises(InvalidParams, match=message):
         pick(path)
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "items[", "items[]", "items[x]", "items[?]", "items[?name=]", "items[?name==x]", "items[?name=='x'", "a..",
-        "a.", "$$", "a b", "items[::0]", "items[?..name]", "items[?tags[?@=='x']]", "['\\q']", "[?(name=='x']",
-        "x" * 1_001, "items[0]name", "items[?name=='x' &&]", "items[99999999999999999999]",
+        "items[", "items[]", "items[x]", "items[?]", "items[?name=='cup']", "a..", "a.", "$$", "a b", "items[::0]",
+        "items.[0]", "['\\q']", "x" * 1_001, "items[0]name", "items[99999999999999999999]",
     ],
 )  # fmt: skip
-def test_what_is_no_path_is_refused_with_an_example(path: str) -> None:
+def test_an_invalid_path_is_refused_with_an_example(path: str) -> None:
     with pytest.raises(InvalidParams) as caught:
         pick(path)
     assert "$.items[0].name" in caught.value.text()
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("path", ["..*..*..*..*", "..[?a]..*..[?a]..*", "..*..*[?a && a && a && a]"])
-def test_a_path_that_touches_everything_over_and_over_is_stopped(path: str) -> None:
+@pytest.mark.parametrize("path", ["..*..*..*..*", "..a..*..b..*"])
+def test_a_path_that_touches_every_value_repeatedly_is_stopped(path: str) -> None:
     nested: Any = {"a": 1}
     for _ in range(60):
         nested = {"a": nested, "b": [nested] if len(str(nested)) < 20_000 else 0}
@@ -202,7 +163,7 @@ def test_the_path_to_any_leaf_picks_the_leaf(value: Any) -> None:
 
 @given(st.text(max_size=60) | st.text("$.[]*?:'\"@&|=<>~!() ab01-", max_size=40))
 @settings(max_examples=300, deadline=None)
-def test_any_text_is_a_path_or_refused(path: str) -> None:
+def test_any_text_is_a_valid_path_or_is_refused(path: str) -> None:
     with suppress(InvalidParams):
         pick(path)
 

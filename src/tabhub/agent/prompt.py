@@ -71,7 +71,7 @@ class ToolSelection:
         return next((tool for tool in (*self.shown, *self.rest, *self.disabled) if tool.name == name), None)
 
     def find(self, query: str) -> list[Tool]:
-        return ToolIndex.build((*self.shown, *self.rest)).search(query)[:_FOUND]
+        return ToolIndex((*self.shown, *self.rest)).search(query)[:_FOUND]
 
 
 def select_tools(tools: Iterable[ListedTool], room: int, *, first: frozenset[str] = frozenset()) -> ToolSelection:

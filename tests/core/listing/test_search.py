@@ -28,7 +28,7 @@ def read_catalogue() -> list[Tool]:
 
 
 CATALOGUE = read_catalogue()
-INDEX = ToolIndex.build(CATALOGUE)
+INDEX = ToolIndex(CATALOGUE)
 
 
 def names(query: str, index: ToolIndex = INDEX, plugin: str | None = None) -> list[str]:
@@ -57,7 +57,7 @@ def test_a_whole_name_comes_first_however_it_is_written(tool: Tool) -> None:
 
 
 def test_a_name_weighs_more_than_a_title_a_title_more_than_a_description_and_that_more_than_a_parameter() -> None:
-    index = ToolIndex.build(
+    index = ToolIndex(
         [
             make("a_one", "Something else entirely.", "walrus"),
             make("a_two", "All about the walrus."),
@@ -77,7 +77,7 @@ def test_parameter_descriptions_choices_and_nested_parameters_are_searched() -> 
             "rows": {"type": "array", "items": {"type": "object", "properties": {"teapot": {"type": "string"}}}},
         },
     }
-    index = ToolIndex.build([Tool("x_spread", Source("plugin", "x"), "Spreads.", schema), make("x_other")])
+    index = ToolIndex([Tool("x_spread", Source("plugin", "x"), "Spreads.", schema), make("x_other")])
     assert names("marmalade", index) == names("quince", index) == names("teapot", index) == ["x_spread"]
 
 
@@ -100,7 +100,7 @@ def test_forms_beginnings_slips_joints_and_accents_are_understood(query: str, ex
 
 
 def test_chinese_descriptions_are_found_by_a_part() -> None:
-    index = ToolIndex.build([make("x_a", "浏览器标签页截图"), make("x_b", "发送电子邮件给用户")])
+    index = ToolIndex([make("x_a", "浏览器标签页截图"), make("x_b", "发送电子邮件给用户")])
     assert names("电子邮件", index) == ["x_b"]
 
 
@@ -126,8 +126,8 @@ def test_stop_words_alone_do_not_fail() -> None:
 def test_ties_are_broken_by_name_in_any_order_of_arrival() -> None:
     tools = [make(f"x_{letter}_thing", "Same words.") for letter in "dbca"]
     expected = ["x_a_thing", "x_b_thing", "x_c_thing", "x_d_thing"]
-    assert names("thing", ToolIndex.build(tools)) == expected
-    assert names("thing", ToolIndex.build(reversed(tools))) == expected
+    assert names("thing", ToolIndex(tools)) == expected
+    assert names("thing", ToolIndex(reversed(tools))) == expected
 
 
 @given(st.lists(st.lists(st.integers(0, 59), max_size=40), min_size=1, max_size=6), st.randoms(use_true_random=False))
@@ -139,17 +139,17 @@ def test_an_index_grown_step_by_step_ranks_as_one_built_at_once(steps: list[list
     for step in steps:
         chosen = [pool[i] for i in dict.fromkeys(step)]
         shuffle.shuffle(chosen)
-        index = ToolIndex.build(chosen, index)
+        index = ToolIndex(chosen, index)
     assert index is not None
     assert len(index) == len(chosen)
-    once = ToolIndex.build(sorted(chosen, key=lambda tool: tool.name))
+    once = ToolIndex(sorted(chosen, key=lambda tool: tool.name))
     for query in ("send message", "create an issue", "channl", "list", ""):
         assert names(query, index) == names(query, once)
 
 
 def test_a_new_object_replaces_the_tool_of_the_same_name() -> None:
     old, new = make("x_thing", "About apples."), make("x_thing", "About pears.")
-    index = ToolIndex.build([new], ToolIndex.build([old]))
+    index = ToolIndex([new], ToolIndex([old]))
     assert names("apples", index) == []
     assert index.search("pears") == [new]
 
@@ -158,7 +158,7 @@ def test_a_large_catalogue_still_finds_the_one() -> None:
     shuffle = random.Random(3)
     words = [word for tool in CATALOGUE for word in tool.description.split()]
     many = [make(f"site{i % 500}_tab{i}_thing", " ".join(shuffle.choices(words, k=12))) for i in range(2_000)]
-    index = ToolIndex.build([*many, *CATALOGUE])
+    index = ToolIndex([*many, *CATALOGUE])
     assert names("take a screenshot of the tab", index)[0] == "browser_screenshot_tab"
     assert names("tab", index)
 

@@ -78,7 +78,7 @@ class Catalogue:
     def index(self) -> ToolIndex:
         self._refresh()
         if self._index is None or self._index_version != self._version:
-            self._index = ToolIndex.build(self._tools, self._index)
+            self._index = ToolIndex(self._tools, self._index)
             self._index_version = self._version
         return self._index
 

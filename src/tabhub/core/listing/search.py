@@ -41,12 +41,13 @@ _KEPT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the index keeps of one tool."""
+    """What the index stores of one tool."""
 
     tool: Tool
-    terms: Mapping[str, float]
-    tail: str
-    """The name's stems, joined, to see whether a query is its end."""
+    weights: Mapping[str, float]
+    """By term."""
+    name_terms: str
+    """The terms of its name, joined, to see whether a query is its end."""
     compact: str
 
 
@@ -82,49 +83,23 @@ def _entry(tool: Tool) -> _Entry:
         share = weight / (1 - damp + damp * max(len(name) if field == "name" else len(stems), 1) / usual)
         for stem, count in Counter(stems).items():
             sums[stem] = sums.get(stem, 0.0) + share * count
-    terms = {stem: total / (_SATURATION + total) for stem, total in sums.items()}
-    return _Entry(tool, terms, " ".join(name), compact)
+    weights = {stem: total / (_SATURATION + total) for stem, total in sums.items()}
+    return _Entry(tool, weights, " ".join(name), compact)
 
 
 class ToolIndex:
     """Tools, ready to be searched; built once for a catalogue and never changed."""
 
-    def __init__(
-        self, entries: dict[int, _Entry], postings: dict[str, list[tuple[int, float]]], df: Counter[str], following: int
-    ) -> None:
-        self._entries = entries
-        self._postings = postings
-        self._df = df
-        self._slots = {id(entry.tool): slot for slot, entry in entries.items()}
-        self._next = following  # a slot is never given twice: the postings may still speak of who had it
-        self._vocabulary: list[str] | None = None
-
-    @classmethod
-    def build(cls, tools: Iterable[Tool], previous: ToolIndex | None = None) -> ToolIndex:
+    def __init__(self, tools: Iterable[Tool], previous: ToolIndex | None = None) -> None:
         """Index the tools; entries of the same Tool objects are reused from `previous`."""
-        wanted = {id(tool): tool for tool in tools}
-        known = previous._slots if previous else {}
-        old = previous._entries if previous else {}
-        fresh = [_entry(tool) for key, tool in wanted.items() if key not in known]
-        kept = {slot: old[slot] for key, slot in known.items() if key in wanted}
-        # Entries that left stay in the postings until they are too many; a search passes them by.
-        if previous is None or previous._next + len(fresh) > 1.5 * len(wanted) + 64:
-            fresh = [*kept.values(), *fresh]
-            kept, postings, df, start = {}, {}, Counter[str](), 0
-        else:
-            postings, df, start = dict(previous._postings), previous._df.copy(), previous._next
-            for slot, entry in old.items():
-                if slot not in kept:
-                    df.subtract(entry.terms.keys())
-        added: dict[str, list[tuple[int, float]]] = {}
-        for slot, entry in enumerate(fresh, start):
-            kept[slot] = entry
-            df.update(entry.terms.keys())
-            for term, weight in entry.terms.items():
-                added.setdefault(term, []).append((slot, weight))
-        for term, places in added.items():
-            postings[term] = postings[term] + places if term in postings else places
-        return cls(kept, postings, df, start + len(fresh))
+        known = previous._entries if previous else {}
+        self._entries = {tool: known.get(tool) or _entry(tool) for tool in tools}
+        self._matches: dict[str, list[tuple[Tool, float]]] = {}
+        """By term, the tools that have it and its weight there."""
+        for entry in self._entries.values():
+            for term, weight in entry.weights.items():
+                self._matches.setdefault(term, []).append((entry.tool, weight))
+        self._vocabulary: list[str] = []
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -134,47 +109,42 @@ class ToolIndex:
         query = query[:_MAX_QUERY]
         words = [word for word in stems_of(query) if word not in ARTICLES]
         if not words:
-            tools = [
-                entry.tool for entry in self._entries.values() if not query.strip() and _belongs(entry.tool, plugin)
-            ]
+            tools = [tool for tool in self._entries if not query.strip() and _belongs(tool, plugin)]
             return sorted(tools, key=lambda tool: tool.name)
         groups = self._groups(words)
-        totals: dict[int, float] = {}
-        matched: dict[int, int] = {}
-        size = len(self._entries)
+        totals: dict[Tool, float] = {}
+        matched: Counter[Tool] = Counter()
         for group in groups:
-            best: dict[int, float] = {}
-            for term in sorted(group, key=lambda term: (-self._df[term], term)):
-                df = self._df[term]
-                factor = group[term] * math.log(1 + (size - df + 0.5) / (df + 0.5))
-                if not best:
-                    best = {slot: share * factor for slot, share in self._postings[term]}
-                    continue
-                for slot, share in self._postings[term]:
-                    score = share * factor
-                    if score > best.get(slot, 0.0):
-                        best[slot] = score
-            for slot, score in best.items():
-                totals[slot] = totals.get(slot, 0.0) + score
-                matched[slot] = matched.get(slot, 0) + 1
-        if not totals:
-            return []
-        coverage = [0.3 + 0.7 * count / len(groups) for count in range(len(groups) + 1)]
-        entries = self._entries
-        if plugin is not None:
-            entries = {
-                slot: entries[slot] for slot in totals if slot in entries and _belongs(entries[slot].tool, plugin)
-            }
-        scores = {slot: total * coverage[matched[slot]] for slot, total in totals.items() if slot in entries}
+            best = self._best_matches(group)
+            matched.update(best.keys())
+            for tool, score in best.items():
+                totals[tool] = totals.get(tool, 0.0) + score
+        scores = {
+            tool: total * (0.3 + 0.7 * matched[tool] / len(groups))
+            for tool, total in totals.items()
+            if _belongs(tool, plugin)
+        }
         floor = max(scores.values(), default=0.0) * _KEPT
         exact, tail = _compact(query), " ".join(words)
-        ranked: list[tuple[bool, float, str, Tool]] = []
-        for slot, score in scores.items():
-            if score >= floor:
-                entry = entries[slot]
-                bonus = 1.5 if entry.tail.endswith(tail) else 1.0
-                ranked.append((entry.compact != exact, -score * bonus, entry.tool.name, entry.tool))
-        return [row[3] for row in sorted(ranked, key=lambda row: row[:3])]
+
+        def rank(tool: Tool) -> tuple[bool, float, str]:
+            entry = self._entries[tool]
+            bonus = 1.5 if entry.name_terms.endswith(tail) else 1.0
+            return entry.compact != exact, -scores[tool] * bonus, tool.name
+
+        return sorted((tool for tool, score in scores.items() if score >= floor), key=rank)
+
+    def _best_matches(self, group: Mapping[str, float]) -> dict[Tool, float]:
+        """The tools that have one of the terms, each with the score of its best one; rare terms score higher."""
+        best: dict[Tool, float] = {}
+        for term, factor in group.items():
+            matches = self._matches[term]
+            rarity = math.log(1 + (len(self._entries) - len(matches) + 0.5) / (len(matches) + 0.5))
+            for tool, weight in matches:
+                score = weight * factor * rarity
+                if score > best.get(tool, 0.0):
+                    best[tool] = score
+        return best
 
     def _groups(self, words: list[str]) -> list[dict[str, float]]:
         """For each significant word, the terms that match it, and their weights."""
@@ -202,17 +172,17 @@ class ToolIndex:
                     group.setdefault(joined, 0.9)
             for longer in self._beginning_with(word):
                 group.setdefault(longer, 0.3 + 0.5 * len(word) / len(longer))
-            group = {term: weight for term, weight in group.items() if self._df[term] > 0}
-            telling = {term: weight for term, weight in group.items() if self._df[term] <= ceiling}
-            if group and not telling:
+            group = {term: weight for term, weight in group.items() if term in self._matches}
+            significant = {term: weight for term, weight in group.items() if len(self._matches[term]) <= ceiling}
+            if group and not significant:
                 common.append(group)
             else:
-                groups.append(telling or dict.fromkeys(self._spelled_like(word), 0.6))
+                groups.append(significant or dict.fromkeys(self._spelled_like(word), 0.6))
         return groups if any(groups) else common
 
     def _terms(self) -> list[str]:
-        if self._vocabulary is None:
-            self._vocabulary = sorted(term for term, count in self._df.items() if count > 0)
+        if not self._vocabulary:
+            self._vocabulary = sorted(self._matches)
         return self._vocabulary
 
     def _beginning_with(self, word: str) -> Iterator[str]:

@@ -1,3 +1,5 @@
+"""Pins survive a restart, and a file or disk that fails costs only pins."""
+
 from __future__ import annotations
 
 import stat
@@ -6,7 +8,7 @@ from pathlib import Path
 from tabhub.store.pins import PinStore
 
 
-def test_approved_forms_are_there_after_a_restart(tmp_path: Path) -> None:
+def test_approved_definitions_survive_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "pins.json"
     store = PinStore(path)
     store.approve("notes", "write", "f1", "one")
@@ -34,7 +36,7 @@ def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
     assert len(PinStore(path)) == 1
 
 
-def test_a_disk_that_cannot_be_written_is_said_and_costs_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_and_pins_stay_in_memory(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     store = PinStore(folder / "pins.json")
     store.approve("notes", "write", "f1", "one")

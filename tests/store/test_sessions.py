@@ -1,4 +1,4 @@
-"""The file of sessions: what goes in comes out, and a disk that fails costs nothing but the continuation."""
+"""Saved sessions are restored unchanged, and a disk that fails only prevents restoring them."""
 
 from __future__ import annotations
 
@@ -30,27 +30,30 @@ FULL = Saved(
 )
 
 
-def test_what_is_saved_is_loaded_and_only_this_user_can_read_it(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / "sessions.json")
-    assert store.load() == Saved()
-    assert store.save(FULL, 1)
-    assert SessionStore(store.path).load() == FULL
-    assert store.path.stat().st_mode & 0o777 == 0o600
+def test_saved_sessions_are_loaded_unchanged_from_a_private_file(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.json"
+    store = SessionStore(path)
+    assert store.load() is None
+    assert store.save_numbered(FULL, 1)
+    assert SessionStore(path).load() == FULL
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_older_picture_does_not_replace_a_newer_one(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / "sessions.json")
-    assert store.save(FULL, 2)
-    assert store.save(Saved(), 1)
+def test_an_older_snapshot_does_not_replace_a_newer_one(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.json"
+    store = SessionStore(path)
+    assert store.save_numbered(FULL, 2)
+    assert store.save_numbered(Saved(), 1)
     assert store.load() == FULL
 
 
-def test_an_unchanged_picture_is_not_written_again(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / "sessions.json")
-    store.save(FULL, 1)
-    store.path.unlink()
-    assert store.save(FULL, 2)
-    assert not store.path.exists()
+def test_an_unchanged_snapshot_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.json"
+    store = SessionStore(path)
+    store.save_numbered(FULL, 1)
+    path.unlink()
+    assert store.save_numbered(FULL, 2)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(
@@ -66,29 +69,30 @@ def test_an_unchanged_picture_is_not_written_again(tmp_path: Path) -> None:
         b'{"pause": {"since": 1, "by": "", "reason": "", "mode": "later"}}',
     ],
 )
-def test_a_file_that_cannot_be_used_counts_as_empty_and_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: bytes
-) -> None:
-    store = SessionStore(tmp_path / "sessions.json")
-    store.path.write_bytes(text)
-    assert store.load() == Saved()
-    assert "forgotten" in caplog.text
+def test_an_invalid_file_is_logged_and_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture, text: bytes) -> None:
+    path = tmp_path / "sessions.json"
+    store = SessionStore(path)
+    path.write_bytes(text)
+    assert store.load() is None
+    assert "set aside as sessions.json.broken" in caplog.text
+    assert path.with_name("sessions.json.broken").read_bytes() == text
 
 
-def test_a_disk_that_cannot_be_written_is_said_once_and_tried_again(
+def test_a_failed_write_is_logged_once_and_retried(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SessionStore(tmp_path / "sessions.json")
+    path = tmp_path / "sessions.json"
+    store = SessionStore(path)
     with monkeypatch.context() as patch:
 
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
         patch.setattr(os, "fsync", full)
-        assert not store.save(FULL, 1)
-        assert not store.save(FULL, 2)
+        assert not store.save_numbered(FULL, 1)
+        assert not store.save_numbered(FULL, 2)
         assert "No space left" in (store.error or "")
     assert len([r for r in caplog.records if r.levelno == logging.ERROR]) == 1
-    assert store.save(FULL, 3)
+    assert store.save_numbered(FULL, 3)
     assert store.error is None
     assert store.load() == FULL

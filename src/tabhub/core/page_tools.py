@@ -47,11 +47,6 @@ class PageTool:
         """Whether the page wants the tool listed after the page is closed."""
         return self.annotations.get("cache") is True
 
-    def raw(self) -> dict[str, Any]:
-        """The declaration, as `read_tool` accepts it."""
-        declared: dict[str, Any] = orjson.loads(self.wire)
-        return declared
-
 
 @dataclass(frozen=True, slots=True)
 class Frame:

@@ -97,12 +97,14 @@ class SessionPersistence:
     async def save(self, *, changed: bool = False) -> None:
         """Save if something has changed; `changed` says that something uncounted did."""
         changes = self._sessions.changes
-        if (changed or changes != self._saved_at) and await asyncio.to_thread(self.store.save, *self._numbered()):
+        if (changed or changes != self._saved_at) and await asyncio.to_thread(
+            self.store.save_numbered, *self._numbered()
+        ):
             self._saved_at = changes
 
     def save_now(self) -> None:
         """Save before the hub ends."""
-        self.store.save(*self._numbered())
+        self.store.save_numbered(*self._numbered())
 
     def _numbered(self) -> tuple[Saved, int]:
         self._number += 1
@@ -112,7 +114,7 @@ class SessionPersistence:
 
     def restore(self) -> int:
         """Restore the sessions from before the restart. Returns how many there are."""
-        saved = self.store.load()
+        saved = self.store.load() or Saved()
         if saved.pause is not None:
             pause = saved.pause
             self._pause.restore(PauseState(pause.since, pause.by, pause.reason, pause.mode))

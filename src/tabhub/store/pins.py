@@ -1,25 +1,19 @@
 """Approved definitions on disk: `pins.json`, replaced when a person approves a definition.
 
-Owns the file. What a pin means is trust.pins'. A file that cannot be read counts as empty and is set aside: tools are
-pinned again with their next approval. One that cannot be written loses pins at a restart, never a call.
+Owns the format of the file. What a pin means is trust.pins'. After a file that could not be read, tools are pinned
+again with their next approval. When the file cannot be written, pins are lost at a restart, and no call fails.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
 from pathlib import Path
 
 import msgspec
 
-from tabhub.errors import SetupError
-from tabhub.platform.files import write_atomic
+from tabhub.store.json_file import JsonFile
 from tabhub.trust.pins import Pin
 
-log = logging.getLogger("tabhub.pins")
-
 _MOST = 20_000
-_LARGEST = 64 * 1024 * 1024
 
 
 class _Saved(msgspec.Struct, frozen=True):
@@ -33,11 +27,15 @@ class PinStore:
     """The pins of one hub."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._pins: dict[tuple[str, str], Pin] = {}
-        self.error: str | None = None
-        """Why the file could not be written, while it cannot."""
-        self._load()
+        self._file = JsonFile(path, list[_Saved])
+        self._pins = {
+            (each.source, each.tool): Pin(tuple(each.fingerprints), each.text) for each in self._file.load() or ()
+        }
+
+    @property
+    def error(self) -> str | None:
+        """Why the file could not be read or written, while that is so."""
+        return self._file.error
 
     def __len__(self) -> int:
         return len(self._pins)
@@ -62,27 +60,5 @@ class PinStore:
         if gone:
             self._save()
 
-    def _load(self) -> None:
-        try:
-            if self._path.stat().st_size > _LARGEST:
-                raise ValueError(f"larger than {_LARGEST} bytes")
-            saved = msgspec.json.decode(self._path.read_bytes(), type=list[_Saved])
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError) as error:
-            log.error("the approved definitions in %s cannot be read, and are set aside: %s", self._path, error)
-            with contextlib.suppress(OSError):
-                self._path.replace(self._path.with_name("pins.json.broken"))
-            return
-        self._pins = {(each.source, each.tool): Pin(tuple(each.fingerprints), each.text) for each in saved}
-
     def _save(self) -> None:
-        saved = [_Saved(*key, list(pin.fingerprints), pin.text) for key, pin in self._pins.items()]
-        try:
-            write_atomic(self._path, msgspec.json.encode(saved))
-        except SetupError as error:
-            if self.error is None:
-                log.error("approved definitions cannot be saved: %s", error.text())
-            self.error = error.message
-        else:
-            self.error = None
+        self._file.save([_Saved(*key, list(pin.fingerprints), pin.text) for key, pin in self._pins.items()])

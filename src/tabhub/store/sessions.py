@@ -1,13 +1,11 @@
-"""Sessions on disk: what lets them go on after the hub has been restarted or killed.
+"""Sessions on disk: what the hub needs to restore them after it was restarted or killed.
 
-Owns the file and its form: read once at the start, replaced whole when something changed. No secret, no arguments and
-no addresses of pages are in it, but ids of sessions are, so that only this user may read it. A disk that cannot be
-written costs the continuation, never the work.
+Owns the format of the file. No secret, no arguments and no URLs of pages are in it, but ids of sessions are, so only
+this user may read it. When the disk cannot be written, sessions end with the hub, and calls continue.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from pathlib import Path
 from typing import Literal
@@ -15,17 +13,11 @@ from typing import Literal
 import msgspec
 
 from tabhub.core.sessions import SessionKind
-from tabhub.errors import SetupError
-from tabhub.platform.files import write_atomic
-
-log = logging.getLogger("tabhub.sessions")
-
-_VERSION = 1
-_LARGEST = 64 * 1024 * 1024
+from tabhub.store.json_file import JsonFile
 
 
 class SavedTab(msgspec.Struct, frozen=True):
-    """A tab that is held, and how to know it again."""
+    """A leased tab, and how to recognise it."""
 
     id: int
     browser: str
@@ -35,14 +27,14 @@ class SavedTab(msgspec.Struct, frozen=True):
 
 
 class SavedLease(msgspec.Struct, frozen=True):
-    """A hold on a tab; times are in seconds since 1970."""
+    """A lease of a tab; times are in seconds since 1970."""
 
     tab: int
     since: float
 
 
 class SavedMcp(msgspec.Struct, frozen=True):
-    """What a client of the handshake era agreed on."""
+    """What a client of a handshake revision negotiated."""
 
     endpoint: str
     version: str
@@ -83,7 +75,7 @@ class SavedPause(msgspec.Struct, frozen=True):
 class Saved(msgspec.Struct, frozen=True):
     """The whole file."""
 
-    version: int = _VERSION
+    version: Literal[1] = 1
     sessions: list[SavedSession] = []
     tabs: list[SavedTab] = []
     browsers: dict[str, list[int]] = {}
@@ -91,49 +83,18 @@ class Saved(msgspec.Struct, frozen=True):
     pause: SavedPause | None = None
 
 
-class SessionStore:
+class SessionStore(JsonFile[Saved]):
     """The file of sessions."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path, Saved)
         self._lock = threading.Lock()
         self._number = 0
-        self._written: bytes | None = None
-        self.error: str | None = None
-        """Why the file could not be written, while it cannot."""
 
-    def load(self) -> Saved:
-        """The saved state; an unusable file is logged, and counts as empty."""
-        try:
-            if self.path.stat().st_size > _LARGEST:
-                log.warning("%s is larger than %d bytes and is not read", self.path, _LARGEST)
-                return Saved()
-            saved = msgspec.json.decode(self.path.read_bytes(), type=Saved)
-        except FileNotFoundError:
-            return Saved()
-        except (OSError, ValueError) as error:  # msgspec's errors and broken UTF-8 are ValueErrors
-            log.warning("the sessions in %s cannot be read, and are forgotten: %s", self.path, error)
-            return Saved()
-        if saved.version != _VERSION:
-            log.warning("the sessions in %s are of version %d, and are forgotten", self.path, saved.version)
-            return Saved()
-        return saved
-
-    def save(self, saved: Saved, number: int) -> bool:
-        """Write the file if it changed; a failure is logged once, and retried at the next save.
-
-        Any thread may call it. A picture with a lower number than one already written is older, and left out.
-        """
-        data = msgspec.json.encode(saved)
+    def save_numbered(self, saved: Saved, number: int) -> bool:
+        """Save a snapshot, from any thread, unless one with a higher number was saved before."""
         with self._lock:
-            if number < self._number or data == self._written:
+            if number < self._number:
                 return True
-            try:
-                write_atomic(self.path, data)
-            except SetupError as error:
-                if self.error is None:
-                    log.error("sessions cannot be kept: %s", error.text())
-                self.error = error.message
-                return False
-            self._number, self._written, self.error = number, data, None
-        return True
+            self._number = number
+            return self.save(saved)

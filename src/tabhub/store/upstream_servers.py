@@ -1,27 +1,18 @@
 """External MCP servers on disk: `mcp.json`, readable by this user alone, replaced when it changes.
 
-Owns the record of a server and the file. What a record may contain is upstream.config's. A file that cannot be read is
-set aside, never overwritten: it contains what a person typed.
+Owns the record of a server and the format of the file. What a record may contain is upstream.config's.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from tabhub.errors import SetupError
-from tabhub.platform.files import write_atomic
 from tabhub.platform.locks import locked
-
-log = logging.getLogger("tabhub.upstream")
-
-_VERSION = 1
-_LARGEST = 64 * 1024 * 1024
+from tabhub.store.json_file import JsonFile
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -56,7 +47,7 @@ def _way(server: Server) -> tuple[Any, ...]:
 
 
 class _File(msgspec.Struct, frozen=True):
-    version: int
+    version: Literal[1]
     servers: list[Server]
 
 
@@ -64,39 +55,24 @@ class UpstreamStore:
     """The file of external servers."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.error: str | None = None
+        self._lock = path.with_name(f"{path.name}.lock")
+        self._file = JsonFile(path, _File)
+
+    @property
+    def error(self) -> str | None:
         """Why the file could not be read or written, while that is so."""
+        return self._file.error
 
     def load(self) -> tuple[Server, ...]:
         """All servers; none if there is no file, or one that cannot be read."""
-        try:
-            if self.path.stat().st_size > _LARGEST:
-                raise ValueError(f"it is larger than {_LARGEST} bytes")
-            saved = msgspec.json.decode(self.path.read_bytes(), type=_File)
-            if saved.version != _VERSION:
-                raise ValueError(f"it is of version {saved.version}, and this Tabhub reads {_VERSION}")
-        except FileNotFoundError:
-            return ()
-        except (OSError, ValueError) as error:
-            aside = self.path.with_name(f"{self.path.name}.broken")
-            self.error = f"{self.path} cannot be read and was set aside as {aside.name}: {error}"
-            log.error("%s", self.error)
-            with contextlib.suppress(OSError):
-                self.path.replace(aside)
-            return ()
-        return tuple(saved.servers)
+        saved = self._file.load()
+        return tuple(saved.servers) if saved is not None else ()
 
     def change(self, change: Callable[[tuple[Server, ...]], Sequence[Server]]) -> tuple[Server, ...]:
-        """Read, change and write the file under a lock; a failure leaves it unchanged."""
-        with locked(self.path.with_name(f"{self.path.name}.lock")):
+        """Read, change and write the file under a lock; a failure leaves it unchanged and raises SetupError."""
+        with locked(self._lock):
             before = self.load()
             after = tuple(change(before))
             if after != before:
-                try:
-                    write_atomic(self.path, msgspec.json.encode(_File(_VERSION, list(after))))
-                except SetupError as error:
-                    self.error = error.message
-                    raise
-                self.error = None
+                self._file.write(_File(1, list(after)))
         return after

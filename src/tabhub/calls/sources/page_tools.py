@@ -341,13 +341,12 @@ class PageTools:
         if self._dirty:
             self._dirty = False
             self.pages.see(now)
-            data = self._store.encode(self.pages.all_cached())
-            if not await asyncio.to_thread(self._store.save, data):
+            if not await asyncio.to_thread(self._store.save, list(self.pages.all_cached())):
                 self._dirty = True
 
     def close(self) -> None:
         self.pages.see(self._wall())
-        self._store.save(self._store.encode(self.pages.all_cached()))
+        self._store.save(self.pages.all_cached())
 
 
 def _tool(name: str, origin: str, declared: PageTool, description: str, meta: dict[str, Any]) -> Tool:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.trust.pins import is_hidden
+
 _MAX_TEXT = 2_000
 _TITLE = 80
-_HIDDEN_KINDS = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
-_SHAPES = "\ufe0e\ufe0f"
 _SAID = ("title", "description", "$comment")
 _SPACES = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\n{3,}")
@@ -52,18 +52,12 @@ def visible(text: str) -> tuple[str, int]:
                 kept.append(character)
             else:
                 hidden += 1
-        elif unicodedata.category(character) in _HIDDEN_KINDS or (
-            unicodedata.category(character) == "Mn" and _selector(character)
-        ):
+        elif is_hidden(character) and unicodedata.category(character) != "Zs":
             if character != "\r":
                 hidden += 1
         else:
             kept.append(character)
     return "".join(kept), hidden
-
-
-def _selector(character: str) -> bool:
-    return character not in _SHAPES and ("\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef")
 
 
 def one_line(text: str, longest: int = _TITLE) -> str:

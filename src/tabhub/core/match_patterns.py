@@ -7,7 +7,7 @@ A host without a port stands for every port, as in browsers; `*` as scheme means
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -40,7 +40,7 @@ class Pattern:
             return False
         below = self.host.removeprefix("*.")
         wide = below != self.host and (host == below or host.endswith(f".{below}"))
-        return (self.host in ("*", host) or wide) and fits(self.path, path)
+        return (self.host in ("*", host) or wide) and has_pieces(path, self.path.split("*"))
 
     @property
     def specificity(self) -> tuple[bool, int, bool, int, bool]:
@@ -97,20 +97,21 @@ def of_address(url: str) -> str | None:
     return pattern if parse(pattern) is not None else None
 
 
-def fits(pattern: str, text: str) -> bool:
-    """Whether a text matches a pattern in which each `*` stands for anything; in linear time."""
-    first, *others = pattern.split("*")
+def has_pieces(text: str, pieces: Sequence[str]) -> bool:
+    """Whether a text is these pieces in this order, with anything between them; in linear time."""
+    first, *others = pieces
     if not others:
         return text == first
-    if not text.startswith(first):
+    *middle, last = others
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
         return False
-    at = len(first)
-    for piece in others[:-1]:
-        found = text.find(piece, at)
+    for piece in middle:
+        found = text.find(piece, at, end)
         if found < 0:
             return False
         at = found + len(piece)
-    return len(text) - at >= len(others[-1]) and text.endswith(others[-1])
+    return True
 
 
 def _parts(url: str) -> tuple[str, str, str, str] | None:

@@ -6,26 +6,25 @@ item is encoded once. Pure: it asks no server, and whose items are hidden is pas
 
 from __future__ import annotations
 
-import base64
-import binascii
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
-from tabhub.core.listing.catalogue import LIST_TTL_MS
+from tabhub.core.listing.pages import decode_cursor, encode_page
 from tabhub.core.listing.search import nearest
 from tabhub.core.upstream_names import PREFIX
 from tabhub.core.upstream_uris import SCHEME, may_match_template, parse_resource_uri, resource_uri
-from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
+from tabhub.errors import UnknownPrompt, UnknownResource
 
 ChangeKind = Literal["resources", "prompts"]
 ListName = Literal["resources", "templates", "prompts"]
 KINDS: tuple[ChangeKind, ...] = ("resources", "prompts")
 READ, GET, COMPLETE = "resources/read", "prompts/get", "completion/complete"
 SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
-_LISTED: dict[ListName, bytes] = {"resources": b"resources", "templates": b"resourceTemplates", "prompts": b"prompts"}
+_RESULT_NAMES = {"resources": "resources", "templates": "resourceTemplates", "prompts": "prompts"}
+_KEY_PREFIXES = (SCHEME, PREFIX)
 _SEVERAL = 10
 
 
@@ -91,14 +90,11 @@ class ResourceDirectory:
 
     def page(self, listing_name: ListName, cursor: str | None, *, stateless: bool) -> bytes:
         rows = self._rows(listing_name)
-        start = 0 if cursor is None else bisect_right(rows, _decode_cursor(cursor), key=attrgetter("key"))
+        after = None if cursor is None else decode_cursor(cursor, _KEY_PREFIXES)
+        start = 0 if after is None else bisect_right(rows, after, key=attrgetter("key"))
         chunk = rows[start : start + self._size]
-        tail = b""
-        if start + len(chunk) < len(rows):
-            tail = b',"nextCursor":"%b"' % base64.urlsafe_b64encode(chunk[-1].key.encode("utf-8", "surrogatepass"))
-        if stateless:
-            tail += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
-        return b'{"%b":[%b]%b}' % (_LISTED[listing_name], b",".join(row.wire for row in chunk), tail)
+        last_key = chunk[-1].key if start + len(chunk) < len(rows) else None
+        return encode_page(_RESULT_NAMES[listing_name], (row.wire for row in chunk), last_key, stateless=stateless)
 
     def _rows(self, listing_name: ListName) -> list[ListedItem]:
         method = GET if listing_name == "prompts" else READ
@@ -178,14 +174,3 @@ def _match_server(word: str, known: Iterable[str]) -> str | None:
         return word
     alike = [name for name in names if name.lower() == word.lower()]
     return alike[0] if len(alike) == 1 else None
-
-
-def _decode_cursor(cursor: str) -> str:
-    refused = InvalidParams("The cursor is not one of this list.", hint="Start again without a cursor.")
-    try:
-        key = base64.urlsafe_b64decode(cursor.encode()).decode("utf-8", "surrogatepass")
-    except (binascii.Error, ValueError):
-        raise refused from None
-    if not key.startswith((SCHEME, PREFIX)):
-        raise refused
-    return key

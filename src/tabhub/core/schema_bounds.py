@@ -8,6 +8,7 @@ is wrong with it. Compiling it, and its validity as JSON Schema, is core.tools'.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import unquote
 
@@ -119,26 +120,10 @@ def _no_endless_reference(nodes: dict[str, list[Edge]]) -> None:
 
 def _order(graph: dict[str, list[str]]) -> list[str]:
     """All nodes, each after those it leads to; a cycle is rejected."""
-    done: dict[str, bool] = {}
-    order: list[str] = []
-    for start, first in graph.items():
-        stack = [(start, iter(first))] if start not in done else []
-        if stack:
-            done[start] = False
-        while stack:
-            node, rest = stack[-1]
-            for below in rest:
-                if done.get(below) is False:
-                    raise _Refused("the schema refers to itself without end")
-                if below not in done:
-                    done[below] = False
-                    stack.append((below, iter(graph[below])))
-                    break
-            else:
-                done[node] = True
-                order.append(node)
-                stack.pop()
-    return order
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError:
+        raise _Refused("the schema refers to itself without end") from None
 
 
 def _few_steps(nodes: dict[str, list[Edge]]) -> None:

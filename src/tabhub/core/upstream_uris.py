@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, unquote
 
+from tabhub.core.match_patterns import has_pieces
+
 SCHEME = "tabhub+mcp://"
 LONGEST = 8_000
 """Longest URI, in characters, that is accepted."""
@@ -46,18 +48,6 @@ def parse_resource_uri(uri: str) -> tuple[str, str] | None:
 def may_match_template(template: str, uri: str) -> bool:
     """Whether a URI may be an expansion of a template: the literal parts occur in order.
 
-    Errs on the side of yes, in one pass: templates are untrusted, so none is run as a pattern.
+    Errs on the side of yes; templates are untrusted, so none is run as a pattern.
     """
-    first, *rest = _EXPRESSION.split(template)
-    if not rest:
-        return uri == first
-    *middle, last = rest
-    if not uri.startswith(first) or not uri.endswith(last) or len(uri) < len(first) + len(last):
-        return False
-    at, end = len(first), len(uri) - len(last)
-    for piece in middle:
-        found = uri.find(piece, at, end)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True
+    return has_pieces(uri, _EXPRESSION.split(template))

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 
 from tabhub.calls.engine import Caller, Engine
-from tabhub.core.listing.catalogue import LIST_TTL_MS, Catalogue
+from tabhub.core.listing.catalogue import Catalogue
+from tabhub.core.listing.pages import LIST_TTL_MS
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import HUB, Tool, ToolResult
 from tabhub.errors import InvalidArguments, InvalidParams, UnknownTool

@@ -6,8 +6,6 @@ Owns order, paging and the two forms of a listing: as the tool declares itself, 
 
 from __future__ import annotations
 
-import base64
-import binascii
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,17 +14,15 @@ from typing import Any
 import orjson
 
 from tabhub.core.listing.compact_listing import compact
+from tabhub.core.listing.pages import decode_cursor, encode_page
 from tabhub.core.listing.profiles import EVERYTHING, Selection
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.registry import Registry, sort_key
 from tabhub.core.tools import Tool
-from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
 
-LIST_TTL_MS = 1000
-"""How long a stateless client may keep a listing: a page's tools must be seen within a second."""
-
 _SELECTIONS_KEPT = 50
+_KEY_PREFIXES = tuple(f"{kind} " for kind in range(10))
 
 SESSION_PROPERTY: dict[str, Any] = {
     "type": "string",
@@ -65,7 +61,7 @@ class Catalogue:
         self._mark = mark
         self._version = -1
         self._tools: tuple[Tool, ...] = ()
-        self._keys: list[tuple[int, str]] = []
+        self._keys: list[str] = []
         self._pages: dict[tuple[int, bool], bytes] = {}
         self._wires: dict[tuple[Tool, bool], bytes] = {}
         self._index: ToolIndex | None = None
@@ -93,7 +89,7 @@ class Catalogue:
     def page(self, cursor: str | None, *, stateless: bool) -> bytes:
         """One page of tools/list, encoded."""
         self._refresh()
-        start = 0 if cursor is None else self._after(cursor)
+        start = 0 if cursor is None else bisect_right(self._keys, decode_cursor(cursor, _KEY_PREFIXES))
         page = self._pages.get((start, stateless))
         if page is None:
             page = self._build(start, stateless=stateless)
@@ -108,7 +104,7 @@ class Catalogue:
         if not self._selection.everything:
             tools = tuple(tool for tool in tools if self._selection.shows(tool))
         self._tools = tools if self._mark else tuple(t for t in tools if not self._hidden(t))
-        self._keys = [sort_key(tool) for tool in self._tools]
+        self._keys = [_key(tool) for tool in self._tools]
         self._pages.clear()
         kept = set(self._tools)
         self._wires = {k: v for k, v in self._wires.items() if k[0] in kept}
@@ -116,21 +112,9 @@ class Catalogue:
 
     def _build(self, start: int, *, stateless: bool) -> bytes:
         chunk = self._tools[start : start + self._size]
-        body = b",".join(self._wire(tool, stateless=stateless) for tool in chunk)
-        tail = b""
-        if start + len(chunk) < len(self._tools):
-            tail = b',"nextCursor":"%b"' % _cursor(chunk[-1])
-        if stateless:
-            tail += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
-        return b'{"tools":[%b]%b}' % (body, tail)
-
-    def _after(self, cursor: str) -> int:
-        """Where the page after a cursor starts; the cursor names the last tool seen, so changes do not shift pages."""
-        try:
-            kind, name = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
-            return bisect_right(self._keys, (int(kind), name))
-        except (binascii.Error, ValueError):
-            raise InvalidParams("The cursor is not one of this list.", hint="Start again without a cursor.") from None
+        last_key = _key(chunk[-1]) if start + len(chunk) < len(self._tools) else None
+        entries = (self._wire(tool, stateless=stateless) for tool in chunk)
+        return encode_page("tools", entries, last_key, stateless=stateless)
 
     def _wire(self, tool: Tool, *, stateless: bool) -> bytes:
         marked = self._mark and self._hidden(tool)
@@ -178,6 +162,6 @@ class Catalogues:
             catalogue.show(marked=marked)
 
 
-def _cursor(tool: Tool) -> bytes:
+def _key(tool: Tool) -> str:
     kind, name = sort_key(tool)
-    return base64.urlsafe_b64encode(b"%d %b" % (kind, name.encode()))
+    return f"{kind} {name}"

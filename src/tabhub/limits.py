@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.errors import SetupError
@@ -186,23 +187,14 @@ class Limits:
     audit_line: int = _limit(64 * 1024, "longest audit line; arguments that do not fit are left out")
 
     @classmethod
-    def parse(cls, values: dict[str, Any]) -> Limits:
-        """Parse limits from settings; an unknown name or invalid value is an error that names it."""
-        known = {f.name: f for f in fields(cls)}
-        kept: dict[str, Any] = {}
+    def parse(cls, values: Mapping[str, int | float]) -> Limits:
+        """The limits with numbers from settings; an invalid one is an error that names it."""
         for name, value in values.items():
-            spec = known.get(name)
-            if spec is None:
-                raise SetupError(f"limits.{name} is not a limit", hint=f"Known limits: {', '.join(known)}.")
-            kind: type[int] | type[float] = int if isinstance(spec.default, int) else float
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise SetupError(f"limits.{name} must be a number, not {value!r}")
-            if kind is int and value != int(value):
-                raise SetupError(f"limits.{name} must be a whole number, not {value!r}")
             if value < 0:
                 raise SetupError(f"limits.{name} must not be negative")
-            kept[name] = kind(value)
-        return cls(**kept)
+            if isinstance(getattr(DEFAULTS, name), int) and value != int(value):
+                raise SetupError(f"limits.{name} must be a whole number, not {value!r}")
+        return cls(**{name: type(getattr(DEFAULTS, name))(value) for name, value in values.items()})
 
 
 DEFAULTS = Limits()

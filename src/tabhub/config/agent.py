@@ -4,11 +4,14 @@ Owns the section's keys. There is no default provider: the person names one. A k
 a reference to it.
 """
 
+# ruff: noqa: RUF009 - the settings are dataclass fields
+
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from tabhub.config.setting_types import setting
 
 Provider = Literal["openai", "anthropic"]
 CallFormat = Literal["native", "xml"]
@@ -18,25 +21,18 @@ CallFormat = Literal["native", "xml"]
 class AgentSettings:
     """Provider, model and limits of the agent."""
 
-    provider: Provider = "openai"
-    base_url: str | None = None
-    model: str | None = None
-    key: str | None = None
-    format: CallFormat = "native"
-    images: bool = True
-    steps: int = 50
-    tokens: int = 1_000_000
-    answer_tokens: int = 8_192
-
-
-AGENT: Mapping[str, tuple[str, str, str]] = {
-    "provider": ("provider", "provider", "API of the agent's model: openai (and all compatible), anthropic"),
-    "baseUrl": ("base_url", "address", "URL of the model's API; only the agent needs one"),
-    "model": ("model", "name", "name of the model"),
-    "key": ("key", "reference", "reference to its key: `${NAME}` of the environment or `${keyring:SERVICE/USER}`"),
-    "format": ("format", "format", "how the model calls tools: native (the provider's API) or xml (in its text)"),
-    "images": ("images", "bool", "send images to the model; switch off for models without vision"),
-    "steps": ("steps", "count", "model responses per message of yours"),
-    "tokens": ("tokens", "count", "tokens it may use per message of yours"),
-    "answerTokens": ("answer_tokens", "count", "tokens of one response, where the provider requires a maximum"),
-}
+    provider: Provider = setting(
+        "openai", "provider", "API of the agent's model: openai (and all compatible), anthropic"
+    )
+    base_url: str | None = setting(None, "address", "URL of the model's API; only the agent needs one")
+    model: str | None = setting(None, "name", "name of the model")
+    key: str | None = setting(
+        None, "reference", "reference to its key: `${NAME}` of the environment or `${keyring:SERVICE/USER}`"
+    )
+    format: CallFormat = setting(
+        "native", "format", "how the model calls tools: native (the provider's API) or xml (in its text)"
+    )
+    images: bool = setting(True, "bool", "send images to the model; switch off for models without vision")
+    steps: int = setting(50, "count", "model responses per message of yours")
+    tokens: int = setting(1_000_000, "count", "tokens it may use per message of yours")
+    answer_tokens: int = setting(8_192, "count", "tokens of one response, where the provider requires a maximum")

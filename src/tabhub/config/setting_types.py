@@ -1,4 +1,4 @@
-"""The types of settings: how each is validated, and parsed from what a person typed.
+"""The types of settings: how each is declared, validated, and parsed from what a person typed.
 
 Owns the error messages. It knows no setting.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from tabhub.errors import SetupError
 
@@ -24,6 +24,29 @@ _ORIGIN = re.compile(r"\*|file://|https?://[^\s/?#@]+")
 _RELAY = re.compile(r"wss?://[^\s?#@]+")
 _PATH = re.compile(r"[^\0]+", re.DOTALL)
 _REFERENCE = re.compile(r"\$\{[^{}]{1,300}\}")
+
+
+class Setting(NamedTuple):
+    """One key of the config file."""
+
+    field: str
+    kind: str
+    """The name of its reader in READERS."""
+    meaning: str
+
+
+def setting(default: Any, kind: str, meaning: str) -> Any:
+    """A field of a settings dataclass that is a key of the config file."""
+    return field(default=default, metadata={"setting": (kind, meaning)})
+
+
+def settings_of(section: type[Any]) -> dict[str, Setting]:
+    """The settings of a dataclass, by their keys in the config file."""
+    return {camel(f.name): Setting(f.name, *f.metadata["setting"]) for f in fields(section) if f.metadata}
+
+
+def camel(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
 
 
 def mapping(path: str, value: Any) -> Mapping[str, Any]:

@@ -16,20 +16,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from tabhub.config import permissions as permission_settings
-from tabhub.config.agent import AGENT, AgentSettings
+from tabhub.config.agent import AgentSettings
 from tabhub.config.permissions import PermissionSettings
 from tabhub.config.setting_types import (
     READERS,
     Choice,
     Guarding,
     RelaySettings,
+    camel,
     from_text,
     json_or_text,
     mapping,
     number,
+    setting,
+    settings_of,
 )
 from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS, Limits
@@ -37,17 +41,17 @@ from tabhub.limits import DEFAULTS, Limits
 _LIMITS = {f.name: f for f in fields(Limits)}
 
 
-def _setting(default: Any, kind: str, doc: str) -> Any:
-    return field(default=default, metadata={"kind": kind, "doc": doc})
-
-
 @dataclass(frozen=True, slots=True)
 class PageSettings:
     """The `pages` section of the config file: which pages may offer tools, and how."""
 
-    allowed_origins: tuple[str, ...] = ("*",)
-    model_context: bool = True
-    trust_read_only: bool = False
+    allowed_origins: tuple[str, ...] = setting(
+        ("*",), "origins", 'origins whose pages may offer tools, or `["*"]` for all'
+    )
+    model_context: bool = setting(True, "bool", "give pages a `document.modelContext` where the browser has none")
+    trust_read_only: bool = setting(
+        False, "bool", "trust pages about which of their tools only read, and ask for no approval of those"
+    )
 
     def allow(self, origin: str) -> bool:
         """Whether pages of an origin may offer tools; `https://*.example.com` allows all subdomains of example.com."""
@@ -60,53 +64,53 @@ class PageSettings:
 class ApprovalSettings:
     """The `approvals` section of the config file: how a person is asked."""
 
-    elicitation: bool = True
+    elicitation: bool = setting(
+        True, "bool", "also request approvals through the agent's own MCP client, where it supports elicitation"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything a person can set."""
 
-    port: int = _setting(9515, "port", "port the hub listens on, on this machine only")
-    launch: Choice = _setting(
+    port: int = setting(9515, "port", "port the hub listens on, on this machine only")
+    launch: Choice = setting(
         "never", "choice", "start a browser of the hub's own: always, never, or auto (when none has connected)"
     )
-    headless: Choice = _setting("auto", "choice", "that browser without a window; auto: where there is no display")
-    browser: str | None = _setting(None, "path", "program of the browser to start; unset uses the first one found")
-    files_dir: str | None = _setting(None, "path", "folder that tools write files to; unset is `files` in the home")
-    files_anywhere: bool = _setting(
+    headless: Choice = setting("auto", "choice", "that browser without a window; auto: where there is no display")
+    browser: str | None = setting(None, "path", "program of the browser to start; unset uses the first one found")
+    files_dir: str | None = setting(None, "path", "folder that tools write files to; unset is `files` in the home")
+    files_anywhere: bool = setting(
         False, "bool", "let tools write and upload files of this machine outside that folder"
     )
-    file_urls: bool = _setting(False, "bool", "let agents open file: URLs, and so read files of this machine")
-    tools: str = _setting(
+    file_urls: bool = setting(False, "bool", "let agents open file: URLs, and so read files of this machine")
+    tools: str = setting(
         "all", "selection", "tools listed to agents by default: core, all, or families such as core,network"
     )
-    audit_arguments: bool = _setting(
+    audit_arguments: bool = setting(
         False, "bool", "keep the arguments of calls in the audit log, not only their digest"
     )
-    log_messages: bool = _setting(False, "bool", "log the messages between hub and browsers that connect from then on")
-    show_disabled: bool = _setting(False, "bool", "list tools that are off, marked [Disabled], instead of hiding them")
-    skip_permissions: bool = _setting(False, "bool", "treat every `ask` as `auto`: no approvals are requested")
-    approval_timeout: float = _setting(120.0, "seconds", "how long a call waits for approval; then it is denied")
-    dataflow: Guarding = _setting(
+    log_messages: bool = setting(False, "bool", "log the messages between hub and browsers that connect from then on")
+    show_disabled: bool = setting(False, "bool", "list tools that are off, marked [Disabled], instead of hiding them")
+    skip_permissions: bool = setting(False, "bool", "treat every `ask` as `auto`: no approvals are requested")
+    approval_timeout: float = setting(120.0, "seconds", "how long a call waits for approval; then it is denied")
+    dataflow: Guarding = setting(
         "ask", "guard", "an agent that read one site and acts on another: off, warn (log it), or ask"
     )
-    require_tokens: bool = _setting(
+    require_tokens: bool = setting(
         False, "bool", "agents need their own token (`tabhub token`): the secret is not enough"
     )
-    keep_tabs: bool = _setting(False, "bool", "leave the tabs of a session open when it ends, instead of closing them")
-    read_leased_tabs: bool = _setting(
-        True, "bool", "let agents read tabs that another session holds; never act in them"
-    )
-    local_plugins: tuple[str, ...] = _setting((), "paths", "folders that each hold one plugin")
-    local_plugin_dirs: tuple[str, ...] = _setting((), "paths", "folders whose sub-folders hold plugins")
-    plugin_registry: str | None = _setting(
+    keep_tabs: bool = setting(False, "bool", "leave the tabs of a session open when it ends, instead of closing them")
+    read_leased_tabs: bool = setting(True, "bool", "let agents read tabs that another session holds; never act in them")
+    local_plugins: tuple[str, ...] = setting((), "paths", "folders that each hold one plugin")
+    local_plugin_dirs: tuple[str, ...] = setting((), "paths", "folders whose sub-folders hold plugins")
+    plugin_registry: str | None = setting(
         None, "address", "npm registry to install plugins from; unset uses npm's own setting"
     )
-    upstream_hosts: tuple[str, ...] = _setting(
+    upstream_hosts: tuple[str, ...] = setting(
         (), "hosts", "private hosts and networks that external MCP servers may be on"
     )
-    relays: tuple[RelaySettings, ...] = _setting(
+    relays: tuple[RelaySettings, ...] = setting(
         (), "relays", "relays whose browsers the hub uses too, each with `url` and `tokenFile`"
     )
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -126,19 +130,19 @@ class Config:
         read: dict[str, Any] = {}
         unknown = _Unknown()
         for key, value in values.items():
-            if key in _SIMPLE:
-                name, kind = _SIMPLE[key]
-                read[name] = READERS[kind](key, value)
+            if key in _TOP_LEVEL:
+                known = _TOP_LEVEL[key]
+                read[known.field] = READERS[known.kind](key, value)
             elif key in _SECTIONS:
                 read[key] = _SECTIONS[key](mapping(key, value), unknown)
             else:
-                unknown.add("", key, value, [*_SIMPLE, *_SECTIONS])
+                unknown.add("", key, value, [*_TOP_LEVEL, *_SECTIONS])
         return cls(**read, extra=unknown.kept, problems=tuple(unknown.problems))
 
     @classmethod
     def known_keys(cls) -> dict[str, str]:
         """Every key `config set` accepts, with its meaning; `<…>` stands for a name."""
-        known = {_camel(f.name): str(f.metadata["doc"]) for f in fields(cls) if f.metadata}
+        known = {key: each.meaning for key, each in _TOP_LEVEL.items()}
         known["permissions.default"] = (
             "permission of tools without one of their own: off, ask or auto; unset asks for what acts in your browser"
         )
@@ -149,7 +153,7 @@ class Config:
         )
         known["settings.<plugin>.<key>"] = "a plugin's own setting"
         for section, table in _TABLES.items():
-            known.update({f"{section}.{key}": doc for key, (_, _, doc) in table.items()})
+            known.update({f"{section}.{key}": each.meaning for key, each in table.items()})
         known.update({f"limits.{name}": str(spec.metadata["doc"]) for name, spec in _LIMITS.items()})
         return known
 
@@ -168,12 +172,12 @@ class Config:
 
     def values(self) -> dict[str, Any]:
         """The settings in force, defaults included, as the config file would write them."""
-        values: dict[str, Any] = {key: _plain(getattr(self, name)) for key, (name, _) in _SIMPLE.items()}
+        values: dict[str, Any] = {key: _plain(getattr(self, each.field)) for key, each in _TOP_LEVEL.items()}
         values["settings"] = {name: dict(own) for name, own in self.settings.items()}
         values["permissions"] = self.permissions.values()
         for section, table in _TABLES.items():
             own = getattr(self, section)
-            values[section] = {key: _plain(getattr(own, name)) for key, (name, _, _) in table.items()}
+            values[section] = {key: _plain(getattr(own, each.field)) for key, each in table.items()}
         values["limits"] = {name: getattr(self.limits, name) for name in _LIMITS}
         return values
 
@@ -181,14 +185,14 @@ class Config:
 def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
     """The path that `config set KEY TEXT` writes to in the file, and the value it writes."""
     path = locate(key)
-    if path[0] in _SIMPLE:
-        return path, _plain(from_text(_SIMPLE[path[0]][1], key, text))
+    if path[0] in _TOP_LEVEL:
+        return path, _plain(from_text(_TOP_LEVEL[path[0]].kind, key, text))
     if path[0] == "limits":
         value = from_text("number", key, text)
         Limits.parse({path[1]: value})
         return path, value
     if path[0] in _TABLES:
-        return path, _plain(from_text(_TABLES[path[0]][path[1]][1], key, text))
+        return path, _plain(from_text(_TABLES[path[0]][path[1]].kind, key, text))
     if path[0] == "permissions":
         return path, permission_settings.permission(key, text.strip())
     return path, json_or_text(text)
@@ -197,7 +201,7 @@ def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
 def locate(key: str) -> tuple[str, ...]:
     """The path of a known key in the file, or SetupError naming the nearest known one."""
     head, _, rest = key.partition(".")
-    if head in _SIMPLE and not rest:
+    if head in _TOP_LEVEL and not rest:
         return (head,)
     if head == "limits" and _snake(rest) in _LIMITS:
         return (head, _snake(rest))
@@ -229,8 +233,8 @@ class _Unknown:
 def _nearest(key: str, known: Iterable[str], section: str = "") -> str:
     import difflib
 
-    spelled = {_camel(name).lower(): name for name in known}
-    close = difflib.get_close_matches(_camel(key).lower(), spelled, n=1, cutoff=0.6)
+    spelled = {camel(name).lower(): name for name in known}
+    close = difflib.get_close_matches(camel(key).lower(), spelled, n=1, cutoff=0.6)
     if not close:
         return ""
     found = spelled[close[0]]
@@ -258,45 +262,14 @@ def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, M
     return {plugin: dict(mapping(f"settings.{plugin}", value)) for plugin, value in values.items()}
 
 
-def _reader(section: str, settings: type[Any]) -> Callable[[Mapping[str, Any], _Unknown], Any]:
-    return lambda values, unknown: settings(**_read_table(section, values, unknown))
-
-
-def _read_table(section: str, values: Mapping[str, Any], unknown: _Unknown) -> dict[str, Any]:
+def _read_table(section: str, values: Mapping[str, Any], unknown: _Unknown) -> Any:
     table = _TABLES[section]
     for key in values.keys() - table.keys():
         unknown.add(section, key, values[key], table)
-    return {
-        name: READERS[kind](f"{section}.{key}", values[key]) for key, (name, kind, _) in table.items() if key in values
+    read = {
+        each.field: READERS[each.kind](f"{section}.{key}", values[key]) for key, each in table.items() if key in values
     }
-
-
-_PAGES: Mapping[str, tuple[str, str, str]] = {
-    "allowedOrigins": ("allowed_origins", "origins", 'origins whose pages may offer tools, or `["*"]` for all'),
-    "modelContext": ("model_context", "bool", "give pages a `document.modelContext` where the browser has none"),
-    "trustReadOnly": (
-        "trust_read_only",
-        "bool",
-        "trust pages about which of their tools only read, and ask for no approval of those",
-    ),
-}
-_APPROVALS: Mapping[str, tuple[str, str, str]] = {
-    "elicitation": (
-        "elicitation",
-        "bool",
-        "also request approvals through the agent's own MCP client, where it supports elicitation",
-    ),
-}
-_TABLES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {"pages": _PAGES, "approvals": _APPROVALS, "agent": AGENT}
-"""Sections of a few keys each: by key, the field, its kind and what it means."""
-_SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
-    "settings": _read_settings,
-    "permissions": _read_permissions,
-    "pages": _reader("pages", PageSettings),
-    "approvals": _reader("approvals", ApprovalSettings),
-    "agent": _reader("agent", AgentSettings),
-    "limits": _read_limits,
-}
+    return _TABLE_TYPES[section](**read)
 
 
 def _plain(value: Any) -> Any:
@@ -305,14 +278,17 @@ def _plain(value: Any) -> Any:
     return [item.values() if isinstance(item, RelaySettings) else item for item in value]
 
 
-def _camel(name: str) -> str:
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
-
-
 def _snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
 
 
-_SIMPLE: Mapping[str, tuple[str, str]] = {
-    _camel(f.name): (f.name, str(f.metadata["kind"])) for f in fields(Config) if f.metadata
+_TOP_LEVEL = settings_of(Config)
+_TABLE_TYPES: Mapping[str, type[Any]] = {"pages": PageSettings, "approvals": ApprovalSettings, "agent": AgentSettings}
+_TABLES = {section: settings_of(table) for section, table in _TABLE_TYPES.items()}
+"""Sections with fixed keys, by name."""
+_SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
+    "settings": _read_settings,
+    "permissions": _read_permissions,
+    "limits": _read_limits,
+    **{section: partial(_read_table, section) for section in _TABLES},
 }

@@ -10,8 +10,10 @@ too long to show, the places are found in overlapping windows.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tabhub.core.results.budget import estimate_tokens, prefix_within, tidy_end
 from tabhub.core.results.json_path import pick_json
@@ -38,8 +40,6 @@ class Reading:
     total_chars: int
     matches: int | None = None
     """Places found from the offset on, when it was a search."""
-    counted_all: bool = True
-    """False when a search stopped counting before the end."""
 
 
 def read(
@@ -89,20 +89,26 @@ def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> 
     more = "+" if resume is not None else ""
     parts = [f"{len(found)}{more} match{'es' if len(found) != 1 or more else ''} for {query} from offset {offset} on:"]
     room, tokens = limit - len(parts[0]), max_tokens - 100
-    line, counted, printed = 1, 0, -1
-    for index, at in enumerate(found):
-        line += text.count("\n", counted, at)
-        counted = at
-        following = found[index + 1] if index + 1 < len(found) else len(text) + 1
-        shown, last = _around(text, at, line, printed, following)
-        room -= len(shown) + 1
-        tokens -= estimate_tokens(shown)
-        if index and (room < 0 or tokens < 0):
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    rows = [bisect_right(starts, at) - 1 for at in found]
+    shown_to = -1
+    for at, row, following in zip(found, rows, [*rows[1:], len(lines)], strict=True):
+        first = min(row, max(row - _CONTEXT, shown_to + 1))
+        last = max(row, min(row + _CONTEXT, following - 1, len(lines) - 1))
+        shown = [f"  {n + 1}: {_clip(lines[n], 0)}" for n in range(first, last + 1)]
+        shown[row - first] = f"> {row + 1} (offset {at}): {_clip(lines[row], at - starts[row])}"
+        if shown_to >= 0 and first > shown_to + 1:
+            shown.insert(0, "--")
+        part = "\n".join(shown)
+        room -= len(part) + 1
+        tokens -= estimate_tokens(part)
+        if len(parts) > 1 and (room < 0 or tokens < 0):
             resume = at
             break
-        printed = last
-        parts.append(shown)
-    return Reading("\n".join(parts), offset, resume, len(text), len(found), not more)
+        shown_to = last
+        parts.append(part)
+    return Reading("\n".join(parts), offset, resume, len(text), len(found))
 
 
 def _plain_places(text: str, query: str, offset: int) -> tuple[list[int], int | None]:
@@ -166,39 +172,10 @@ def _windows(line: str, test: Callable[[str], bool]) -> list[int]:
     return hits
 
 
-def _around(text: str, at: int, number: int, printed: int, following: int) -> tuple[str, int]:
-    """A match's line with neighbours not shown yet, and the end of the last line shown."""
-    start = text.rfind("\n", 0, at) + 1
-    rows: list[str] = []
-    back = start
-    for step in range(1, _CONTEXT + 1):
-        if back == 0 or back - 1 <= printed:
-            break
-        end = back - 1
-        back = text.rfind("\n", 0, end) + 1
-        rows.insert(0, f"  {number - step}: {_clip(text, back, end, back)}")
-    if printed >= 0 and back - 1 > printed:
-        rows.insert(0, "--")
-    end = text.find("\n", at)
-    end = len(text) if end < 0 else end
-    rows.append(f"> {number} (offset {at}): {_clip(text, start, end, at)}")
-    for step in range(1, _CONTEXT + 1):
-        ahead = end + 1
-        if ahead > len(text):
-            break
-        stop = text.find("\n", ahead)
-        stop = len(text) if stop < 0 else stop
-        if following <= stop:
-            break
-        rows.append(f"  {number + step}: {_clip(text, ahead, stop, ahead)}")
-        end = stop
-    return "\n".join(rows), end
-
-
-def _clip(text: str, start: int, end: int, at: int) -> str:
-    """The line from start to end, or the part around `at` of a long one."""
-    if end - start <= _CLIP:
-        return text[start:end]
-    first = max(start, at - _CLIP // 3)
-    last = min(end, first + _CLIP)
-    return ("…" if first > start else "") + text[first:last] + ("…" if last < end else "")
+def _clip(line: str, at: int) -> str:
+    """The line, or the part around `at` of a long one."""
+    if len(line) <= _CLIP:
+        return line
+    first = max(0, at - _CLIP // 3)
+    last = min(len(line), first + _CLIP)
+    return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")

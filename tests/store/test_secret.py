@@ -37,13 +37,6 @@ def test_other_keys_of_the_file_are_kept(home: Home) -> None:
     assert json.loads(home.auth.read_text()) == {"port": 9600, "note": "mine", "secret": new}
 
 
-def test_facts_for_the_extension_stand_beside_the_secret_and_never_replace_it(home: Home) -> None:
-    made = secret.load_or_create(home)
-    secret.remember(home, {"port": 9700, "secret": "x"})
-    assert json.loads(home.auth.read_text()) == {"secret": made, "port": 9700}
-    assert home.auth.stat().st_mode & 0o777 == 0o600
-
-
 def test_processes_that_race_agree_on_one(home: Home) -> None:
     home.ensure()
     program = (

@@ -132,7 +132,11 @@ class ResourceDirectory:
         """
         if (parsed := parse_resource_uri(uri)) is not None and (server := _match_server(parsed[0], known)) is not None:
             return server, parsed[1]
-        for found in (self._servers_listing(uri), self._servers_with_template(uri), self._servers_with_resources()):
+        servers = self._servers.items()
+        listing = [server for server, its in servers if any(row.own == uri for row in (*its.resources, *its.templates))]
+        fitting = [server for server, its in servers if any(may_match_template(row.own, uri) for row in its.templates)]
+        reading = [server for server, its in servers if its.reads]
+        for found in (listing, fitting, reading):
             if len(found) == 1:
                 return found[0], uri
             if found:
@@ -147,24 +151,6 @@ class ResourceDirectory:
             hint="List the resources to see what there is.",
             data={"uri": uri[:1000]},
         )
-
-    def _servers_listing(self, uri: str) -> list[str]:
-        shelves = ("resources", "templates")
-        return [
-            server
-            for server, resources in self._servers.items()
-            if any(row.own == uri for listing_name in shelves for row in resources.items(listing_name))  # type: ignore[arg-type]
-        ]
-
-    def _servers_with_template(self, uri: str) -> list[str]:
-        return [
-            server
-            for server, resources in self._servers.items()
-            if any(may_match_template(row.own, uri) for row in resources.templates)
-        ]
-
-    def _servers_with_resources(self) -> list[str]:
-        return [server for server, resources in self._servers.items() if resources.reads]
 
 
 def _match_server(word: str, known: Iterable[str]) -> str | None:

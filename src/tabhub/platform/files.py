@@ -42,6 +42,27 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
         ) from error
 
 
+def read_trusted(path: Path, largest: int, *, writable_by: int) -> bytes | None:
+    """The contents of a file whose mode has none of the bits `writable_by`; None if there is no file."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            raw = file.read(largest + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SetupError(
+            f"Could not read {path}: {error.strerror}.", hint="Check that the file is yours and readable."
+        ) from error
+    if mode & writable_by:
+        raise SetupError(
+            f"Other users may write to {path}.", hint=f"Check that it is as you left it, then: chmod 600 {path}"
+        )
+    if len(raw) > largest:
+        raise SetupError(f"{path} is larger than {largest} bytes.", hint="Remove it, or restore it from a backup.")
+    return raw
+
+
 def make_private_folder(folder: Path) -> None:
     """Create a folder for this user alone; raises SetupError for an existing one that others could change."""
     try:

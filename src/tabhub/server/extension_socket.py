@@ -45,7 +45,7 @@ class ExtensionSocket:
     def route(self, request: Request) -> WebSocketRoute:
         """Admit a connection whose Host and Origin have been checked."""
         offered = request.headers.get(b"sec-websocket-protocol", b"").decode("latin-1")
-        offer = parse_link_offer([each.strip() for each in offered.split(",")])
+        offer = parse_link_offer(offered)
         if offer is None or not same_token(offer.secret, self._secret):
             raise Unauthorized("The secret is missing or wrong.")
         browser_id = offer.browser_id

@@ -6,14 +6,13 @@ Owns `config.json` as text. The meaning of keys is config.settings'; acting on a
 from __future__ import annotations
 
 import json
-import os
 import stat
 from collections.abc import Mapping
 from typing import Any
 
 from tabhub.config.settings import Config, convert, locate
 from tabhub.errors import ParseError, SetupError
-from tabhub.platform.files import write_atomic
+from tabhub.platform.files import read_trusted, write_atomic
 from tabhub.platform.locks import locked
 from tabhub.store.home import Home
 from tabhub.wire import strict_json as strict
@@ -62,17 +61,7 @@ def set_at(home: Home, path: tuple[str, ...], value: Any) -> Config:
 
 def set_plugin_settings(home: Home, plugin: str, settings: Mapping[str, Any]) -> Config:
     """Set all settings of one plugin; the file changes only if all of it is valid afterwards."""
-    home.ensure()
-    with _lock(home):
-        values = _read(home) or {}
-        place = values.setdefault("settings", {})
-        if not isinstance(place, dict):
-            raise SetupError(f"`settings` is not an object in {home.config}.", hint=_REPAIR)
-        if settings:
-            place[plugin] = dict(settings)
-        else:
-            place.pop(plugin, None)
-        return _write(home, values)
+    return set_at(home, ("settings", plugin), dict(settings) or None)
 
 
 def reset(home: Home, key: str | None = None) -> Config:
@@ -124,22 +113,10 @@ def _lock(home: Home) -> Any:
 def _read(home: Home) -> dict[str, Any] | None:
     """The file's object; None if there is no file."""
     path = home.config
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            raw = file.read(_LARGEST + 1)
-    except FileNotFoundError:
+    # Group members may write: so the umask of many systems makes files, for a group of one.
+    raw = read_trusted(path, _LARGEST, writable_by=stat.S_IWOTH)
+    if raw is None:
         return None
-    except OSError as error:
-        raise SetupError(
-            f"Could not read {path}: {error.strerror}.", hint="Check that the file is yours and readable."
-        ) from error
-    if mode & stat.S_IWOTH:  # it says what agents may do, and which programs are started
-        raise SetupError(
-            f"Other users may write to {path}.", hint=f"See that it is as you left it, then: chmod 600 {path}"
-        )
-    if len(raw) > _LARGEST:
-        raise SetupError(f"{path} is larger than {_LARGEST} bytes.", hint=_REPAIR)
     try:
         values = strict.decode(raw)
     except ParseError as error:

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
 from typing import Any
 
 from tabhub.errors import SetupError
@@ -33,12 +32,12 @@ def load_or_create(home: Home) -> str:
     """The current secret, created if there is none; concurrent processes agree on one."""
     home.ensure()
     with _lock(home):
-        facts = _load(home)
-        if "secret" in facts:
-            secret = _checked(home, facts["secret"])
+        values = _load(home)
+        if "secret" in values:
+            secret = _checked(home, values["secret"])
             _make_private(home)
             return secret
-        return _write(home, facts)
+        return _write(home, values)
 
 
 def rotate(home: Home) -> str:
@@ -46,37 +45,26 @@ def rotate(home: Home) -> str:
     home.ensure()
     with _lock(home):
         try:
-            facts = _load(home)
+            values = _load(home)
         except SetupError:
             home.auth.replace(home.root / "auth.json.broken")  # not beside it: that folder is a browser's to load
-            facts = {}
-        return _write(home, facts)
-
-
-def remember(home: Home, facts: Mapping[str, Any]) -> None:
-    """Write other values the extension needs (its port) beside the secret, which is unchanged."""
-    with _lock(home):
-        current = _load(home)
-        changed = {**current, **facts}
-        if "secret" in current:
-            changed["secret"] = current["secret"]
-        if changed != current:
-            write_atomic(home.auth, json.dumps(changed, indent=2) + "\n")
+            values = {}
+        return _write(home, values)
 
 
 def _lock(home: Home) -> Any:
     return locked(home.root / "auth.lock")
 
 
-def _write(home: Home, facts: Mapping[str, Any]) -> str:
+def _write(home: Home, values: dict[str, Any]) -> str:
     secret = os.urandom(32).hex()
-    write_atomic(home.auth, json.dumps({**facts, "secret": secret}, indent=2) + "\n")
+    write_atomic(home.auth, json.dumps({**values, "secret": secret}, indent=2) + "\n")
     return secret
 
 
 def _load(home: Home) -> dict[str, Any]:
     try:
-        facts = json.loads(home.auth.read_bytes())
+        values = json.loads(home.auth.read_bytes())
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -85,9 +73,9 @@ def _load(home: Home) -> dict[str, Any]:
         ) from error
     except ValueError:  # not JSON, or not UTF-8; its text is not shown, for it may hold the secret
         raise SetupError(f"{home.auth} is broken: it is not JSON.", hint=_ROTATE) from None
-    if not isinstance(facts, dict):
+    if not isinstance(values, dict):
         raise SetupError(f"{home.auth} is broken: it is not a JSON object.", hint=_ROTATE)
-    return facts
+    return values
 
 
 def _checked(home: Home, secret: Any) -> str:

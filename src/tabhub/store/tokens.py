@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.platform.files import write_atomic
+from tabhub.platform.files import read_trusted, write_atomic
 from tabhub.platform.locks import locked
 from tabhub.store.home import Home
 
@@ -126,19 +126,10 @@ def revoke(home: Home, name: str) -> None:
 def listed(home: Home) -> list[Token]:
     """All tokens, oldest first."""
     path = _path(home)
-    try:
-        with path.open("rb") as file:
-            facts = os.fstat(file.fileno())
-            raw = file.read(_LARGEST + 1)
-    except FileNotFoundError:
+    raw = read_trusted(path, _LARGEST, writable_by=stat.S_IWGRP | stat.S_IWOTH)
+    if raw is None:
         return []
-    except OSError as error:
-        raise SetupError(f"Could not read {path}: {error.strerror}.", hint="Check that the file is yours.") from error
-    if stat.S_IMODE(facts.st_mode) & 0o022:
-        raise SetupError(f"Other users may write to {path}.", hint=f"Run: chmod 600 {path}")
     try:
-        if len(raw) > _LARGEST:
-            raise ValueError("too large")
         return msgspec.json.decode(raw, type=list[Token])
     except ValueError as error:
         raise SetupError(

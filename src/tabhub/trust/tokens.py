@@ -7,7 +7,6 @@ is guessed, and nothing that came in is repeated in an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest, digest
@@ -15,9 +14,7 @@ from hmac import compare_digest, digest
 from tabhub.limits import DEFAULTS
 
 _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+=*) *")
-_PROTOCOL = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BROWSER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MOST_PROTOCOLS = 8
 _CHALLENGE = re.compile(r"[0-9a-f]{32,128}")
 
 
@@ -44,17 +41,6 @@ def challenge_proof(secret: bytes, port: int, challenge: str) -> str | None:
     return digest(secret, f"tabhub hub {port} {challenge}".encode(), "sha256").hex()
 
 
-def ws_protocols(header: bytes | str | None, longest: int = DEFAULTS.max_token) -> list[str]:
-    """The protocols of a Sec-WebSocket-Protocol header; empty if it is missing or not a list of plain tokens."""
-    if header is None or len(header) > longest * _MOST_PROTOCOLS:
-        return []
-    text = header.decode("latin-1") if isinstance(header, bytes) else header
-    offered = [part.strip(" \t") for part in text.split(",")]
-    if len(offered) > _MOST_PROTOCOLS or not all(len(p) <= longest and _PROTOCOL.fullmatch(p) for p in offered):
-        return []
-    return offered
-
-
 @dataclass(frozen=True, slots=True)
 class LinkOffer:
     """What a browser sends about itself when it opens its link."""
@@ -65,12 +51,12 @@ class LinkOffer:
     browser_id: str
 
     def __repr__(self) -> str:
-        return f"Offer(protocol={self.protocol!r}, browser_id={self.browser_id!r})"
+        return f"LinkOffer(protocol={self.protocol!r}, browser_id={self.browser_id!r})"
 
 
-def parse_link_offer(offered: Sequence[str]) -> LinkOffer | None:
-    """`tabhub, <secret>, <browser id>` or `opentabs, <secret>`; None for anything else."""
-    match list(offered):
+def parse_link_offer(header: str) -> LinkOffer | None:
+    """`tabhub, <secret>, <browser id>` or `opentabs, <secret>` in Sec-WebSocket-Protocol; None for anything else."""
+    match [part.strip(" \t") for part in header.split(",")]:
         case ["tabhub", secret, browser_id] if _BROWSER_ID.fullmatch(browser_id):
             return LinkOffer("tabhub", secret.encode("utf-8", "replace"), browser_id)
         case ["tabhub" | "opentabs" as protocol, secret]:

@@ -68,16 +68,14 @@ class TabhubError(Exception):
             parts.append(self.hint)
         return " ".join(parts)
 
-    def facts(self) -> dict[str, Any]:
-        """The machine-readable side: category, outcome, retry advice and what else is known."""
-        facts: dict[str, Any] = {"code": self.code, "category": self.category, "retryable": self.retryable}
+    def details(self) -> dict[str, Any]:
+        """The machine-readable part: code, category, outcome, whether to retry, hint and data."""
+        details: dict[str, Any] = {"code": self.code, "category": self.category, "retryable": self.retryable}
         if self.outcome is not None:
-            facts["outcome"] = self.outcome
+            details["outcome"] = self.outcome
         if self.hint:
-            facts["hint"] = self.hint
-        if self.data:
-            facts.update(self.data)
-        return facts
+            details["hint"] = self.hint
+        return {**details, **(self.data or {})}
 
 
 class BadInput(TabhubError, code=-32600, status=400, category="validation"):

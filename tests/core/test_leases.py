@@ -31,7 +31,7 @@ def test_a_bound_tab_is_held_and_the_refusal_says_by_whom_since_when_and_what_to
     assert "0123456789abcdef" not in error.text()
     for way in ("browser_request_tab", "free 6 min from now", "tabhub sessions release 7", "browser_open_tab"):
         assert way in (error.hint or "")
-    assert (error.status, error.outcome, error.facts()["freeInSeconds"]) == (409, "not_sent", 360)
+    assert (error.status, error.outcome, error.details()["freeInSeconds"]) == (409, "not_sent", 360)
 
 
 def test_a_closed_tab_is_lost_by_the_session_that_held_it_and_no_other() -> None:
@@ -75,7 +75,7 @@ def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -
     assert lease is not None
     error = leases.refusal(lease, 70)
     assert error.message.endswith("its last call was 20 s ago and its client has disconnected.")
-    assert error.facts()["freeInSeconds"] == 50
+    assert error.details()["freeInSeconds"] == 50
     assert not leases.is_idle(lease, 119)
     assert leases.is_idle(lease, 120)
     one.called = 100

@@ -220,7 +220,7 @@ def test_the_origin_of_an_address(url: str, origin: str | None) -> None:
 def test_facts_name_flags_only_where_set() -> None:
     book = TabTable()
     book.sync("a", [raw(1, pinned=True, groupId=4), raw(2, groupId=-1)])
-    first, second = (tab.facts() for tab in book)
+    first, second = (tab.describe() for tab in book)
     assert first["pinned"] is True
     assert first["groupId"] == 4
     assert "pinned" not in second

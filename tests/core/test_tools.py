@@ -34,7 +34,7 @@ def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str
     with pytest.raises(InvalidArguments) as caught:
         tool(schema).check(arguments)
     assert caught.value.outcome == "not_sent"
-    return {each["field"]: each["problem"] for each in caught.value.facts()["errors"]}
+    return {each["field"]: each["problem"] for each in caught.value.details()["errors"]}
 
 
 @pytest.mark.req("S002-dispatch-01")

@@ -77,4 +77,4 @@ def test_a_refusal_never_repeats_what_was_sent() -> None:
     with pytest.raises(Unauthorized) as refused:
         guarding.require(b"Bearer something-secret", 0.0)
     assert "something-secret" not in refused.value.text()
-    assert SECRET.decode() not in str(refused.value.facts())
+    assert SECRET.decode() not in str(refused.value.details())

@@ -61,7 +61,7 @@ def test_another_sessions_handle_gives_the_same_error_as_a_missing_or_expired_on
     with pytest.raises(ResultNotFound) as missing:
         store.get(handle, "s2")
     assert foreign.value.text() == expired.value.text() == missing.value.text()
-    assert foreign.value.facts() == expired.value.facts() == missing.value.facts()
+    assert foreign.value.details() == expired.value.details() == missing.value.details()
 
 
 @pytest.mark.parametrize("handle", ["", "r_", "r_' OR 1=1 --", "x" * 10_000, "r_" + "a" * 19 + "\n", "\ud800"])

@@ -123,5 +123,5 @@ def test_a_stateless_result_is_marked_complete(payload: dict[str, Any]) -> None:
 def test_an_unsupported_version_is_told_what_is_supported() -> None:
     error = UnsupportedVersion("x" * 500, mcp.SUPPORTED)
     assert error.code == -32022
-    assert error.facts()["supported"] == ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
-    assert len(error.facts()["requested"]) == 100
+    assert error.details()["supported"] == ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+    assert len(error.details()["requested"]) == 100

@@ -300,7 +300,7 @@ class Engine:
                 watcher.ended(call, duration, error, success=success)
         self.meter.call(source.key, duration, ok=success)
         session = caller.session
-        approved = approval.facts() if approval is not None else ((error and error.data) or {}).get("approval")
+        approved = approval.describe() if approval is not None else ((error and error.data) or {}).get("approval")
         self.audit.write(
             CallRecord(
                 timestamp=stamp(self.wall()),

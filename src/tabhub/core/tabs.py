@@ -56,9 +56,9 @@ class Tab:
     def origin(self) -> str | None:
         return origin_of(self.url)
 
-    def facts(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """The tab as agents see it; flags only where they are set."""
-        facts: dict[str, Any] = {
+        description: dict[str, Any] = {
             "tabId": self.tab_id,
             "title": self.title,
             "url": self.url,
@@ -67,18 +67,18 @@ class Tab:
             "status": self.status,
             "browserId": self.browser_id,
         }
-        for name, value in (
+        for name, is_set in (
             ("windowFocused", self.window_focused),
             ("pinned", self.pinned),
             ("incognito", self.incognito),
             ("discarded", self.discarded),
             ("audible", self.audible),
         ):
-            if value:
-                facts[name] = True
+            if is_set:
+                description[name] = True
         if self.group_id is not None:
-            facts["groupId"] = self.group_id
-        return facts
+            description["groupId"] = self.group_id
+        return description
 
 
 @dataclass(frozen=True, slots=True)

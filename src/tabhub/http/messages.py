@@ -115,5 +115,5 @@ def retry_after(error: TabhubError) -> tuple[Header, ...]:
 
 def error_response(error: TabhubError, *headers: Header) -> Response:
     """An error outside JSON-RPC."""
-    body = {"error": {"message": error.message, **error.facts()}}
+    body = {"error": {"message": error.message, **error.details()}}
     return json_response(body, error.status, *headers, *retry_after(error))

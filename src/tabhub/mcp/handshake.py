@@ -203,7 +203,7 @@ class HandshakeEdge:
                 return await self._pass_on(mcp, request, exchange)
             return encode_result(request.id, self._simple(mcp, request))
         except UnknownResource as error:
-            return encode_error(request.id, _NO_RESOURCE, error.text(), {**error.facts(), "code": _NO_RESOURCE})
+            return encode_error(request.id, _NO_RESOURCE, error.text(), {**error.details(), "code": _NO_RESOURCE})
         except TabhubError as error:
             return encode_failure(request.id, error)
 

@@ -78,7 +78,7 @@ class Rest:
             return Response(422 if result.is_error else 200, result.payload, (JSON,))
         except TabhubError as error:
             payload = orjson.loads(failure_result(error).payload)
-            payload["error"] = {"message": error.message, **error.facts()}
+            payload["error"] = {"message": error.message, **error.details()}
             return json_response(payload, error.status, *retry_after(error))
         finally:
             session.busy -= 1

@@ -57,7 +57,9 @@ class FullSurface:
 
 def failure_result(error: TabhubError) -> ToolResult:
     """A failed call as a tool result the agent can read and act on."""
-    return ToolResult.of([{"type": "text", "text": error.text()}], is_error=True, meta={"tabhub/error": error.facts()})
+    return ToolResult.of(
+        [{"type": "text", "text": error.text()}], is_error=True, meta={"tabhub/error": error.details()}
+    )
 
 
 def with_note(result: ToolResult, note: str, meta: dict[str, Any]) -> ToolResult:

@@ -73,22 +73,22 @@ def make_private_folder(folder: Path) -> None:
             pass
         else:
             os.chmod(folder, 0o700)  # noqa: PTH101 - whatever the umask made of it
-        facts = os.stat(folder)  # noqa: PTH116
+        status = os.stat(folder)  # noqa: PTH116
     except OSError as error:
         raise SetupError(
             f"Could not make the folder {folder}: {error.strerror}.",
             hint="Make it writable for you, or set TABHUB_HOME to another folder.",
         ) from error
-    if not stat.S_ISDIR(facts.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise SetupError(f"{folder} is not a folder.", hint="Move it away, or set TABHUB_HOME to another folder.")
-    if facts.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise SetupError(
-            f"{folder} belongs to another user (uid {facts.st_uid}; you are {os.geteuid()}).",
+            f"{folder} belongs to another user (uid {status.st_uid}; you are {os.geteuid()}).",
             hint="Run as that user, or set TABHUB_HOME to a folder of your own.",
         )
-    if facts.st_mode & 0o022:
+    if status.st_mode & 0o022:
         raise SetupError(
-            f"Other users may write to {folder} (mode {stat.S_IMODE(facts.st_mode):04o}).",
+            f"Other users may write to {folder} (mode {stat.S_IMODE(status.st_mode):04o}).",
             hint=f"Run: chmod 700 {folder}",
         )
     if not os.access(folder, os.W_OK | os.X_OK):

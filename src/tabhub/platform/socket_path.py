@@ -104,10 +104,10 @@ def _refusal(message: str, *, hint: str) -> SetupError:
 def _ours(folder: str) -> bool:
     """Whether a runtime folder belongs to this user: after `su` the variable may still name another's."""
     try:
-        facts = os.lstat(folder)
+        status = os.lstat(folder)
     except OSError:
         return False
-    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _short(home: str) -> str:
@@ -123,16 +123,16 @@ def _private(folder: str) -> None:
         os.makedirs(os.path.dirname(folder), exist_ok=True)  # noqa: PTH103,PTH120
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)  # noqa: PTH102
-        facts = os.lstat(folder)
+        status = os.lstat(folder)
     except OSError as error:
         raise _refusal(
             f"The folder {folder} of the bridge socket cannot be used: {error.strerror}.",
             hint="Set TABHUB_SOCKET to a path in a folder of yours.",
         ) from None
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise _refusal(
             f"{folder} is not a safe folder for the bridge socket: it must be a folder of yours that others cannot"
-            f" write to (it has mode {stat.S_IMODE(facts.st_mode):04o}, user {facts.st_uid}).",
+            f" write to (it has mode {stat.S_IMODE(status.st_mode):04o}, user {status.st_uid}).",
             hint="Set TABHUB_SOCKET to a path in a folder of your own.",
         )
 
@@ -151,10 +151,10 @@ def _held(folder: str) -> Iterator[None]:
 def _clear(path: str) -> None:
     """Remove the socket of a dead hub; a live socket, or another kind of file, is kept."""
     try:
-        facts = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(facts.st_mode):
+    if not stat.S_ISSOCK(status.st_mode):
         raise _refusal(
             f"{path} is where the bridge socket belongs, and is something else.",
             hint="Move it away, or set TABHUB_SOCKET to another path.",

@@ -159,6 +159,6 @@ def _write(home: Home, tokens: list[Token]) -> None:
 
 def _stamp(home: Home) -> tuple[int, int, int] | None:
     with contextlib.suppress(OSError):
-        facts = os.stat(_path(home))  # noqa: PTH116 - cheaper, and asked for every call with a token
-        return facts.st_mtime_ns, facts.st_ino, facts.st_size
+        status = os.stat(_path(home))  # noqa: PTH116 - cheaper, and asked for every call with a token
+        return status.st_mtime_ns, status.st_ino, status.st_size
     return None

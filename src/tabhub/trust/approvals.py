@@ -25,9 +25,8 @@ class Approval(NamedTuple):
     decision: str
     reason: str = ""
 
-    def facts(self) -> dict[str, Any]:
-        facts = {"by": self.by, "decision": self.decision}
-        return {**facts, "reason": self.reason} if self.reason else facts
+    def describe(self) -> dict[str, Any]:
+        return {"by": self.by, "decision": self.decision} | ({"reason": self.reason} if self.reason else {})
 
 
 SKIPPED = Approval("nobody", "permissions skipped")
@@ -114,9 +113,9 @@ class Request:
     diff: str | None = None
     choices: tuple[Decision, ...] = DECISIONS
 
-    def facts(self, expires_at: float) -> dict[str, Any]:
+    def describe(self, expires_at: float) -> dict[str, Any]:
         """The request for panel and terminal; `expires_at` is in seconds since 1970."""
-        facts: dict[str, Any] = {
+        description: dict[str, Any] = {
             "id": self.id,
             "tool": self.tool,
             "plugin": self.plugin,
@@ -137,7 +136,7 @@ class Request:
             "origin": self.origin,
             "diff": self.diff,
         }
-        return facts | {name: value for name, value in optional.items() if value is not None}
+        return description | {name: value for name, value in optional.items() if value is not None}
 
 
 def choices_for(ask: Ask, *, session_lasts: bool) -> tuple[Decision, ...]:

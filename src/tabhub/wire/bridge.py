@@ -227,4 +227,4 @@ def event(session_id: str, request_id: str | None, message: bytes) -> bytes:
 
 
 def error(ident: str | None, failure: TabhubError) -> bytes:
-    return encode(Error(ident, Failure(failure.code, failure.text(), failure.facts())))
+    return encode(Error(ident, Failure(failure.code, failure.text(), failure.details())))

@@ -108,7 +108,7 @@ def encode_error(ident: Id | None, code: int, message: str, data: Any = None) ->
 
 
 def encode_failure(ident: Id | None, error: TabhubError) -> bytes:
-    return encode_error(ident, error.code, error.text(), error.facts())
+    return encode_error(ident, error.code, error.text(), error.details())
 
 
 def encode_request(ident: Id, method: str, params: Any) -> bytes:

@@ -283,7 +283,7 @@ class ApprovalInbox:
         self._browsers.notify_local("confirmation.done", {"id": request.id, "decision": decision, "by": by})
 
     def _facts(self, request: Request) -> dict[str, Any]:
-        return request.facts(self._wall() + max(0.0, request.expires - self._clock()))
+        return request.describe(self._wall() + max(0.0, request.expires - self._clock()))
 
     # cancelling
 

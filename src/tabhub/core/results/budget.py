@@ -146,13 +146,13 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
         shown = 0
     total_tokens = estimate_tokens(full)
     content.append({"type": "text", "text": _note(full, mime, shown, total_tokens, lost)})
-    facts = {"handle": "{handle}", "totalChars": len(full), "totalTokens": total_tokens, "mime": mime}
+    details = {"handle": "{handle}", "totalChars": len(full), "totalTokens": total_tokens, "mime": mime}
     head: dict[str, Any] = {"content": content}
     head.update(
         (name, raw if name == "structuredContent" else msgspec.json.decode(raw)) for name, raw in fields.items()
     )
     meta = head.get("_meta")
-    head["_meta"] = {**(meta if isinstance(meta, dict) else {}), "tabhub/result": facts}
+    head["_meta"] = {**(meta if isinstance(meta, dict) else {}), "tabhub/result": details}
     return Fitted(head, full, mime, len(full), total_tokens)
 
 

@@ -65,7 +65,7 @@ async def test_an_unreachable_page_is_reported_and_the_tab_stays_open(bench: Ben
     with pytest.raises(CommandFailed, match="ERR_NAME_NOT_RESOLVED") as caught:
         await bench.call("browser_open_tab", url="https://nowhere.invalid/")
     assert caught.value.hint == "Tab 3 stays open. Unknown host; check the spelling."
-    assert caught.value.facts()["tabId"] == 3
+    assert caught.value.details()["tabId"] == 3
 
 
 async def test_an_http_authentication_prompt_is_left_to_the_person(bench: Bench) -> None:

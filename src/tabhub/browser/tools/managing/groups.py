@@ -169,7 +169,7 @@ async def update_tab_group(call: Call) -> ToolResult:
 async def list_tabs_in_group(call: Call) -> ToolResult:
     found = await _find(call)
     facts = _facts(call, found.link, found.what)
-    tabs = [call.box.browsers.tab(tab_id).tab.facts() for tab_id in facts["tabIds"]]
+    tabs = [call.box.browsers.tab(tab_id).tab.describe() for tab_id in facts["tabIds"]]
     return ToolResult.data({**facts, "tabs": tabs})
 
 

@@ -56,7 +56,7 @@ def _tabs(call: Call, site: PluginSite) -> list[dict[str, object]]:
         return {} if any_matches(site.patterns, tab.url) else None
 
     found = [(tab, (site.about or about)(tab)) for tab in call.box.browsers.book]
-    return [{**tab.facts(), **more} for tab, more in found if more is not None]
+    return [{**tab.describe(), **more} for tab, more in found if more is not None]
 
 
 TOOLS = (list_plugin_tabs,)

@@ -41,7 +41,7 @@ async def list_tabs(call: Call) -> ToolResult:
     if not call.box.browsers.links():
         call.box.browsers.default_link()
     tabs = sorted(call.box.browsers.book, key=lambda tab: (tab.browser_id, tab.window_id, tab.index, tab.tab_id))
-    return ToolResult.data({"tabs": [tab.facts() for tab in tabs]})
+    return ToolResult.data({"tabs": [tab.describe() for tab in tabs]})
 
 
 @tool(
@@ -61,7 +61,7 @@ async def list_tabs(call: Call) -> ToolResult:
 async def get_tab_info(call: Call) -> ToolResult:
     ref = await call.tab()
     facts = {
-        **ref.tab.facts(),
+        **ref.tab.describe(),
         "origin": ref.tab.origin,
         "index": ref.tab.index,
         "debuggerAttached": call.box.browsers.is_debugged(ref.link, ref.tab.chrome_id),
@@ -192,7 +192,7 @@ async def reload_tab(call: Call) -> ToolResult:
 async def focus_tab(call: Call) -> ToolResult:
     page = await call.page()
     answer = await page.command("activateTab", {"focusWindow": True})
-    return ToolResult.data(call.box.browsers.update_tab(page.link, answer, page.tab).facts())
+    return ToolResult.data(call.box.browsers.update_tab(page.link, answer, page.tab).describe())
 
 
 @tool(

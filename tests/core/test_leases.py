@@ -22,10 +22,10 @@ def test_a_bound_tab_is_held_and_the_refusal_says_by_whom_since_when_and_what_to
     leases, one, other = two()
     leases.bind(one, 7, 100, acting=True)
     one.called = 160
-    lease = leases.other(other, 7)
+    lease = leases.held_by_other(other, 7)
     assert lease is not None
-    assert leases.other(one, 7) is None
-    error = leases.refusal(lease, 400)
+    assert leases.held_by_other(one, 7) is None
+    error = leases.conflict(lease, 400)
     assert "Tab 7 is held by another session: Claude Code 2.1 (01234567…), for 5 min" in error.message
     assert "last call was 4 min ago" in error.message
     assert "0123456789abcdef" not in error.text()
@@ -39,8 +39,8 @@ def test_a_closed_tab_is_lost_by_the_session_that_held_it_and_no_other() -> None
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(other, 2, 0, acting=True, opened=True)
     leases.tab_closed(1)
-    assert (one.tab, one.lost_tab, one.own_tabs) == (None, 1, set())
-    assert (other.tab, other.lost_tab, other.own_tabs) == (2, None, {2})
+    assert (one.tab, one.lost_tab, one.opened_tabs) == (None, 1, set())
+    assert (other.tab, other.lost_tab, other.opened_tabs) == (2, None, {2})
     leases.bind(one, 3, 0, acting=True)
     assert (one.tab, one.lost_tab) == (3, None)
 
@@ -70,18 +70,18 @@ def test_a_holder_without_a_call_for_long_is_idle() -> None:
 def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -> None:
     leases, one, _ = two()
     leases.bind(one, 1, 0, acting=True)
-    one.called, one.left = 50, 60
+    one.called, one.disconnected_at = 50, 60
     lease = leases.get(1)
     assert lease is not None
-    error = leases.refusal(lease, 70)
+    error = leases.conflict(lease, 70)
     assert error.message.endswith("its last call was 20 s ago and its client has disconnected.")
     assert error.details()["freeInSeconds"] == 50
     assert not leases.is_idle(lease, 119)
     assert leases.is_idle(lease, 120)
     one.called = 100
     assert not leases.is_idle(lease, 699)
-    assert "gone" not in leases.refusal(lease, 120).message
-    one.called, one.left = 50, 645  # it went when it was nearly idle anyway
+    assert "gone" not in leases.conflict(lease, 120).message
+    one.called, one.disconnected_at = 50, 645  # it went when it was nearly idle anyway
     assert leases.is_idle(lease, 650)
 
 
@@ -89,10 +89,10 @@ def test_the_tab_of_a_bridge_client_that_has_gone_is_free_before_its_session_end
     sessions = Sessions(Limits())
     leases, one = Leases(sessions, Limits()), sessions.open("a" * 32, "bridge", "stdio 1", 0)
     leases.bind(one, 1, 0, acting=True)
-    one.called, one.left = 50, 60
+    one.called, one.disconnected_at = 50, 60
     lease = leases.get(1)
     assert lease is not None
-    error = leases.refusal(lease, 65, asked=True)
+    error = leases.conflict(lease, 65, asked=True)
     assert "free 10 s from now" in (error.hint or "")
     assert "browser_request_tab" not in (error.hint or "")
     assert (leases.is_idle(lease, 74), leases.is_idle(lease, 75)) == (False, True)
@@ -105,7 +105,7 @@ def test_who_has_a_tab_freed_by_the_person_is_told_and_one_it_only_holds_goes_wi
     assert leases.free(other, 2) is False
     assert (leases.free(one, 1), one.tab, one.lost_tab) == (True, 2, None)
     assert (leases.free(one, 2), one.tab, one.lost_tab) == (True, None, 2)
-    assert "by the person" in one.lost_how
+    assert "by the person" in one.lost_reason
     assert leases.end(one) == []
 
 
@@ -113,9 +113,9 @@ def test_who_loses_a_tab_to_another_does_not_close_it_later_and_learns_who_has_i
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(other, 1, 5, acting=True)
-    assert (one.tab, one.lost_tab, one.lost_how) == (None, 1, "was taken over by cli (rest:cli)")
+    assert (one.tab, one.lost_tab, one.lost_reason) == (None, 1, "was taken over by cli (rest:cli)")
     assert leases.end(one) == []
-    assert leases.other(one, 1) is leases.get(1)
+    assert leases.held_by_other(one, 1) is leases.get(1)
 
 
 def test_the_tabs_a_session_opened_are_told_at_its_end_and_only_those_nobody_else_has() -> None:
@@ -134,9 +134,9 @@ def test_a_tab_found_again_under_another_id_is_held_but_no_longer_one_to_close()
     leases.bind(one, 1, 3, acting=True, opened=True)
     leases.tab_rematched(1, 9)
     assert one.tab == 9
-    assert one.own_tabs == set()
+    assert one.opened_tabs == set()
     assert leases.get(1) is None
-    lease = leases.other(other, 9)
+    lease = leases.held_by_other(other, 9)
     assert lease is not None
     assert lease.since == 3
 
@@ -172,11 +172,11 @@ class Holding(RuleBasedStateMachine):
     @rule(pick=pick, tab=tabs, acting=st.booleans(), opened=st.booleans())
     def takes(self, pick: int, tab: int, acting: bool, opened: bool) -> None:
         session = self.a_session(pick)
-        held = self.leases.other(session, tab)
+        held = self.leases.held_by_other(session, tab)
         self.now += 1
         if held is None or self.leases.is_idle(held, self.now):
             self.leases.bind(session, tab, self.now, acting=acting, opened=opened)
-            assert self.leases.other(session, tab) is None
+            assert self.leases.held_by_other(session, tab) is None
             assert session.tab == tab
 
     @rule(seconds=st.sampled_from([1.0, 700.0]))
@@ -196,7 +196,7 @@ class Holding(RuleBasedStateMachine):
     def ends(self, pick: int) -> None:
         session = self.a_session(pick)
         self.sessions.end(session.id)
-        mine = set(session.own_tabs)
+        mine = set(session.opened_tabs)
         assert set(self.leases.end(session)) <= mine
         self.ended.append(session)
 
@@ -227,7 +227,7 @@ class Holding(RuleBasedStateMachine):
 
     @invariant()
     def no_tab_is_to_be_closed_by_two(self) -> None:
-        own = [tab for session in self.sessions.all() for tab in session.own_tabs]
+        own = [tab for session in self.sessions.all() for tab in session.opened_tabs]
         assert len(own) == len(set(own))
 
 

@@ -58,7 +58,7 @@ def test_an_update_is_applied_by_difference_and_tools_do_not_change() -> None:
 def test_an_empty_list_registers_nothing_and_tools_may_come_later() -> None:
     pages = PageToolTable()
     pages.register(frame(), [])
-    assert pages.holders(SHOP, "a") == []
+    assert pages.frames_with_tool(SHOP, "a") == []
     assert pages.update(7, 0, "d1", [tool("a")], 2.0).added == ("a",)
     assert pages.update(7, 0, "d1", [], 3.0).removed == ("a",)
 
@@ -68,10 +68,10 @@ def test_a_reload_takes_the_place_of_the_old_document_and_its_late_goodbye_is_ig
     pages = PageToolTable()
     pages.register(frame(document="old"), [tool("a")])
     pages.register(frame(document="new"), [tool("a")])
-    assert pages.gone(7, 0, "old").sites == frozenset()
-    assert [held.document for held in pages.holders(SHOP, "a")] == ["new"]
+    assert pages.remove_document(7, 0, "old").sites == frozenset()
+    assert [frame.document for frame in pages.frames_with_tool(SHOP, "a")] == ["new"]
     assert "never registered" in pages.update(7, 0, "old", [], 2.0).problems[0]
-    assert pages.gone(7, 0, "new").sites == {SHOP}
+    assert pages.remove_document(7, 0, "new").sites == {SHOP}
     assert pages.sites() == []
 
 
@@ -81,9 +81,9 @@ def test_sites_are_never_merged_and_a_tab_goes_alone() -> None:
     pages.register(frame(7), [tool("a")])
     pages.register(frame(7, 3, "f", PAY), [tool("a")])
     pages.register(frame(8), [tool("a")])
-    assert [held.place for held in pages.holders(SHOP, "a")] == [(7, 0), (8, 0)]
+    assert [frame.key for frame in pages.frames_with_tool(SHOP, "a")] == [(7, 0), (8, 0)]
     assert pages.sites_of(7) == {SHOP, PAY}
-    assert pages.tab_gone(7).sites == {SHOP, PAY}
+    assert pages.remove_tab(7).sites == {SHOP, PAY}
     assert pages.sites() == [SHOP]
     # a frame that goes to another site leaves the first
     assert pages.register(frame(8, document="x", origin=PAY), [tool("z")]).sites == {SHOP, PAY}
@@ -94,22 +94,22 @@ def test_of_the_frames_of_a_tab_the_top_one_comes_first() -> None:
     pages = PageToolTable()
     pages.register(frame(7, 5, "sub"), [tool("a"), tool("b")])
     pages.register(frame(7, 0, "top"), [tool("a")])
-    assert [held.document for held in pages.holders(SHOP, "a")] == ["top"]
-    assert [held.document for held in pages.holders(SHOP, "b")] == ["sub"]
+    assert [frame.document for frame in pages.frames_with_tool(SHOP, "a")] == ["top"]
+    assert [frame.document for frame in pages.frames_with_tool(SHOP, "b")] == ["sub"]
 
 
 @pytest.mark.req("S000-spec-registration-08", "S000-flows-07", "S000-overview-07")
 def test_only_what_asks_for_it_outlives_its_page() -> None:
     pages = PageToolTable()
     pages.register(frame(), [tool("find", **KEPT), tool("buy", annotations={"cache": "yes"}), tool("look")])
-    pages.tab_gone(7)
+    pages.remove_tab(7)
     assert list(pages.cached(SHOP)) == ["find"]
     assert pages.cached(SHOP)["find"].url == f"{SHOP}/page"
     fresh = PageToolTable()
     fresh.restore(pages.all_cached())
     assert fresh.sites() == [SHOP]
     fresh.register(frame(at=9.0), [tool("find", **KEPT)])
-    fresh.see(12.0)
+    fresh.mark_seen(12.0)
     assert fresh.cached(SHOP)["find"].seen == 12.0
 
 
@@ -167,7 +167,7 @@ def test_there_is_an_end_to_what_is_taken() -> None:
     change = pages.register(frame(2), [tool(f"t{i}") for i in range(3)])
     assert len(change.added) == 2
     assert "too many" in change.problems[0]
-    pages.tab_gone(1)
+    pages.remove_tab(1)
     assert len(pages.register(frame(2), [tool(f"t{i}") for i in range(3)]).added) == 1
 
 
@@ -179,7 +179,7 @@ def test_capabilities_are_those_of_all_pages_together() -> None:
     pages.register(replace(frame(2), capabilities={"elicitation": {}}), [])
     pages.register(frame(3), [])
     assert pages.capabilities() == {"multiTabSupport": True, "cacheSupported": True, "elicitation": True}
-    pages.tab_gone(1)
+    pages.remove_tab(1)
     assert pages.capabilities()["cacheSupported"] is False
 
 
@@ -228,12 +228,12 @@ def test_what_is_held_is_what_the_last_reports_said(steps: list[tuple[str, int, 
             if place in said and said[place][0] == document:
                 said[place] = (document, said[place][1], set(names))
         elif what == "gone":
-            pages.gone(tab, frame_id, document)
+            pages.remove_document(tab, frame_id, document)
             if place in said and said[place][0] == document:
                 del said[place]
         else:
-            pages.tab_gone(tab)
+            pages.remove_tab(tab)
             said = {there: value for there, value in said.items() if there[0] != tab}
-    held = {f.place: (f.document, f.origin, set(f.tools)) for origin in pages.sites() for f in pages.frames(origin)}
+    held = {f.key: (f.document, f.origin, set(f.tools)) for origin in pages.sites() for f in pages.frames(origin)}
     assert held == said
     assert pages._total == sum(len(names) for _, _, names in said.values())

@@ -48,7 +48,7 @@ def test_the_same_id_in_another_browser_gets_a_fresh_number() -> None:
 def test_an_id_is_not_given_to_another_browser_after_its_tab_closed() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    book.changed("a", report(tabId=1, change="removed"))
+    book.apply("a", report(tabId=1, change="removed"))
     (tab,) = book.sync("b", [raw(1)]).opened
     assert tab.tab_id != 1
 
@@ -64,48 +64,48 @@ def test_a_full_list_tells_what_opened_closed_and_changed() -> None:
 def test_a_removed_tab_is_told_once() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    assert ids(book.changed("a", report(tabId=1, change="removed")).closed) == [1]
-    assert book.changed("a", report(tabId=1, change="removed")) == TabChanges()
+    assert ids(book.apply("a", report(tabId=1, change="removed")).closed) == [1]
+    assert book.apply("a", report(tabId=1, change="removed")) == TabChanges()
     assert book.get(1) is None
 
 
 def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    changes = book.changed("a", report(tabId=9, change="replaced", removedTabId=1, tab=raw(9)))
+    changes = book.apply("a", report(tabId=9, change="replaced", removedTabId=1, tab=raw(9)))
     assert ids(changes.changed) == [1]
     tab = book.find("a", 9)
     assert tab is not None
     assert (tab.tab_id, tab.chrome_id) == (1, 9)
-    (other,) = book.changed("a", report(tabId=1, change="created", tab=raw(1))).opened
+    (other,) = book.apply("a", report(tabId=1, change="created", tab=raw(1))).opened
     assert other.tab_id != 1
 
 
 def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    assert book.changed("a", report(tabId=9, change="replaced", removedTabId=1)) == TabChanges()
+    assert book.apply("a", report(tabId=9, change="replaced", removedTabId=1)) == TabChanges()
     unloaded = report(tabId=9, change="updated", tab={**raw(9), "discarded": True})
-    assert ids(book.changed("a", unloaded).changed) == [1]
-    assert book.changed("a", report(tabId=8, change="replaced", removedTabId=7)) == TabChanges()
+    assert ids(book.apply("a", unloaded).changed) == [1]
+    assert book.apply("a", report(tabId=8, change="replaced", removedTabId=7)) == TabChanges()
 
 
 def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
     (second,) = book.sync("b", [raw(1)]).opened
-    assert ids(book.gone("b").away) == [second.tab_id]
+    assert ids(book.disconnect("b").disconnected) == [second.tab_id]
     assert book.get(second.tab_id) is None
-    assert book.is_away(second.tab_id)
+    assert book.is_disconnected(second.tab_id)
     changes = book.sync("b", [raw(1), raw(5)])
     assert ids(changes.opened) == [second.tab_id, 5]
-    assert not book.is_away(second.tab_id)
+    assert not book.is_disconnected(second.tab_id)
 
 
 def test_tabs_missing_when_a_browser_comes_back_are_closed_then() -> None:
     book = TabTable()
     book.sync("a", [raw(1), raw(2)])
-    assert not book.gone("a").closed
+    assert not book.disconnect("a").closed
     assert ids(book.sync("a", [raw(2)]).closed) == [1]
 
 
@@ -113,28 +113,28 @@ def test_a_report_before_the_full_list_finds_the_tab_that_was_kept_aside() -> No
     book = TabTable()
     book.sync("x", [raw(1)])
     (tab,) = book.sync("a", [raw(1)]).opened
-    book.gone("a")
-    (again,) = book.changed("a", report(tabId=1, change="updated", tab=raw(1))).opened
+    book.disconnect("a")
+    (again,) = book.apply("a", report(tabId=1, change="updated", tab=raw(1))).opened
     assert again.tab_id == tab.tab_id
 
 
 def test_one_tab_is_active_in_a_window_and_one_window_focused() -> None:
     book = TabTable()
     book.sync("a", [raw(1, active=True, windowFocused=True), raw(2), raw(3, windowId=2, active=True)])
-    changes = book.changed("a", report(tabId=2, change="activated"))
+    changes = book.apply("a", report(tabId=2, change="activated"))
     assert ids(changes.changed) == [2, 1]
     active = {tab.tab_id for tab in book if tab.active}
     assert active == {2, 3}
-    book.changed("a", report(tabId=3, change="updated", tab=raw(3, windowId=2, active=True, windowFocused=True)))
+    book.apply("a", report(tabId=3, change="updated", tab=raw(3, windowId=2, active=True, windowFocused=True)))
     assert {tab.tab_id for tab in book if tab.window_focused} == {3}
 
 
 def test_an_arrival_updates_the_picture_before_the_report_comes() -> None:
     book = TabTable()
     book.sync("a", [raw(1, status="loading")])
-    (tab,) = book.moved("a", 1, "https://new.example/", "New", "complete").changed
+    (tab,) = book.apply_navigation("a", 1, "https://new.example/", "New", "complete").changed
     assert (tab.url, tab.title, tab.status, tab.window_id) == ("https://new.example/", "New", "complete", 1)
-    assert not book.moved("a", 7, "https://x.example/", "", "complete")
+    assert not book.apply_navigation("a", 7, "https://x.example/", "", "complete")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_bad_report_is_refused(bad: dict[str, Any]) -> None:
 def test_a_report_of_an_unknown_tab_without_a_description_changes_nothing() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    changes = book.changed("a", report(tabId=3, change="updated"))
+    changes = book.apply("a", report(tabId=3, change="updated"))
     assert not changes
     assert changes.problems
     assert ids(book) == [1]
@@ -182,7 +182,7 @@ def test_a_report_of_an_unknown_tab_without_a_description_changes_nothing() -> N
 
 def test_a_report_that_describes_another_tab_is_refused() -> None:
     book = TabTable()
-    assert book.changed("a", report(tabId=1, change="updated", tab=raw(2))).problems
+    assert book.apply("a", report(tabId=1, change="updated", tab=raw(2))).problems
     assert len(book) == 0
 
 
@@ -192,7 +192,7 @@ def test_count_and_text_are_bounded() -> None:
     assert len(changes.opened) == 2
     assert changes.problems
     assert all(len(tab.url) == 10 for tab in book)
-    assert book.changed("a", report(tabId=9, change="created", tab=raw(9))).problems
+    assert book.apply("a", report(tabId=9, change="created", tab=raw(9))).problems
     assert len(book) == 2
 
 
@@ -245,12 +245,12 @@ def test_a_hub_id_never_names_tabs_of_two_browsers(history: list[tuple[str, str,
         if kind == "sync":
             book.sync(browser, [raw(n) for n in what])
         elif kind == "gone":
-            book.gone(browser)
+            book.disconnect(browser)
         elif kind == "replaced":
             old, new = what
-            book.changed(browser, report(tabId=new, change=kind, removedTabId=old, tab=raw(new)))
+            book.apply(browser, report(tabId=new, change=kind, removedTabId=old, tab=raw(new)))
         else:
-            book.changed(browser, report(tabId=what, change=kind, tab=raw(what)))
+            book.apply(browser, report(tabId=what, change=kind, tab=raw(what)))
         tabs = list(book)
         assert len({(tab.browser_id, tab.chrome_id) for tab in tabs}) == len(tabs)
         for tab in tabs:

@@ -30,7 +30,7 @@ async def test_client_with_a_broken_stream_keeps_its_tab_only_if_it_reconnects(t
                 await events.next()
                 assert refused(await act(two, tabId=7))["code"] == -32007
             await until(lambda: not session.busy)
-            assert session.left > session.called
+            assert session.disconnected_at > session.called
         await act(one)
         assert refused(await act(two, tabId=7))["code"] == -32007, "a client that calls is there without a stream"
         async with one.listening() as events:

@@ -106,7 +106,7 @@ class MemoryTabs:
         return self.report(tab_id, "created", tab=tab(tab_id, url, **more))
 
     def report(self, tab_id: int, change: str, **more: Any) -> TabChanges:
-        return self.book.changed("b", decode("tab.stateChanged", {"tabId": tab_id, "change": change, **more}))
+        return self.book.apply("b", decode("tab.stateChanged", {"tabId": tab_id, "change": change, **more}))
 
     def say(self, tab_id: int, method: str, **params: Any) -> Any:
         assert self._on_message is not None

@@ -46,7 +46,7 @@ async def test_a_browser_that_goes_fails_its_calls_and_is_told_apart_in_status()
         await pending
     assert not unharmed.done()
     assert (heard[-1].kind, heard[-1].reason) == ("disconnected", "the browser was killed")
-    assert [found.tab_id for found in heard[-1].tabs.away] == [1]
+    assert [found.tab_id for found in heard[-1].tabs.disconnected] == [1]
     there, gone = browsers.status()
     assert (there["browserId"], there["connected"], there["tabs"]) == ("other", True, 1)
     assert (gone["browserId"], gone["connected"], gone["reason"]) == ("one", False, "the browser was killed")

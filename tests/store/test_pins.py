@@ -18,8 +18,8 @@ def test_approved_definitions_survive_a_restart(tmp_path: Path) -> None:
     again = PinStore(path)
     pin = again.get("notes", "write")
     assert pin is not None
-    assert pin.holds("f1")
-    assert pin.holds("f2")
+    assert pin.has("f1")
+    assert pin.has("f2")
     assert pin.text == "two"
     again.forget("notes")
     assert PinStore(path).get("notes", "write") is None

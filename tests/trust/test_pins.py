@@ -56,6 +56,6 @@ def test_a_few_forms_of_one_tool_stand_side_by_side() -> None:
     pin = Pin(("a",), "A")
     for mark in "bcdef":
         pin = pin.with_form(mark, mark.upper())
-    assert [pin.holds(mark) for mark in "abcdef"] == [False, True, True, True, True, True]
+    assert [pin.has(mark) for mark in "abcdef"] == [False, True, True, True, True, True]
     assert pin.text == "F"
     assert pin.with_form("b", "B").fingerprints == ("c", "d", "e", "f", "b")

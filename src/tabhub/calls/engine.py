@@ -250,7 +250,7 @@ class Engine:
 
     def left(self, caller: Caller, reason: str) -> None:
         """The client went away under its call: others need not wait long for its tabs unless it comes back."""
-        caller.session.left = self.clock()
+        caller.session.disconnected_at = self.clock()
         self.cancel_for(caller, reason)
 
     def end_session(self, session_id: str, reason: str) -> Session | None:

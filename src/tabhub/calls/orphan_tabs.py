@@ -50,7 +50,7 @@ class OrphanTabs:
         for _ in range(_ATTEMPTS):
             tab = self._browsers.book.get(tab_id)
             if tab is None:
-                if (disconnected := self._browsers.book.away(tab_id)) is not None:
+                if (disconnected := self._browsers.book.find_disconnected(tab_id)) is not None:
                     self.waiting[tab_id] = TabFingerprint.of(disconnected)
                 return
             link = self._browsers.link(tab.browser_id)
@@ -73,6 +73,6 @@ class OrphanTabs:
     def tabs_changed(self, tabs: TabChanges) -> None:
         back = [tab for tab in tabs.opened if tab.tab_id in self.waiting]
         # After a browser restart the id may belong to a tab of the person.
-        self.close([tab.tab_id for tab in back if self.waiting[tab.tab_id].fits(tab)])
+        self.close([tab.tab_id for tab in back if self.waiting[tab.tab_id].matches(tab)])
         for tab in (*back, *tabs.closed):
             self.waiting.pop(tab.tab_id, None)

@@ -75,7 +75,7 @@ class TabBinding:
         lease = self.blocking_lease(session, tab_id)
         if lease is not None and not (reads and self.reading):
             raise self.leased_error(lease)
-        if reads and self.leases.other(session, tab_id) is not None:
+        if reads and self.leases.held_by_other(session, tab_id) is not None:
             return ref  # reading does not take over a lease, not even an idle one
         if self._sessions.knows(session):
             self.leases.bind(session, tab_id, self._clock(), acting=not reads)
@@ -87,7 +87,7 @@ class TabBinding:
         lost, session.lost_tab = session.lost_tab, None
         self._sessions.changes += 1
         raise TabNotFound(
-            f"Tab {lost}, which this session was working in, {session.lost_how}.",
+            f"Tab {lost}, which this session was working in, {session.lost_reason}.",
             hint="Call again to continue in a new tab, or pass the `tabId` of another.",
         )
 
@@ -132,7 +132,7 @@ class TabBinding:
 
     def blocking_lease(self, session: Session, tab_id: int) -> Lease | None:
         """Another session's lease that blocks this one from the tab; idle leases do not."""
-        lease = self.leases.other(session, tab_id)
+        lease = self.leases.held_by_other(session, tab_id)
         if lease is None:
             return None
         holder, now = lease.holder, self._clock()
@@ -149,7 +149,7 @@ class TabBinding:
         return lease is not None and lease.holder is session
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
-        return self.leases.refusal(lease, self._clock(), asked=asked)
+        return self.leases.conflict(lease, self._clock(), asked=asked)
 
     def require_free(self, session: Session, tab_id: int) -> None:
         """Raise TabLeased if another session holds the tab."""
@@ -199,7 +199,7 @@ class TabBinding:
             "client": session.client,
             "openSeconds": round(now - session.opened),
             "tabId": session.tab,
-            "ownTabs": sorted(session.own_tabs),
+            "ownTabs": sorted(session.opened_tabs),
             "leases": [{**self._tab_facts(lease.tab), "heldSeconds": round(now - lease.since)} for lease in held],
         }
 
@@ -232,11 +232,11 @@ class TabBinding:
         if change.kind == "disconnected":
             held = {
                 tab.tab_id: TabFingerprint.of(tab)
-                for tab in change.tabs.away
+                for tab in change.tabs.disconnected
                 if self.leases.get(tab.tab_id) is not None
             }
             if held:
-                self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.away}
+                self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.disconnected}
         elif change.kind == "tabs":
             if self._orphans.waiting:
                 self._orphans.tabs_changed(change.tabs)

@@ -1,8 +1,8 @@
 """Leases: which session holds which tab, and what that means for the others.
 
 Owns the one holder of every tab and the error for everyone else. A session holds the tab it is bound to, the tabs it
-opened and the tabs it has acted in; a tab it only read is released when it moves on to another. A bound tab is always
-held, so a call that names no tab, or the bound one, needs no check here. Pure: the time is passed in.
+opened and the tabs it has acted in; a tab it only read is released when it binds another. A bound tab is always
+held, so a call that names no tab, or the bound one, needs no check here. The time is passed in.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Leases:
     def get(self, tab: int) -> Lease | None:
         return self._by_tab.get(tab)
 
-    def other(self, session: Session, tab: int) -> Lease | None:
+    def held_by_other(self, session: Session, tab: int) -> Lease | None:
         """The lease on a tab if another session has it."""
         lease = self._by_tab.get(tab)
         return None if lease is None or lease.holder is session else lease
@@ -56,16 +56,16 @@ class Leases:
 
     def _free_in(self, holder: Session, now: float) -> float:
         limits, left = self._limits, holder.called + self._limits.lease_idle - now
-        if holder.gone:
-            # The session of a bridge's client ends with its grace, and the tabs it opened with it: others come before.
+        if holder.is_disconnected:
+            # When a bridge client's grace ends, its session ends and the tabs it opened close: others may have them before.
             most = limits.bridge_grace / 2 if holder.kind == "bridge" else limits.lease_orphan
-            left = min(left, holder.left + min(most, limits.lease_orphan) - now)
+            left = min(left, holder.disconnected_at + min(most, limits.lease_orphan) - now)
         return max(left, 0.0)
 
     def bind(self, session: Session, tab: int, now: float, *, acting: bool, opened: bool = False) -> None:
-        """Bind a session to a tab; a previous holder loses it, so the caller checks `other` first."""
+        """Bind a session to a tab; a previous holder loses it, so the caller checks `held_by_other` first."""
         before = session.tab
-        if before is not None and before != tab and not session.acted and before not in session.own_tabs:
+        if before is not None and before != tab and not session.acted and before not in session.opened_tabs:
             self._by_tab.pop(before, None)
         lease = self._by_tab.get(tab)
         again = lease is not None and lease.holder is session
@@ -77,7 +77,7 @@ class Leases:
         session.acted = acting or opened or again
 
     def restore(self, session: Session, tab: int, since: float) -> bool:
-        """Restore a lease from before a restart, unless the tab has a holder."""
+        """Restore a lease from before a restart; False if another session holds the tab."""
         return self._by_tab.setdefault(tab, Lease(tab, session, since)).holder is session
 
     def release(self, session: Session, tab: int) -> bool:
@@ -86,27 +86,26 @@ class Leases:
         if lease is None or lease.holder is not session:
             return False
         del self._by_tab[tab]
-        session.own_tabs.discard(tab)
+        session.opened_tabs.discard(tab)
         if session.tab == tab:
             session.tab = None
         self._sessions.changes += 1
         return True
 
     def free(self, session: Session, tab: int) -> bool:
-        """The person takes a tab from its holder, which learns of it with its next call; False if it does not hold
-        it."""
+        """Release a tab for the person; its agent is notified with its next call. False if it does not hold the tab."""
         bound = session.tab == tab
         if not self.release(session, tab):
             return False
         if bound:
-            session.lost_tab, session.lost_how = tab, "was freed by the person, for others to use"
+            session.lost_tab, session.lost_reason = tab, "was freed by the person, for others to use"
         return True
 
     def end(self, session: Session) -> list[int]:
         """Release everything a session holds. Returns the tabs it opened that no other session holds."""
         for lease in self.of(session):
             del self._by_tab[lease.tab]
-        return [tab for tab in session.own_tabs if tab not in self._by_tab]
+        return [tab for tab in session.opened_tabs if tab not in self._by_tab]
 
     def tab_closed(self, tab: int) -> None:
         lease = self._by_tab.pop(tab, None)
@@ -114,8 +113,7 @@ class Leases:
             self._sessions.lose(lease.holder, tab)
 
     def tab_rematched(self, old: int, new: int) -> None:
-        """A tab has returned under another id. It may be the person's own, so it no longer counts as opened by the
-        session."""
+        """Move a lease to the tab's new id. The tab may be the person's own, so it no longer counts as opened."""
         lease = self._by_tab.pop(old, None)
         if lease is None:
             return
@@ -123,11 +121,11 @@ class Leases:
             self._sessions.lose(lease.holder, old)
             return
         self._by_tab[new] = Lease(new, lease.holder, lease.since)
-        lease.holder.own_tabs.discard(old)
+        lease.holder.opened_tabs.discard(old)
         if lease.holder.tab == old:
             self._sessions.bind(lease.holder, new)
 
-    def refusal(self, lease: Lease, now: float, *, asked: bool = False) -> TabLeased:
+    def conflict(self, lease: Lease, now: float, *, asked: bool = False) -> TabLeased:
         """The error for a call on a tab held by another session: who, since when, and how to get it.
 
         If the caller already `asked` for the tab, the hint does not suggest that.
@@ -135,13 +133,13 @@ class Leases:
         holder = lease.holder
         idle = max(0.0, now - holder.called)
         left = self._free_in(holder, now)
-        gone = " and its client has disconnected" if holder.gone else ""
+        disconnected = " and its client has disconnected" if holder.is_disconnected else ""
         ask = "" if asked else " ask for this one with browser_request_tab,"
         return TabLeased(
             f"Tab {lease.tab} is held by another session: {holder.client} ({holder.short}), "
-            f"for {duration(now - lease.since)}; its last call was {duration(idle)} ago{gone}.",
-            hint=f"Nothing was sent. Work in a tab of your own (leave out tabId, or browser_open_tab),{ask} "
-            f"or wait: it is free {duration(left)} from now if its holder makes no call until then. "
+            f"for {duration(now - lease.since)}; its last call was {duration(idle)} ago{disconnected}.",
+            hint=f"Nothing was sent. Use another tab (omit tabId, or browser_open_tab),{ask} "
+            f"or wait: it is free in {duration(left)} if its holder makes no call until then. "
             f"The person can free it with: tabhub sessions release {lease.tab}",
             data={
                 "tabId": lease.tab,

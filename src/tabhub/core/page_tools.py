@@ -64,7 +64,7 @@ class Frame:
     extensions: Any = None
 
     @property
-    def place(self) -> tuple[int, int]:
+    def key(self) -> tuple[int, int]:
         return self.tab_id, self.frame_id
 
 
@@ -84,7 +84,7 @@ class PageChange:
     reason."""
 
     sites: frozenset[str] = frozenset()
-    words: frozenset[str] = frozenset()
+    descriptions: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class PageToolTable:
 
     def register(self, frame: Frame, raw_tools: Any) -> PageChange:
         """Set all tools of a frame's document; a new document replaces the old one, the same tools change nothing."""
-        before = self._frames.get(frame.place)
+        before = self._frames.get(frame.key)
         same = before is not None and (before.document, before.origin) == (frame.document, frame.origin)
         tools, problems = self._read(raw_tools, before.tools if before is not None and same else {})
         return self._put(before, replace(frame, tools=tools), problems)
@@ -116,12 +116,12 @@ class PageToolTable:
         tools, problems = self._read(raw_tools, before.tools)
         return self._put(before, replace(before, tools=tools, updated=now), problems)
 
-    def gone(self, tab_id: int, frame_id: int, document: str) -> PageChange:
+    def remove_document(self, tab_id: int, frame_id: int, document: str) -> PageChange:
         """A document was unloaded; a newer one in its frame stays."""
         frame = self._frames.get((tab_id, frame_id))
         return self._drop([frame]) if frame is not None and frame.document == document else PageChange()
 
-    def tab_gone(self, tab_id: int) -> PageChange:
+    def remove_tab(self, tab_id: int) -> PageChange:
         """A tab closed or became unreachable."""
         return self._drop([self._frames[tab_id, frame_id] for frame_id in sorted(self._tabs.get(tab_id, ()))])
 
@@ -137,7 +137,7 @@ class PageToolTable:
     def frame(self, tab_id: int, frame_id: int) -> Frame | None:
         return self._frames.get((tab_id, frame_id))
 
-    def holders(self, origin: str, tool: str) -> list[Frame]:
+    def frames_with_tool(self, origin: str, tool: str) -> list[Frame]:
         """The frames that have a tool, the first of each tab."""
         found: dict[int, Frame] = {}
         for (tab_id, _), frame in sorted(self._sites.get(origin, {}).items(), key=itemgetter(0)):
@@ -171,7 +171,7 @@ class PageToolTable:
         for cached in kept:
             self._keep(cached)
 
-    def see(self, now: float) -> None:
+    def mark_seen(self, now: float) -> None:
         """Update the `seen` time of cached tools whose pages are open."""
         for frame in self._frames.values():
             for name in frame.tools.keys() & self._cached.get(frame.origin, {}).keys():
@@ -201,9 +201,9 @@ class PageToolTable:
             elif before.origin != frame.origin:
                 sites.add(before.origin)
             self._take_out(before)
-        self._frames[frame.place] = frame
+        self._frames[frame.key] = frame
         self._tabs.setdefault(frame.tab_id, set()).add(frame.frame_id)
-        self._sites.setdefault(frame.origin, {})[frame.place] = frame
+        self._sites.setdefault(frame.origin, {})[frame.key] = frame
         self._total += len(frame.tools)
         if sites:
             for tool in frame.tools.values():
@@ -222,12 +222,12 @@ class PageToolTable:
         return PageChange(sites, sites, removed=removed)
 
     def _take_out(self, frame: Frame) -> None:
-        del self._frames[frame.place]
+        del self._frames[frame.key]
         self._tabs[frame.tab_id].discard(frame.frame_id)
         if not self._tabs[frame.tab_id]:
             del self._tabs[frame.tab_id]
         there = self._sites[frame.origin]
-        del there[frame.place]
+        del there[frame.key]
         if not there:
             del self._sites[frame.origin]
         self._total -= len(frame.tools)

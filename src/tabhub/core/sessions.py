@@ -1,7 +1,7 @@
 """Sessions: one agent's unit of isolation, its identity and its tab.
 
 Owns who is connected, which tab each session is bound to and which tabs it opened. Who may use a tab that another
-session holds is decided in leases.py. Pure: ids and times are passed in.
+session holds is decided in leases.py. Ids and times are passed in.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ class Session:
     tab: int | None = None
     lost_tab: int | None = None
     """The bound tab that closed or was taken from the session, until the agent has been notified."""
-    lost_how: str = ""
-    """What became of that tab."""
-    own_tabs: set[int] = field(default_factory=set)
+    lost_reason: str = ""
+    """What happened to that tab, as a phrase for the agent."""
+    opened_tabs: set[int] = field(default_factory=set)
     busy: int = 0
     """Requests and streams open right now; such a session never expires."""
     called: float = 0.0
     """When its last call began."""
-    left: float = 0.0
-    """When its client was last seen to go; it is back if a call began since."""
+    disconnected_at: float = 0.0
+    """When its client last disconnected; it is back if a call began since."""
     acted: bool = False
     """Whether it did more than read in its tab."""
     ended: bool = False
     asker: Asker | None = None
-    """How its client can be asked something now; set by the surface while there is a way."""
+    """How to send its client a request; set by the surface while that is possible."""
     token: str | None = None
-    """The name of the token its client came with: who it is, where `client` is what it calls itself."""
+    """The name of its client's token: who it is, while `client` is what it calls itself."""
 
     @property
-    def gone(self) -> bool:
+    def is_disconnected(self) -> bool:
         """Whether its client has disconnected, as far as that can be detected, and has not called since."""
-        return self.left > self.called
+        return self.disconnected_at > self.called
 
     @property
     def owner(self) -> str:
@@ -80,7 +80,7 @@ class Sessions:
         self._limits = limits
         self._all: dict[str, Session] = {}
         self.changes = 0
-        """Counts what a saved picture of the sessions would miss."""
+        """Counts the changes that have to be saved."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -103,7 +103,7 @@ class Sessions:
         return session
 
     def adopt(self, session: Session, session_id: str) -> None:
-        """Keep a session that so far existed for one request only."""
+        """Add a session that so far existed for one request only."""
         self._all[session_id] = session
         session.id = session_id
         self.changes += 1
@@ -138,7 +138,7 @@ class Sessions:
         return session
 
     def expired(self, now: float) -> list[Session]:
-        """Sessions that were idle for too long."""
+        """The sessions that were idle for too long."""
         horizon = now - self._limits.session_idle
         return [s for s in self._all.values() if s.seen <= horizon and not s.busy]
 
@@ -146,13 +146,13 @@ class Sessions:
         session.tab = tab
         session.lost_tab = None
         if opened:
-            session.own_tabs.add(tab)
+            session.opened_tabs.add(tab)
         self.changes += 1
 
     def lose(self, session: Session, tab: int, how: str = "has been closed") -> None:
         """Remove a tab that closed or was taken away; the agent learns of it with its next call."""
-        session.own_tabs.discard(tab)
+        session.opened_tabs.discard(tab)
         if session.tab == tab:
             session.tab = None
-            session.lost_tab, session.lost_how = tab, how
+            session.lost_tab, session.lost_reason = tab, how
         self.changes += 1

@@ -1,8 +1,8 @@
 """Matching tabs after the browser, its extension or the hub was disconnected.
 
 Owns when a tab counts as one that was there before. While the browser runs, a tab keeps its id; after a restart of the
-browser the ids are new, and only the URL identifies a tab. Pure: it is given both states. URLs are kept as digests:
-they only need to be compared, and may contain private data.
+browser the ids are new, and only the URL identifies a tab. Both states are passed in. URLs are stored as digests: they
+only need to be compared, and may contain private data.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class TabFingerprint:
     def of(cls, tab: Tab) -> TabFingerprint:
         return cls(tab.tab_id, tab.browser_id, tab.chrome_id, tab.origin, digest(tab.url))
 
-    def fits(self, tab: Tab) -> bool:
+    def matches(self, tab: Tab) -> bool:
         """Whether a tab with the same id in the browser is still that tab: at the same URL, or the same site."""
         return (self.origin is not None and self.origin == tab.origin) or self.page == digest(tab.url)
 
 
 @dataclass(frozen=True, slots=True)
 class TabMatches:
-    """What became of the tabs."""
+    """The tabs that were found under a new id, and those that were not found."""
 
     lost: list[int] = field(default_factory=list)
     moved: dict[int, int] = field(default_factory=dict)
@@ -51,26 +51,26 @@ def match_tabs(
     only if the browser was restarted (no tab id is the same), only among the `free` tabs, and only if exactly one
     matches.
     """
-    there = {tab.chrome_id: tab for tab in now}
-    restarted = not any(chrome_id in there for chrome_id in ids_before)
-    reunion = TabMatches()
-    for tab_id, mark in before.items():
-        same = there.get(mark.chrome_id)
-        if same is not None and same.tab_id == tab_id and mark.fits(same):
+    by_chrome_id = {tab.chrome_id: tab for tab in now}
+    restarted = not any(chrome_id in by_chrome_id for chrome_id in ids_before)
+    matches = TabMatches()
+    for tab_id, fingerprint in before.items():
+        same = by_chrome_id.get(fingerprint.chrome_id)
+        if same is not None and same.tab_id == tab_id and fingerprint.matches(same):
             continue
-        found = _by_address(mark, now, free) if restarted else None
+        found = _find_by_url(fingerprint, now, free) if restarted else None
         if found is None:
-            reunion.lost.append(tab_id)
+            matches.lost.append(tab_id)
         else:
             free.discard(found)
-            reunion.moved[tab_id] = found
-    return reunion
+            matches.moved[tab_id] = found
+    return matches
 
 
-def _by_address(mark: TabFingerprint, now: Iterable[Tab], free: set[int]) -> int | None:
-    if mark.origin is None:
+def _find_by_url(fingerprint: TabFingerprint, now: Iterable[Tab], free: set[int]) -> int | None:
+    if fingerprint.origin is None:
         return None
-    found = [tab.tab_id for tab in now if tab.origin == mark.origin and digest(tab.url) == mark.page]
+    found = [tab.tab_id for tab in now if tab.origin == fingerprint.origin and digest(tab.url) == fingerprint.page]
     return found[0] if len(found) == 1 and found[0] in free else None
 
 

@@ -21,8 +21,8 @@ from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire import urls as addresses
 from tabhub.wire.extension_link import TabInfo, TabStateChanged, tab_info
 
-_FIRST_FRESH = 2**31 + 1
-_BROWSERS_ASIDE = 64
+_FIRST_OWN_ID = 2**31 + 1
+_MAX_DISCONNECTED = 64
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _STATUSES = ("loading", "complete", "unloaded")
 _BLANK = "".join(map(chr, range(33)))
@@ -83,16 +83,16 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class TabChanges:
-    """The changes of one report. `away` tabs are unreachable now and may come back; `closed` ones will not."""
+    """The changes of one report. `disconnected` tabs are unreachable now and may come back; `closed` ones will not."""
 
     opened: tuple[Tab, ...] = ()
     closed: tuple[Tab, ...] = ()
     changed: tuple[Tab, ...] = ()
-    away: tuple[Tab, ...] = ()
+    disconnected: tuple[Tab, ...] = ()
     problems: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.opened or self.closed or self.changed or self.away)
+        return bool(self.opened or self.closed or self.changed or self.disconnected)
 
 
 class TabTable:
@@ -102,9 +102,9 @@ class TabTable:
         self._limits = limits
         self._tabs: dict[int, Tab] = {}
         self._by_browser: dict[str, dict[int, int]] = {}
-        self._aside: dict[str, dict[int, Tab]] = {}
+        self._disconnected: dict[str, dict[int, Tab]] = {}
         self._owner: dict[int, tuple[str, int]] = {}
-        self._fresh = _FIRST_FRESH
+        self._next_id = _FIRST_OWN_ID
 
     def __len__(self) -> int:
         return len(self._tabs)
@@ -124,18 +124,20 @@ class TabTable:
     def of(self, browser_id: str) -> list[Tab]:
         return [self._tabs[tab_id] for tab_id in self._by_browser.get(browser_id, {}).values()]
 
-    def away(self, tab_id: int) -> Tab | None:
+    def find_disconnected(self, tab_id: int) -> Tab | None:
         """The last known state of a tab whose browser is not connected."""
-        return next((tab for tabs in self._aside.values() for tab in tabs.values() if tab.tab_id == tab_id), None)
+        return next(
+            (tab for tabs in self._disconnected.values() for tab in tabs.values() if tab.tab_id == tab_id), None
+        )
 
-    def is_away(self, tab_id: int) -> bool:
-        return self.away(tab_id) is not None
+    def is_disconnected(self, tab_id: int) -> bool:
+        return self.find_disconnected(tab_id) is not None
 
     def expect(self, tab_id: int, browser_id: str, chrome_id: int) -> None:
         """Reserve an id for a tab of a browser that is not connected yet, as it was assigned before a restart."""
-        self._aside.setdefault(browser_id, {})[chrome_id] = Tab(tab_id, browser_id, chrome_id)
+        self._disconnected.setdefault(browser_id, {})[chrome_id] = Tab(tab_id, browser_id, chrome_id)
         self._owner[tab_id] = (browser_id, chrome_id)
-        self._fresh = max(self._fresh, tab_id + 1)
+        self._next_id = max(self._next_id, tab_id + 1)
 
     def sync(self, browser_id: str, raw_tabs: Iterable[Any]) -> TabChanges:
         """Apply a full list of a browser's tabs; those missing from it are closed."""
@@ -152,7 +154,7 @@ class TabTable:
                 break
             described[info.tab_id] = info
         known = self._by_browser.setdefault(browser_id, {})
-        aside = self._aside.pop(browser_id, {})
+        aside = self._disconnected.pop(browser_id, {})
         closed = [self._drop(browser_id, chrome_id) for chrome_id in list(known) if chrome_id not in described]
         closed += [tab for chrome_id, tab in aside.items() if chrome_id not in described and chrome_id not in known]
         opened, changed = [], []
@@ -166,12 +168,16 @@ class TabTable:
                 changed.append(tab)
         return TabChanges(tuple(opened), tuple(closed), tuple(changed), problems=tuple(problems))
 
-    def changed(self, browser_id: str, report: TabStateChanged) -> TabChanges:
+    def apply(self, browser_id: str, report: TabStateChanged) -> TabChanges:
         """Apply one tab's report."""
         chrome_id, info = report.tab_id, report.tab
         if report.change == "removed":
             known = self.find(browser_id, chrome_id) is not None
-            lost = self._drop(browser_id, chrome_id) if known else self._aside.get(browser_id, {}).pop(chrome_id, None)
+            lost = (
+                self._drop(browser_id, chrome_id)
+                if known
+                else self._disconnected.get(browser_id, {}).pop(chrome_id, None)
+            )
             return TabChanges(closed=(lost,)) if lost else TabChanges()
         if report.change == "replaced":
             self._rename(browser_id, report.removed_tab_id, chrome_id)
@@ -183,7 +189,7 @@ class TabTable:
         most = self._limits.tabs_per_browser
         if before is None and len(self._by_browser.get(browser_id, ())) >= most:
             return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is not kept",))
-        aside = self._aside.get(browser_id, {}).pop(chrome_id, None)
+        aside = self._disconnected.get(browser_id, {}).pop(chrome_id, None)
         tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside)
         tab = _read(info, tab_id, browser_id, self._limits.tab_text)
         if before == tab:
@@ -194,7 +200,7 @@ class TabTable:
             return TabChanges(opened=(tab,), changed=others)
         return TabChanges(changed=(tab, *others))
 
-    def moved(self, browser_id: str, chrome_id: int, url: str, title: str, status: str) -> TabChanges:
+    def apply_navigation(self, browser_id: str, chrome_id: int, url: str, title: str, status: str) -> TabChanges:
         """Apply the URL in the answer to a navigation, which arrives before the tab's own report."""
         before = self.find(browser_id, chrome_id)
         if before is None:
@@ -204,17 +210,17 @@ class TabTable:
         tab = replace(before, url=url[:longest], title=title[:longest], status=state)
         return TabChanges(changed=(self._put(tab),)) if tab != before else TabChanges()
 
-    def gone(self, browser_id: str) -> TabChanges:
+    def disconnect(self, browser_id: str) -> TabChanges:
         """The browser is no longer connected: its tabs are out of reach, and kept aside."""
         known = self._by_browser.pop(browser_id, {})
         tabs = {chrome_id: self._tabs.pop(tab_id) for chrome_id, tab_id in known.items()}
         if not tabs:
             return TabChanges()
-        self._aside[browser_id] = {**self._aside.pop(browser_id, {}), **tabs}
+        self._disconnected[browser_id] = {**self._disconnected.pop(browser_id, {}), **tabs}
         forgotten: tuple[Tab, ...] = ()
-        if len(self._aside) > _BROWSERS_ASIDE:
-            forgotten = tuple(self._aside.pop(next(iter(self._aside))).values())
-        return TabChanges(away=tuple(tabs.values()), closed=forgotten)
+        if len(self._disconnected) > _MAX_DISCONNECTED:
+            forgotten = tuple(self._disconnected.pop(next(iter(self._disconnected))).values())
+        return TabChanges(disconnected=tuple(tabs.values()), closed=forgotten)
 
     def _without_description(self, before: Tab | None, chrome_id: int, change: str) -> TabChanges:
         if before is None:
@@ -245,7 +251,7 @@ class TabTable:
             return before.tab_id
         tab_id, here = chrome_id, (browser_id, chrome_id)
         if self._owner.setdefault(tab_id, here) != here:
-            tab_id, self._fresh = self._fresh, self._fresh + 1
+            tab_id, self._next_id = self._next_id, self._next_id + 1
             self._owner[tab_id] = here
         return tab_id
 

@@ -186,7 +186,7 @@ class Browsers:
         reason = link.closed or reason
         facts = {"browserId": link.browser_id, "lostAt": self._wall(), "reason": reason}
         self._disconnected.append({**facts, **browser.hello})
-        self._publish(Change("disconnected", link.browser_id, self.book.gone(link.browser_id), reason))
+        self._publish(Change("disconnected", link.browser_id, self.book.disconnect(link.browser_id), reason))
 
     def links(self) -> list[ExtensionLink]:
         return [browser.link for browser in self._connected.values()]
@@ -233,7 +233,7 @@ class Browsers:
             return self._not_connected(
                 f"Browser extension not connected: no browser is connected, so tab {tab_id} cannot be reached."
             )
-        if self.book.is_away(tab_id):
+        if self.book.is_disconnected(tab_id):
             if not all(browser.synced for browser in self._connected.values()):
                 return NotConnected(
                     f"Tab {tab_id} cannot be reached yet: a browser has just connected and is reporting its tabs.",
@@ -261,7 +261,7 @@ class Browsers:
         known = self.book.find(link.browser_id, info.tab_id)
         if known is not None and known is not since:
             return known
-        changes = self.book.changed(link.browser_id, TabStateChanged(info.tab_id, "updated", info))
+        changes = self.book.apply(link.browser_id, TabStateChanged(info.tab_id, "updated", info))
         tab = self.book.find(link.browser_id, info.tab_id)
         if tab is None:
             raise CommandFailed(f"The browser's tab {info.tab_id} was refused: {'; '.join(changes.problems)}.")
@@ -271,11 +271,11 @@ class Browsers:
     def update_location(self, link: ExtensionLink, since: Tab, *, url: str, title: str, status: str) -> None:
         """Apply where a navigation ended, unless the browser has reported the tab since then (see `update_tab`)."""
         if self.book.get(since.tab_id) is since:
-            self._changed(link, self.book.moved(link.browser_id, since.chrome_id, url, title, status))
+            self._changed(link, self.book.apply_navigation(link.browser_id, since.chrome_id, url, title, status))
 
     def remove_tab(self, link: ExtensionLink, chrome_id: int) -> None:
         """Apply that the browser does not have this tab."""
-        self._changed(link, self.book.changed(link.browser_id, TabStateChanged(chrome_id, "removed")))
+        self._changed(link, self.book.apply(link.browser_id, TabStateChanged(chrome_id, "removed")))
 
     # facts
 
@@ -318,7 +318,7 @@ class Browsers:
         if isinstance(report, PluginStateChanged):
             self._plugin_message(link, report)
         elif self._browser_of(link) is not None:
-            self._changed(link, self.book.changed(link.browser_id, report))
+            self._changed(link, self.book.apply(link.browser_id, report))
 
     def _debugger_changed(self, link: ExtensionLink, state: DebuggerState) -> None:
         browser = self._browser_of(link)

@@ -174,7 +174,7 @@ class LinkTransport:
             link.notify("pages.settings", self._settings)
 
     def _browser_changed(self, change: Change) -> None:
-        for tab in (*change.tabs.closed, *change.tabs.away):
+        for tab in (*change.tabs.closed, *change.tabs.disconnected):
             self._tab_disconnected(tab.tab_id)
         for tab in change.tabs.opened:
             self._tab_opened(tab)

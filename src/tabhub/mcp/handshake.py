@@ -327,7 +327,7 @@ class HandshakeEdge:
             tell(kind)
         mcp.listening += 1
         mcp.tell_missed()
-        mcp.session.left = 0.0
+        mcp.session.disconnected_at = 0.0
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
         try:
             with self._notices.subscribe(tell, stream.finish, token=mcp.session.token):
@@ -336,7 +336,7 @@ class HandshakeEdge:
             mcp.listening -= 1
             if not mcp.listening:
                 mcp.session.asker = None
-                mcp.session.left = self._engine.clock()
+                mcp.session.disconnected_at = self._engine.clock()
 
     def delete(self, request: HttpRequest, tools: str | None) -> Response:
         mcp = self._require(request, tools)

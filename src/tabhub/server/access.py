@@ -41,7 +41,7 @@ class Access:
 
     def locked_out(self, token: str | None) -> bool:
         """Whether a client that came with a token of that name, or with the secret, would no longer be admitted."""
-        return self._settings.current.require_tokens if token is None else not self._tokens.holds(token)
+        return self._settings.current.require_tokens if token is None else not self._tokens.is_valid(token)
 
 
 class ApproverKey:

@@ -108,7 +108,9 @@ class Health:
             "mode": "dev" if watching["watchedPlugins"] or watching["pendingPlugins"] else "production",
             "extensionConnected": bool(connected),
             "extensionConnections": len(connected),
-            "mcpClients": sum(1 for s in engine.sessions.all() if s.kind in ("mcp", "bridge") and not s.gone),
+            "mcpClients": sum(
+                1 for s in engine.sessions.all() if s.kind in ("mcp", "bridge") and not s.is_disconnected
+            ),
             "sessions": len(engine.sessions),
             "callsInFlight": len(engine.calls),
             "leases": len(self._leases),

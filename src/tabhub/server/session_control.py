@@ -69,10 +69,10 @@ class SessionControl:
             "openSeconds": round(now - session.opened),
             "idleSeconds": round(max(0.0, now - session.called)),
             "connected": session.busy > 0,
-            "gone": session.gone,
+            "gone": session.is_disconnected,
             "callsInFlight": len(self._engine.calls.of_session(session.id)),
             "tabId": session.tab,
-            "ownTabs": sorted(session.own_tabs),
+            "ownTabs": sorted(session.opened_tabs),
             "leases": [self._lease(lease, now) for lease in held],
         }
 
@@ -100,7 +100,7 @@ class SessionControl:
 
     def tabs_to_close(self, session: Session) -> list[int]:
         """The tabs that are closed when the session ends."""
-        return [] if self._binding.keep_tabs else sorted(session.own_tabs)
+        return [] if self._binding.keep_tabs else sorted(session.opened_tabs)
 
     def expire(self) -> None:
         """End sessions that were idle too long, and those whose token is no longer valid."""

@@ -86,12 +86,12 @@ class SessionPersistence:
             opened=session.opened + ahead,
             tab=session.tab,
             acted=session.acted,
-            own=sorted(session.own_tabs),
+            own=sorted(session.opened_tabs),
             leases=[SavedLease(lease.tab, lease.since + ahead) for lease in held],
             mcp=next((each for each in agreed if each is not None), None),
             token=session.token,
             lost=session.lost_tab,
-            lost_how=session.lost_how if session.lost_tab is not None else "",
+            lost_how=session.lost_reason if session.lost_tab is not None else "",
         )
 
     async def save(self, *, changed: bool = False) -> None:
@@ -146,9 +146,9 @@ class SessionPersistence:
             if lease.tab in reachable:
                 self._leases.restore(session, lease.tab, min(now, lease.since - ahead))
         held = {lease.tab for lease in self._leases.of(session)}
-        session.own_tabs = held.intersection(saved.own)
+        session.opened_tabs = held.intersection(saved.own)
         session.tab = saved.tab if saved.tab in held else None
         session.acted = saved.acted
-        session.lost_tab, session.lost_how = saved.lost, saved.lost_how
+        session.lost_tab, session.lost_reason = saved.lost, saved.lost_how
         if saved.tab is not None and session.tab is None:
-            session.lost_tab, session.lost_how = saved.tab, "could not be found again"
+            session.lost_tab, session.lost_reason = saved.tab, "could not be found again"

@@ -50,7 +50,7 @@ class TokenStore:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._read = _Read(None, {})
-        self._lent: dict[str, str] = {}
+        self._temporary: dict[str, str] = {}
         self.error: str | None = None
         """Why the file cannot be used, while it cannot: then no token is let in."""
 
@@ -59,24 +59,24 @@ class TokenStore:
         if not _TOKEN.fullmatch(token):
             return None
         mark = hashlib.sha256(token).hexdigest()
-        if mark in self._lent:
-            return self._lent[mark]
+        if mark in self._temporary:
+            return self._temporary[mark]
         stamp = _stamp(self._home)
         if stamp != self._read.stamp:
             self._load(stamp)
         return self._read.by_hash.get(mark)
 
-    def holds(self, name: str) -> bool:
+    def is_valid(self, name: str) -> bool:
         """Whether a token of that name is valid; while the file cannot be read, none is reported as revoked."""
         stamp = _stamp(self._home)
         if stamp != self._read.stamp:
             self._load(stamp)
-        return self.error is not None or name in self._lent.values() or name in self._read.by_hash.values()
+        return self.error is not None or name in self._temporary.values() or name in self._read.by_hash.values()
 
-    def lend(self, name: str) -> str:
+    def create_temporary(self, name: str) -> str:
         """A token for an agent of the hub's own: valid for the life of this process, and stored nowhere."""
         token = _made()
-        self._lent[_hash(token)] = name
+        self._temporary[_hash(token)] = name
         return token
 
     def _load(self, stamp: tuple[int, int, int] | None) -> None:

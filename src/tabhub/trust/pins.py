@@ -26,7 +26,7 @@ class Pin:
     fingerprints: tuple[str, ...]
     text: str
 
-    def holds(self, fingerprint: str) -> bool:
+    def has(self, fingerprint: str) -> bool:
         return fingerprint in self.fingerprints
 
     def with_form(self, fingerprint: str, text: str) -> Pin:

@@ -112,7 +112,7 @@ async def test_the_tab_of_a_disconnected_client_is_soon_free_and_others_learn_wh
             assert ("has disconnected" in held["text"], held["freeInSeconds"] > 500) == (False, True)
             ident = client.session
         session = hub.hub.sessions.require(ident, "bridge")
-        await until(lambda: session.gone)
+        await until(lambda: session.is_disconnected)
         held = refused(await act(other, tabId=7))
         assert "its client has disconnected" in held["text"]
         async with http_client(hub) as http:
@@ -122,7 +122,7 @@ async def test_the_tab_of_a_disconnected_client_is_soon_free_and_others_learn_wh
         assert held["freeInSeconds"] <= hub.hub.engine.limits.bridge_grace / 2
         async with connected(hub) as client:
             await client.register(sessionId=ident)
-            assert not session.gone
+            assert not session.is_disconnected
             assert refused(await act(other, tabId=7))["freeInSeconds"] > 500
 
 
@@ -132,7 +132,7 @@ async def test_a_request_for_the_tab_of_a_disconnected_client_waits_and_gets_it(
         async with initialized(hub) as client:
             await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
             session = hub.hub.sessions.require(client.session, "bridge")
-        await until(lambda: session.gone)
+        await until(lambda: session.is_disconnected)
         answer = await other.call("browser_request_tab", {"tabId": 7, "reason": "to go on"})
         assert answer["result"]["structuredContent"]["by"] == "free"
 

@@ -216,7 +216,7 @@ class PermissionCheck:
         fingerprint, pin = pins.fingerprint(definition), self._memory.pins.get(source.setting, names.own)
         if pin is None:
             self._memory.pins.approve(source.setting, names.own, fingerprint, definition)
-        elif not pin.holds(fingerprint):
+        elif not pin.has(fingerprint):
             log.warning("%s has changed since it was approved; the person is asked again", tool.name)
             facts = {"of": tool.name, "approved": pin.fingerprints[-1][:16], "now": fingerprint[:16]}
             self._audit.event("definition changed", source, tab_id=None, **facts)

@@ -55,7 +55,7 @@ class PageCall(TabCall[Frame]):
     def targets(self) -> list[Frame]:
         """The frames that offer the tool; for a name with a tab, only the one it names."""
         key, pages = self.key, self._calls.pages
-        frames = pages.holders(key.origin, key.tool)
+        frames = pages.frames_with_tool(key.origin, key.tool)
         if key.number is None:
             return frames
         tab_id = self._calls.tab_of(key.origin, key.number)
@@ -107,7 +107,7 @@ class PageCall(TabCall[Frame]):
             params["_meta"] = meta
         self.ctx.touch(target.tab_id, target.origin)
         self.frame, self._scope, self._input_required = target, asyncio.timeout(None), None
-        running = self._calls.running.setdefault(target.place, set())
+        running = self._calls.running.setdefault(target.key, set())
         running.add(self)
         self.ctx.sent()
         try:
@@ -125,7 +125,7 @@ class PageCall(TabCall[Frame]):
                 task.cancel()
             running.discard(self)
             if not running:
-                self._calls.running.pop(target.place, None)
+                self._calls.running.pop(target.key, None)
         if self._input_required is not None:
             raise self._input_required
         return _read_answer(raw, target.tools[tool], target.origin)

@@ -123,7 +123,7 @@ class PageTools:
                 del self._delayed[place]
             self._logged_problems.pop(place, None)
             self.calls.document_unloaded(*place, message.document_id)
-            self._apply(tab_id, self.pages.gone(*place, message.document_id))
+            self._apply(tab_id, self.pages.remove_document(*place, message.document_id))
         elif isinstance(message, RegisterTools | UpdateTools):
             self._receive_list(place, message)
         return None
@@ -207,8 +207,8 @@ class PageTools:
         for place in [place for place in (*self._delayed, *self._logged_problems) if place[0] == tab_id]:
             self._delayed.pop(place, None)
             self._logged_problems.pop(place, None)
-        self._apply(tab_id, self.pages.tab_gone(tab_id))
-        if self._tabs.get(tab_id) is None and not self._tabs.is_away(tab_id):
+        self._apply(tab_id, self.pages.remove_tab(tab_id))
+        if self._tabs.get(tab_id) is None and not self._tabs.is_disconnected(tab_id):
             self._followed.discard(tab_id)
             self._numbers.closed(tab_id)
         else:  # it may come back, and keeps its number until it is closed
@@ -226,7 +226,7 @@ class PageTools:
         for origin in self.pages.sites():
             if not settings.allow(origin):
                 for frame in self.pages.frames(origin):
-                    self._apply(frame.tab_id, self.pages.gone(*frame.place, frame.document))
+                    self._apply(frame.tab_id, self.pages.remove_document(*frame.key, frame.document))
             self._publish(origin)
 
     # into the registry
@@ -243,8 +243,8 @@ class PageTools:
                 )
                 source = Source("page", origin)
                 self._audit.event("page.tools", source, tab_id=tab_id, origin=origin, added=added, removed=removed)
-        if change.words - change.sites:
-            self._describe_soon(set(change.words - change.sites))
+        if change.descriptions - change.sites:
+            self._describe_soon(set(change.descriptions - change.sites))
 
     def _publish(self, origin: str) -> None:
         for problem in self._registry.replace(Source("page", origin), self._entries(origin)):
@@ -340,12 +340,12 @@ class PageTools:
             self._seen, self._dirty = now, True
         if self._dirty:
             self._dirty = False
-            self.pages.see(now)
+            self.pages.mark_seen(now)
             if not await asyncio.to_thread(self._store.save, list(self.pages.all_cached())):
                 self._dirty = True
 
     def close(self) -> None:
-        self.pages.see(self._wall())
+        self.pages.mark_seen(self._wall())
         self._store.save(self.pages.all_cached())
 
 

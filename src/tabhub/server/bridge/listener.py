@@ -90,7 +90,7 @@ class BridgeListener:
         await self._serve()
         for session in self.engine.sessions.all():
             if session.kind == "bridge":
-                session.left = self.engine.clock()
+                session.disconnected_at = self.engine.clock()
                 self.expect_back(self._client(session.id, self._endpoints["all"], None))
 
     async def _serve(self) -> None:

@@ -111,7 +111,7 @@ class BridgeSession:
         """The client is connected; its session lasts at least as long."""
         self._out = out
         self.session.busy += 1
-        self.session.left = 0.0
+        self.session.disconnected_at = 0.0
         if self._ready:
             self._begin_notifying()
 
@@ -123,7 +123,7 @@ class BridgeSession:
         self._notifying.close()
         self._fail_questions()
         self.session.busy -= 1
-        self.session.seen = self.session.left = self._engine.clock()
+        self.session.seen = self.session.disconnected_at = self._engine.clock()
         for exchange in list(self.running.values()):
             exchange.disconnected = True
             exchange.cancel()

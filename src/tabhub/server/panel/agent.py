@@ -55,7 +55,7 @@ class PanelAgent:
         self._settings = settings
         self._sessions = sessions
         self._panels = panels
-        self._token = tokens.lend(PANEL)
+        self._token = tokens.create_temporary(PANEL)
         self._chats: dict[str, Chat] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 

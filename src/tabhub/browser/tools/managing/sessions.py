@@ -130,7 +130,7 @@ async def _ask_to_hand_over(call: Call, lease: Lease, tab: Tab) -> str:
     asked = call.ctx.confirm(f"{asker.client} asks for {about}. Allow it to take the tab from it.", tab.tab_id)
     if asked is not None:
         return await _wait_for_decision(call, lease, "the person", "person", _ask_at_hub(asked))
-    if holder.gone:
+    if holder.is_disconnected:
         return await _wait_for_decision(call, lease, f"{holder.client}, which is disconnected", "free")
     raise _refusal(call, lease, "No one could be asked: neither client supports elicitation.")
 
@@ -169,7 +169,7 @@ async def _wait_for_decision(
                 return "free"
             if asking.cancelled():
                 raise _refusal(call, lease, f"{who} could not answer: the client stopped listening.")
-            if answer is None and not lease.holder.gone:
+            if answer is None and not lease.holder.is_disconnected:
                 raise _refusal(call, lease, f"{lease.holder.client} was disconnected and has reconnected.")
             waited += step
             call.ctx.progress(waited, most, f"Waiting for {whom}.")

@@ -55,7 +55,7 @@ def test_a_wrong_value_is_refused_with_its_key(key: str, value: Any, words: str)
     assert "sk-live" not in caught.value.text()
 
 
-def test_values_are_read_from_what_is_typed() -> None:
+def test_typed_text_is_converted_to_values() -> None:
     assert convert("agent.steps", "7") == (("agent", "steps"), 7)
     assert convert("agent.key", " ${K} ") == (("agent", "key"), "${K}")
     assert convert("agent.model", "") == (("agent", "model"), None)

@@ -107,7 +107,7 @@ def test_an_unknown_key_is_reported_with_the_nearest_known_one_and_kept(
     assert config.problems == (f"{key!r} is not a setting and has no effect. Did you mean {nearest!r}?",)
 
 
-def test_a_key_like_no_other_is_reported_without_a_guess() -> None:
+def test_a_key_unlike_all_others_is_reported_without_a_suggestion() -> None:
     assert Config.parse({"zzzz": 1}).problems == ("'zzzz' is not a setting and has no effect.",)
 
 
@@ -139,7 +139,7 @@ def test_a_key_like_no_other_is_reported_without_a_guess() -> None:
         ("settings.jira.urls.work", "https://x.example", ("settings", "jira", "urls", "work"), "https://x.example"),
     ],
 )
-def test_a_typed_value_finds_its_place_and_kind(key: str, text: str, path: tuple[str, ...], value: object) -> None:
+def test_typed_text_is_converted_to_path_and_value(key: str, text: str, path: tuple[str, ...], value: object) -> None:
     assert convert(key, text) == (path, value)
 
 
@@ -165,7 +165,7 @@ def test_a_typed_value_finds_its_place_and_kind(key: str, text: str, path: tuple
         ("localPlugins", "[1]", "list of paths"),
     ],
 )
-def test_a_wrong_key_or_text_says_what_is_wrong(key: str, text: str, said: str) -> None:
+def test_an_invalid_key_or_text_is_reported(key: str, text: str, said: str) -> None:
     with pytest.raises(SetupError, match=said):
         convert(key, text)
 
@@ -176,7 +176,7 @@ def test_every_known_key_can_be_located() -> None:
         assert locate(named.replace("<tool>", "send").replace("<key>", "url"))
 
 
-def test_the_values_in_force_read_back_as_the_same_settings() -> None:
+def test_the_values_in_force_can_be_parsed_back() -> None:
     config = Config.parse(
         {
             "port": 9600,
@@ -201,7 +201,7 @@ def test_the_environment_overrides_port_and_skips_permissions() -> None:
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(["port", "limits", "permissions", "settings", "browser", "x"]), JSON))
-def test_any_json_object_is_read_or_refused_never_a_crash(values: dict[str, Any]) -> None:
+def test_any_json_object_is_parsed_or_refused(values: dict[str, Any]) -> None:
     try:
         config = Config.parse(values)
     except SetupError:

@@ -10,7 +10,7 @@ from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_sch
 
 
 @pytest.mark.req("S000-spec-architecture-06")
-def test_a_description_says_where_the_tool_is_and_whose_words_these_are() -> None:
+def test_a_description_says_where_the_tool_is_and_marks_the_pages_text() -> None:
     place = ToolLocation("shop.example", "Cart: Shop", 2, active=True)
     assert describe("Adds to the cart.", place) == (
         "[shop.example · tab 2 · “Cart: Shop” · active tab] The page says: Adds to the cart."
@@ -23,7 +23,7 @@ def test_a_description_says_where_the_tool_is_and_whose_words_these_are() -> Non
     )
 
 
-def test_hidden_characters_are_removed_and_told() -> None:
+def test_hidden_characters_are_removed_and_counted() -> None:
     hidden = "Buy\u202e now\u200b\x07" + "".join(chr(0xE0000 + ord(c)) for c in "evil") + "\U000e0101"
     text = describe(hidden, ToolLocation("a.b", number=1))
     assert text.endswith("The page says: Buy now [8 hidden characters removed]")
@@ -35,7 +35,7 @@ def test_scripts_and_emoji_keep_the_joiners_they_need() -> None:
     assert visible("a\u200db") == ("ab", 1)
 
 
-def test_long_words_and_titles_are_cut() -> None:
+def test_long_texts_and_titles_are_cut() -> None:
     text = describe("word " * 10_000, ToolLocation("a.b", "t" * 500, 1))
     assert len(text) < 2_300
     assert one_line("a\n\n  b\u202ec") == "a bc"
@@ -56,7 +56,7 @@ def test_schemas_lose_hidden_text_and_nothing_else() -> None:
 
 
 @given(st.text(max_size=200))
-def test_what_is_left_can_be_seen_and_counting_is_right(text: str) -> None:
+def test_every_hidden_character_is_removed_and_counted(text: str) -> None:
     seen, hidden = visible(text)
     assert len(seen) + hidden + text.count("\r") == len(text)
     assert visible(seen) == (seen, 0) or "\u200d" in text or "\u200c" in text

@@ -18,7 +18,7 @@ def two() -> tuple[Leases, Session, Session]:
     return Leases(sessions, Limits()), one, sessions.open("rest:cli", "rest", "cli", 0)
 
 
-def test_a_bound_tab_is_held_and_the_refusal_says_by_whom_since_when_and_what_to_do() -> None:
+def test_the_conflict_names_the_holder_the_time_and_the_way_out() -> None:
     leases, one, other = two()
     leases.bind(one, 7, 100, acting=True)
     one.called = 160
@@ -29,12 +29,12 @@ def test_a_bound_tab_is_held_and_the_refusal_says_by_whom_since_when_and_what_to
     assert "Tab 7 is held by another session: Claude Code 2.1 (01234567…), for 5 min" in error.message
     assert "last call was 4 min ago" in error.message
     assert "0123456789abcdef" not in error.text()
-    for way in ("browser_request_tab", "free 6 min from now", "tabhub sessions release 7", "browser_open_tab"):
+    for way in ("browser_request_tab", "free in 6 min", "tabhub sessions release 7", "browser_open_tab"):
         assert way in (error.hint or "")
     assert (error.status, error.outcome, error.details()["freeInSeconds"]) == (409, "not_sent", 360)
 
 
-def test_a_closed_tab_is_lost_by_the_session_that_held_it_and_no_other() -> None:
+def test_only_the_holder_loses_a_closed_tab() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(other, 2, 0, acting=True, opened=True)
@@ -45,7 +45,7 @@ def test_a_closed_tab_is_lost_by_the_session_that_held_it_and_no_other() -> None
     assert (one.tab, one.lost_tab) == (3, None)
 
 
-def test_a_tab_that_was_only_read_is_let_go_when_the_session_goes_on_and_one_acted_in_is_not() -> None:
+def test_a_tab_only_read_is_released_with_the_next_binding() -> None:
     leases, one, _ = two()
     leases.bind(one, 1, 0, acting=False)
     leases.bind(one, 2, 0, acting=True)
@@ -57,7 +57,7 @@ def test_a_tab_that_was_only_read_is_let_go_when_the_session_goes_on_and_one_act
     assert [lease.tab for lease in leases.of(one)] == [2, 3]
 
 
-def test_a_holder_without_a_call_for_long_is_idle() -> None:
+def test_a_holder_without_calls_becomes_idle() -> None:
     leases, one, _ = two()
     leases.bind(one, 1, 0, acting=True)
     one.called = 50
@@ -67,7 +67,7 @@ def test_a_holder_without_a_call_for_long_is_idle() -> None:
     assert leases.is_idle(lease, 650)
 
 
-def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -> None:
+def test_a_disconnected_holder_becomes_idle_sooner_unless_it_calls() -> None:
     leases, one, _ = two()
     leases.bind(one, 1, 0, acting=True)
     one.called, one.disconnected_at = 50, 60
@@ -80,12 +80,12 @@ def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -
     assert leases.is_idle(lease, 120)
     one.called = 100
     assert not leases.is_idle(lease, 699)
-    assert "gone" not in leases.conflict(lease, 120).message
+    assert "disconnected" not in leases.conflict(lease, 120).message
     one.called, one.disconnected_at = 50, 645  # it went when it was nearly idle anyway
     assert leases.is_idle(lease, 650)
 
 
-def test_the_tab_of_a_bridge_client_that_has_gone_is_free_before_its_session_ends() -> None:
+def test_a_disconnected_bridge_clients_tab_is_free_before_its_session_ends() -> None:
     sessions = Sessions(Limits())
     leases, one = Leases(sessions, Limits()), sessions.open("a" * 32, "bridge", "stdio 1", 0)
     leases.bind(one, 1, 0, acting=True)
@@ -93,12 +93,12 @@ def test_the_tab_of_a_bridge_client_that_has_gone_is_free_before_its_session_end
     lease = leases.get(1)
     assert lease is not None
     error = leases.conflict(lease, 65, asked=True)
-    assert "free 10 s from now" in (error.hint or "")
+    assert "free in 10 s" in (error.hint or "")
     assert "browser_request_tab" not in (error.hint or "")
     assert (leases.is_idle(lease, 74), leases.is_idle(lease, 75)) == (False, True)
 
 
-def test_who_has_a_tab_freed_by_the_person_is_told_and_one_it_only_holds_goes_without_a_word() -> None:
+def test_a_session_is_notified_when_the_person_frees_its_bound_tab() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(one, 2, 0, acting=True)
@@ -109,7 +109,7 @@ def test_who_has_a_tab_freed_by_the_person_is_told_and_one_it_only_holds_goes_wi
     assert leases.end(one) == []
 
 
-def test_who_loses_a_tab_to_another_does_not_close_it_later_and_learns_who_has_it() -> None:
+def test_a_session_that_lost_its_tab_learns_to_whom_and_does_not_close_it() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(other, 1, 5, acting=True)
@@ -118,7 +118,7 @@ def test_who_loses_a_tab_to_another_does_not_close_it_later_and_learns_who_has_i
     assert leases.held_by_other(one, 1) is leases.get(1)
 
 
-def test_the_tabs_a_session_opened_are_told_at_its_end_and_only_those_nobody_else_has() -> None:
+def test_ending_a_session_returns_the_tabs_it_opened_that_no_other_holds() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(one, 2, 0, acting=True, opened=True)
@@ -129,7 +129,7 @@ def test_the_tabs_a_session_opened_are_told_at_its_end_and_only_those_nobody_els
     assert [lease.tab for lease in leases] == [2]
 
 
-def test_a_tab_found_again_under_another_id_is_held_but_no_longer_one_to_close() -> None:
+def test_a_rematched_tab_stays_leased_but_does_not_count_as_opened() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 3, acting=True, opened=True)
     leases.tab_rematched(1, 9)
@@ -142,7 +142,7 @@ def test_a_tab_found_again_under_another_id_is_held_but_no_longer_one_to_close()
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (6000, "1 h 40 min")])
-def test_times_in_words(seconds: float, words: str) -> None:
+def test_durations_are_short_texts(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 

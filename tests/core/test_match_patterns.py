@@ -26,7 +26,7 @@ from tabhub.core import match_patterns as patterns
         ("https://a.example/x*y*z", "https://a.example/x1y2z", True),
     ],
 )
-def test_addresses(pattern: str, url: str, fits: bool) -> None:
+def test_patterns_match_urls_as_browsers_do(pattern: str, url: str, fits: bool) -> None:
     assert patterns.matches(pattern, url) is fits
 
 
@@ -48,7 +48,7 @@ def test_addresses(pattern: str, url: str, fits: bool) -> None:
         "https://" + "a" * 2000 + "/*",
     ],
 )
-def test_a_plugin_may_not_claim_too_much_or_what_is_no_pattern(text: str) -> None:
+def test_a_plugin_must_not_claim_every_site_or_an_invalid_pattern(text: str) -> None:
     assert patterns.problem(text) is not None
 
 
@@ -57,7 +57,7 @@ def test_a_plugin_may_claim_its_site(text: str) -> None:
     assert patterns.problem(text) is None
 
 
-def test_the_site_of_an_address() -> None:
+def test_a_url_gives_the_pattern_of_its_site() -> None:
     assert patterns.of_address("https://jira.example.com/browse?x=1") == "*://jira.example.com/*"
     assert patterns.of_address("http://127.0.0.1:8080/") == "*://127.0.0.1:8080/*"
     assert patterns.of_address("http://[::1]:8080/") == "*://[::1]:8080/*"
@@ -67,7 +67,7 @@ def test_the_site_of_an_address() -> None:
     assert patterns.of_address("http://a:99999/") is None
 
 
-def test_the_pattern_that_says_more_counts_more() -> None:
+def test_the_more_specific_pattern_ranks_higher() -> None:
     texts = ["*://*.example.com/*", "*://a.example.com/*", "*://a.example.com:8080/*", "https://a.example.com:8080/x/*"]
     read = [patterns.parse(text) for text in texts]
     ranks = [pattern.specificity for pattern in read if pattern is not None]
@@ -76,7 +76,7 @@ def test_the_pattern_that_says_more_counts_more() -> None:
 
 
 @given(st.text(alphabet="ab*/", max_size=12), st.text(alphabet="ab/", max_size=12))
-def test_a_star_stands_for_anything(pattern: str, text: str) -> None:
+def test_a_star_matches_any_text(pattern: str, text: str) -> None:
     import re
 
     wanted = re.fullmatch(".*".join(re.escape(piece) for piece in pattern.split("*")), text) is not None
@@ -84,7 +84,7 @@ def test_a_star_stands_for_anything(pattern: str, text: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_no_text_breaks_it(text: str) -> None:
+def test_any_text_is_parsed_without_an_exception(text: str) -> None:
     patterns.problem(text)
     patterns.matches("https://a.example/*", text)
     patterns.matches(text, "https://a.example/")

@@ -62,7 +62,7 @@ KEYS = st.builds(PageKey, HOSTS, st.none() | st.integers(1, 12), TOOLS, st.none(
 
 @pytest.mark.req("B15", "B16", "S000-spec-routing-02")
 @given(st.lists(KEYS, max_size=40), st.lists(st.integers(0, 39), max_size=10))
-def test_every_name_is_valid_and_means_exactly_one_tool(keys: list[PageKey], gone: list[int]) -> None:
+def test_every_name_is_valid_and_unique(keys: list[PageKey], gone: list[int]) -> None:
     namer = ToolNamer()
     for key in keys:
         namer.name(key)
@@ -79,7 +79,7 @@ def test_every_name_is_valid_and_means_exactly_one_tool(keys: list[PageKey], gon
 
 
 @given(KEYS, KEYS)
-def test_names_with_a_tab_do_not_depend_on_who_came_first(one: PageKey, other: PageKey) -> None:
+def test_names_with_a_tab_do_not_depend_on_the_order_of_registration(one: PageKey, other: PageKey) -> None:
     if one == other or one.number is None or other.number is None:
         return
     first, second = ToolNamer(), ToolNamer()
@@ -105,7 +105,7 @@ def test_usual_sites_have_plain_names(origin: str, number: int | None, tool: str
 
 
 @pytest.mark.req("B16")
-def test_two_sites_whose_words_are_alike_are_both_reachable() -> None:
+def test_two_sites_with_the_same_label_get_different_names() -> None:
     namer = ToolNamer()
     keys = [
         PageKey("https://shop.com", None, "br_find"),
@@ -122,7 +122,7 @@ def test_two_sites_whose_words_are_alike_are_both_reachable() -> None:
     assert plain_name(keys[2]) is None
 
 
-def test_a_hash_that_is_taken_is_made_longer() -> None:
+def test_a_hash_in_use_is_extended() -> None:
     namer = ToolNamer()
     key = PageKey("https://a.com", 1, "ü")
     namer._keys[hashed_name(key)] = PageKey("https://b.com", 1, "y")
@@ -130,7 +130,7 @@ def test_a_hash_that_is_taken_is_made_longer() -> None:
     assert len(namer.name(key)) <= 64
 
 
-def test_numbers_are_small_stable_and_free_again_only_when_the_tab_is_closed() -> None:
+def test_numbers_are_small_and_stable_and_reused_only_after_the_tab_closed() -> None:
     numbers = TabNumbers()
     assert [numbers.number("https://a.com", tab) for tab in (70, 80, 90)] == [1, 2, 3]
     assert numbers.number("https://b.com", 90) == 1
@@ -144,7 +144,7 @@ def test_numbers_are_small_stable_and_free_again_only_when_the_tab_is_closed() -
     numbers.closed(12345)
 
 
-def test_a_tab_that_wanders_without_end_is_not_remembered_without_end() -> None:
+def test_a_tab_has_numbers_at_a_bounded_number_of_sites() -> None:
     numbers = TabNumbers()
     for index in range(1000):
         numbers.number(f"https://s{index}.example", 1)
@@ -152,7 +152,7 @@ def test_a_tab_that_wanders_without_end_is_not_remembered_without_end() -> None:
     assert numbers.number("https://s999.example", 1) == 1
 
 
-def test_the_domain_is_what_a_person_knows_the_site_by() -> None:
+def test_the_domain_is_host_and_port() -> None:
     assert domain_of("https://shop.example") == "shop.example"
     assert domain_of("http://localhost:3000") == "localhost:3000"
     assert domain_of("file://") == "file"

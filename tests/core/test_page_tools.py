@@ -64,7 +64,7 @@ def test_an_empty_list_registers_nothing_and_tools_may_come_later() -> None:
 
 
 @pytest.mark.req("S000-spec-cleanup-07")
-def test_a_reload_takes_the_place_of_the_old_document_and_its_late_goodbye_is_ignored() -> None:
+def test_a_reload_replaces_the_document_and_its_late_unload_is_ignored() -> None:
     pages = PageToolTable()
     pages.register(frame(document="old"), [tool("a")])
     pages.register(frame(document="new"), [tool("a")])
@@ -76,7 +76,7 @@ def test_a_reload_takes_the_place_of_the_old_document_and_its_late_goodbye_is_ig
 
 
 @pytest.mark.req("S000-spec-security-04", "S000-spec-cleanup-05")
-def test_sites_are_never_merged_and_a_tab_goes_alone() -> None:
+def test_sites_are_separate_and_a_closed_tab_affects_only_itself() -> None:
     pages = PageToolTable()
     pages.register(frame(7), [tool("a")])
     pages.register(frame(7, 3, "f", PAY), [tool("a")])
@@ -90,7 +90,7 @@ def test_sites_are_never_merged_and_a_tab_goes_alone() -> None:
     assert pages.sites() == [PAY]
 
 
-def test_of_the_frames_of_a_tab_the_top_one_comes_first() -> None:
+def test_the_top_frame_of_a_tab_comes_first() -> None:
     pages = PageToolTable()
     pages.register(frame(7, 5, "sub"), [tool("a"), tool("b")])
     pages.register(frame(7, 0, "top"), [tool("a")])
@@ -99,7 +99,7 @@ def test_of_the_frames_of_a_tab_the_top_one_comes_first() -> None:
 
 
 @pytest.mark.req("S000-spec-registration-08", "S000-flows-07", "S000-overview-07")
-def test_only_what_asks_for_it_outlives_its_page() -> None:
+def test_only_tools_that_ask_for_it_are_cached() -> None:
     pages = PageToolTable()
     pages.register(frame(), [tool("find", **KEPT), tool("buy", annotations={"cache": "yes"}), tool("look")])
     pages.remove_tab(7)
@@ -113,7 +113,7 @@ def test_only_what_asks_for_it_outlives_its_page() -> None:
     assert fresh.cached(SHOP)["find"].seen == 12.0
 
 
-def test_what_is_kept_is_bounded_and_the_oldest_goes() -> None:
+def test_cached_tools_are_bounded_and_the_oldest_is_dropped() -> None:
     pages = PageToolTable(Limits(page_cached=3))
     for at in range(5):
         pages.register(frame(7, document=f"d{at}", at=float(at)), [tool(f"t{at}", **KEPT)])
@@ -121,7 +121,7 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes() -> None:
 
 
 @pytest.mark.req("S000-spec-registration-11", "B15", "B17", "S000-spec-security-02", "S000-spec-security-07")
-def test_invalid_tools_are_refused_one_by_one_with_the_reason() -> None:
+def test_invalid_tools_are_rejected_one_by_one_with_the_reason() -> None:
     pages = PageToolTable()
     bad: list[Any] = [
         7,
@@ -147,19 +147,19 @@ def test_invalid_tools_are_refused_one_by_one_with_the_reason() -> None:
     assert pages.register(frame(), "no list").problems == ("`tools` is not a list",)
 
 
-def test_a_page_tool_without_a_schema_takes_anything() -> None:
+def test_a_page_tool_without_a_schema_accepts_anything() -> None:
     assert read_tool(tool("a", inputSchema=None)).input_schema == {"type": "object", "properties": {}}
     assert read_tool(tool("a", inputSchema={"properties": {}})).input_schema["type"] == "object"
 
 
-def test_hints_are_carried_and_other_annotations_are_not() -> None:
+def test_hints_are_kept_and_other_annotations_dropped() -> None:
     hints = {"readOnlyHint": True, "untrustedContentHint": True, "idempotentHint": False, "title": "T"}
     odd = {"__proto__": True, "x": {"y": 1}, "long": "x" * 300, "a b": True}
     assert read_tool(tool("a", annotations={**hints, **odd})).annotations == hints
     assert read_tool(tool("a", annotations=[1])).annotations == {}
 
 
-def test_there_is_an_end_to_what_is_taken() -> None:
+def test_the_number_of_tools_is_bounded() -> None:
     pages = PageToolTable(Limits(page_tools=3, page_tools_all=5))
     change = pages.register(frame(1), [tool(f"t{i}") for i in range(10)])
     assert len(change.added) == 3
@@ -194,7 +194,7 @@ RAW = st.dictionaries(
 
 
 @given(RAW | JSON)
-def test_reading_never_fails_but_by_refusing(raw: Any) -> None:
+def test_any_declaration_is_parsed_or_rejected(raw: Any) -> None:
     try:
         made = read_tool(raw)
     except BadInput:
@@ -216,7 +216,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_what_is_held_is_what_the_last_reports_said(steps: list[tuple[str, int, int, str, str, list[str]]]) -> None:
+def test_the_table_equals_the_last_reports(steps: list[tuple[str, int, int, str, str, list[str]]]) -> None:
     pages, said = PageToolTable(), dict[tuple[int, int], tuple[str, str, set[str]]]()
     for what, tab, frame_id, document, origin, names in steps:
         place = (tab, frame_id)

@@ -7,7 +7,7 @@ from tabhub.core.resource_subscriptions import Subscription, Subscriptions
 OURS, THEIRS = "tabhub+mcp://s/notes://a", "notes://a"
 
 
-def test_each_agent_is_told_in_its_own_words_and_only_of_what_it_follows() -> None:
+def test_each_agent_is_notified_of_its_subscriptions_by_its_own_uri() -> None:
     book: Subscriptions[str] = Subscriptions()
     book.add("one", Subscription("s", "notes://a", OURS))
     book.add("two", Subscription("s", "notes://a", THEIRS))
@@ -19,7 +19,7 @@ def test_each_agent_is_told_in_its_own_words_and_only_of_what_it_follows() -> No
     assert book.uris("s") == book.uris("t") == {"notes://a"}
 
 
-def test_a_server_is_wanted_until_the_last_is_gone() -> None:
+def test_a_resource_is_subscribed_until_its_last_subscriber_leaves() -> None:
     book: Subscriptions[str] = Subscriptions()
     for agent in ("one", "two"):
         book.add(agent, Subscription("s", "notes://a", OURS))

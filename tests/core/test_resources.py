@@ -41,7 +41,7 @@ def make(page: int = 100, hidden: Any = lambda server, method: False) -> Resourc
     return ResourceDirectory(page, hidden)
 
 
-def test_a_listing_comes_in_pages_that_a_change_does_not_shift() -> None:
+def test_changes_do_not_shift_the_pages_of_a_listing() -> None:
     book = make(2)
     book.replace("b", ServerResources(resources=resources("b", "x:1", "x:2", "x:3")))
     book.replace("a", ServerResources(resources=resources("a", "ä:1")))
@@ -54,12 +54,12 @@ def test_a_listing_comes_in_pages_that_a_change_does_not_shift() -> None:
         book.page("resources", "ü", stateless=False)
 
 
-def test_the_stateless_form_says_how_long_it_holds() -> None:
+def test_the_stateless_form_has_a_ttl() -> None:
     page = orjson.loads(make().page("templates", None, stateless=True))
     assert page == {"resourceTemplates": [], "ttlMs": 1000, "cacheScope": "private"}
 
 
-def test_what_is_switched_off_is_not_listed() -> None:
+def test_hidden_resources_are_not_listed() -> None:
     book = make(hidden=lambda server, method: (server, method) == ("a", READ))
     for server in ("a", "b"):
         book.replace(server, ServerResources(resources=resources(server, "x:1"), prompts=prompts(server, "p")))
@@ -68,7 +68,7 @@ def test_what_is_switched_off_is_not_listed() -> None:
     assert GET != READ
 
 
-def test_a_change_is_counted_for_the_list_it_belongs_to() -> None:
+def test_each_list_counts_its_own_changes() -> None:
     book = make()
     one = ServerResources(resources=resources("a", "x:1"), prompts=prompts("a", "p"))
     assert book.replace("a", one) == ["resources", "prompts"]
@@ -78,7 +78,7 @@ def test_a_change_is_counted_for_the_list_it_belongs_to() -> None:
     assert book.versions == {"resources": 3, "prompts": 2}
 
 
-def test_a_prompt_is_found_by_its_name_and_by_its_servers_word_where_that_is_one() -> None:
+def test_a_prompt_is_found_by_its_name_or_its_servers_name_if_unique() -> None:
     book = make()
     book.replace("a", ServerResources(prompts=prompts("a", "plan", "review")))
     book.replace("my server", ServerResources(prompts=prompts("my server", "review")))
@@ -93,7 +93,7 @@ def test_a_prompt_is_found_by_its_name_and_by_its_servers_word_where_that_is_one
     assert "Did you mean mcp__a__review" in unknown.value.text()
 
 
-def test_a_resource_is_found_by_its_address_also_before_its_server_has_told_anything() -> None:
+def test_a_resource_is_found_by_its_uri_before_its_server_has_listed_anything() -> None:
     book = make()
     assert book.resource("tabhub+mcp://Away/file:///x", ["Away"]) == ("Away", "file:///x")
     assert book.resource("tabhub+mcp://away/file:///x", ["Away"]) == ("Away", "file:///x")
@@ -101,7 +101,7 @@ def test_a_resource_is_found_by_its_address_also_before_its_server_has_told_anyt
         book.resource("tabhub+mcp://away/file:///x", ["Away", "AWAY"])
 
 
-def test_a_resource_is_found_by_its_own_uri_where_one_server_has_it() -> None:
+def test_a_resource_is_found_by_its_servers_uri_if_unique() -> None:
     book = make()
     book.replace("a", ServerResources(resources=resources("a", "x:1", "x:2"), reads=True))
     book.replace("b", ServerResources(resources=resources("b", "x:2"), templates=templates("b", "y:{n}"), reads=True))
@@ -121,7 +121,7 @@ def test_a_resource_is_found_by_its_own_uri_where_one_server_has_it() -> None:
         book.resource("z:1", [])
 
 
-def test_an_address_of_another_hub_behind_this_one_is_its_servers_own_uri() -> None:
+def test_a_uri_of_another_hub_is_its_servers_own_uri() -> None:
     book = make()
     book.replace("outer", ServerResources(resources=resources("outer", "tabhub+mcp://inner/x:1"), reads=True))
     assert book.resource("tabhub+mcp://inner/x:1", ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")

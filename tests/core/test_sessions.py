@@ -21,7 +21,7 @@ def test_a_session_is_found_until_it_ends() -> None:
         sessions.require("a", "mcp")
 
 
-def test_there_is_a_most_of_sessions_and_an_ended_one_makes_room() -> None:
+def test_the_number_of_sessions_is_limited_and_an_ended_one_makes_room() -> None:
     sessions = Sessions(Limits(sessions=2))
     sessions.open("a", "mcp", "", 0)
     sessions.open("b", "mcp", "", 0)
@@ -45,7 +45,7 @@ def test_only_idle_sessions_expire() -> None:
     assert sessions.expired(150) == [idle, fresh, busy]
 
 
-def test_a_session_of_one_request_can_be_kept_under_a_handle() -> None:
+def test_a_session_of_one_request_can_be_adopted_under_a_handle() -> None:
     sessions = Sessions(Limits())
     passing = Session("", "handle", "client", 0, 0)
     assert not sessions.knows(passing)
@@ -55,12 +55,12 @@ def test_a_session_of_one_request_can_be_kept_under_a_handle() -> None:
     assert len(sessions) == 1
 
 
-def test_results_belong_to_the_session_and_stateless_ones_to_whoever_has_the_handle() -> None:
+def test_results_belong_to_the_session_or_to_the_holder_of_the_handle() -> None:
     assert Session("a", "mcp", "", 0, 0).owner == "a"
     assert Session("a", "handle", "", 0, 0).owner == Session("b", "handle", "", 0, 0).owner
 
 
-def test_the_id_of_another_kind_of_session_opens_nothing() -> None:
+def test_the_id_of_another_kind_of_session_is_not_found() -> None:
     sessions = Sessions(Limits())
     sessions.open("a", "mcp", "", 0)
     with pytest.raises(SessionNotFound):

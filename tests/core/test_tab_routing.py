@@ -30,7 +30,7 @@ def test_the_active_tab_is_best_then_the_one_updated_last() -> None:
 
 
 @pytest.mark.req("S002-tabid-02")
-def test_a_ready_tab_goes_first_then_the_callers_own_then_the_focused_windows() -> None:
+def test_a_ready_tab_ranks_before_the_callers_own_and_the_focused_windows() -> None:
     tabs = {1: Tab(1, "b", 1, active=True, window_focused=True), 2: Tab(2, "b", 2), 3: Tab(3, "b", 3)}
     tabs[3] = Tab(3, "b", 3, window_focused=True)
     candidates = [Candidate(1, 9.0, ready=False), Candidate(2, 5.0), Candidate(3, 1.0)]
@@ -40,7 +40,7 @@ def test_a_ready_tab_goes_first_then_the_callers_own_then_the_focused_windows() 
 
 
 @pytest.mark.req("S000-spec-routing-05")
-def test_a_site_is_found_where_it_was_last_or_at_its_front_page() -> None:
+def test_a_site_opens_where_it_was_last_or_at_its_front_page() -> None:
     assert site_url(SHOP, f"{SHOP}/cart") == f"{SHOP}/cart"
     assert site_url(SHOP, None) == f"{SHOP}/"
     assert site_url("file://", None) is None
@@ -60,9 +60,7 @@ def test_a_site_is_found_where_it_was_last_or_at_its_front_page() -> None:
         (CallTimeout("late"), False, True),
     ],
 )
-def test_a_call_is_repeated_only_where_the_page_never_got_it_or_twice_is_as_good(
-    error: TabhubError, unsent: bool, repeats: bool
-) -> None:
+def test_a_call_is_retried_only_if_never_sent_or_repeatable(error: TabhubError, unsent: bool, repeats: bool) -> None:
     assert never_sent(error) is unsent
     assert (retry_where(error, repeatable=False, exact=False) == "other") is unsent
     assert (retry_where(error, repeatable=True, exact=False) == "other") is repeats

@@ -28,7 +28,7 @@ def ids(tabs: Any) -> list[int]:
     return [tab.tab_id for tab in tabs]
 
 
-def test_a_browsers_own_ids_are_used_while_they_are_free() -> None:
+def test_a_browsers_own_ids_are_used_while_they_are_unused() -> None:
     book = TabTable()
     changes = book.sync("a", [raw(1), raw(2)])
     assert ids(changes.opened) == [1, 2]
@@ -45,7 +45,7 @@ def test_the_same_id_in_another_browser_gets_a_fresh_number() -> None:
     assert book.get(1) == book.find("a", 1)
 
 
-def test_an_id_is_not_given_to_another_browser_after_its_tab_closed() -> None:
+def test_an_id_is_not_assigned_to_another_browser_after_its_tab_closed() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
     book.apply("a", report(tabId=1, change="removed"))
@@ -53,7 +53,7 @@ def test_an_id_is_not_given_to_another_browser_after_its_tab_closed() -> None:
     assert tab.tab_id != 1
 
 
-def test_a_full_list_tells_what_opened_closed_and_changed() -> None:
+def test_a_full_list_yields_opened_closed_and_changed_tabs() -> None:
     book = TabTable()
     book.sync("a", [raw(1), raw(2), raw(3)])
     changes = book.sync("a", [raw(1), raw(2, title="new"), raw(4)])
@@ -61,7 +61,7 @@ def test_a_full_list_tells_what_opened_closed_and_changed() -> None:
     assert not book.sync("a", [raw(1), raw(2, title="new"), raw(4)])
 
 
-def test_a_removed_tab_is_told_once() -> None:
+def test_a_removed_tab_is_reported_once() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
     assert ids(book.apply("a", report(tabId=1, change="removed")).closed) == [1]
@@ -81,7 +81,7 @@ def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> N
     assert other.tab_id != 1
 
 
-def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> None:
+def test_a_replacement_may_be_reported_without_a_description() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
     assert book.apply("a", report(tabId=9, change="replaced", removedTabId=1)) == TabChanges()
@@ -90,7 +90,7 @@ def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> Non
     assert book.apply("a", report(tabId=8, change="replaced", removedTabId=7)) == TabChanges()
 
 
-def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
+def test_tabs_of_a_reconnected_browser_get_their_ids_back() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
     (second,) = book.sync("b", [raw(1)]).opened
@@ -102,14 +102,14 @@ def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
     assert not book.is_disconnected(second.tab_id)
 
 
-def test_tabs_missing_when_a_browser_comes_back_are_closed_then() -> None:
+def test_tabs_missing_after_a_reconnect_are_closed() -> None:
     book = TabTable()
     book.sync("a", [raw(1), raw(2)])
     assert not book.disconnect("a").closed
     assert ids(book.sync("a", [raw(2)]).closed) == [1]
 
 
-def test_a_report_before_the_full_list_finds_the_tab_that_was_kept_aside() -> None:
+def test_a_report_before_the_full_list_restores_the_tabs_id() -> None:
     book = TabTable()
     book.sync("x", [raw(1)])
     (tab,) = book.sync("a", [raw(1)]).opened
@@ -129,7 +129,7 @@ def test_one_tab_is_active_in_a_window_and_one_window_focused() -> None:
     assert {tab.tab_id for tab in book if tab.window_focused} == {3}
 
 
-def test_an_arrival_updates_the_picture_before_the_report_comes() -> None:
+def test_a_navigations_answer_updates_the_tab_before_its_report() -> None:
     book = TabTable()
     book.sync("a", [raw(1, status="loading")])
     (tab,) = book.apply_navigation("a", 1, "https://new.example/", "New", "complete").changed
@@ -155,7 +155,7 @@ def test_an_arrival_updates_the_picture_before_the_report_comes() -> None:
         {"tabId": 3, "title": {"__proto__": 1}},
     ],
 )
-def test_a_bad_description_is_skipped_and_named_and_the_rest_kept(bad: Any) -> None:
+def test_an_invalid_description_is_skipped_and_reported(bad: Any) -> None:
     book = TabTable()
     changes = book.sync("a", [raw(1), bad, raw(2)])
     assert ids(changes.opened) == [1, 2]
@@ -166,7 +166,7 @@ def test_a_bad_description_is_skipped_and_named_and_the_rest_kept(bad: Any) -> N
 
 
 @pytest.mark.parametrize("bad", [{}, {"tabId": "x"}, {"tabId": 3}, {"tabId": 3, "change": "eaten"}])
-def test_a_bad_report_is_refused(bad: dict[str, Any]) -> None:
+def test_an_invalid_report_is_rejected(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams, match=r"tab\.stateChanged"):
         report(**bad)
 
@@ -180,7 +180,7 @@ def test_a_report_of_an_unknown_tab_without_a_description_changes_nothing() -> N
     assert ids(book) == [1]
 
 
-def test_a_report_that_describes_another_tab_is_refused() -> None:
+def test_a_report_that_describes_another_tab_is_rejected() -> None:
     book = TabTable()
     assert book.apply("a", report(tabId=1, change="updated", tab=raw(2))).problems
     assert len(book) == 0
@@ -213,11 +213,11 @@ def test_count_and_text_are_bounded() -> None:
         ("", None),
     ],
 )
-def test_the_origin_of_an_address(url: str, origin: str | None) -> None:
+def test_origins_are_parsed_as_browsers_do(url: str, origin: str | None) -> None:
     assert origin_of(url) == origin
 
 
-def test_facts_name_flags_only_where_set() -> None:
+def test_a_description_has_only_the_flags_that_are_set() -> None:
     book = TabTable()
     book.sync("a", [raw(1, pinned=True, groupId=4), raw(2, groupId=-1)])
     first, second = (tab.describe() for tab in book)

@@ -16,7 +16,7 @@ ANY = st.one_of(PLAIN, st.text(min_size=1, max_size=80))
 
 
 @pytest.mark.req("S001-naming-01")
-def test_the_form_of_the_seed() -> None:
+def test_names_have_the_documented_form() -> None:
     assert upstream_name("weather", "get_weather") == "mcp__weather__get_weather"
 
 

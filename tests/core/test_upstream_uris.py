@@ -22,14 +22,14 @@ _uris = st.from_regex(r"\A[a-z]{1,5}:[a-zA-Z0-9/?#%&.~\[\] +äö-]{0,30}\Z")
 
 
 @given(server=_texts, uri=_texts | _uris)
-def test_every_address_is_a_valid_uri_and_leads_back(server: str, uri: str) -> None:
+def test_every_resource_uri_is_valid_and_can_be_parsed_back(server: str, uri: str) -> None:
     address = resource_uri(server, uri)
     assert _URI.fullmatch(address), address
     assert parse_resource_uri(address) == (server, uri)
 
 
 @given(one=st.tuples(_texts, _texts | _uris), other=st.tuples(_texts, _texts | _uris))
-def test_two_resources_never_share_an_address(one: tuple[str, str], other: tuple[str, str]) -> None:
+def test_two_resources_never_share_a_uri(one: tuple[str, str], other: tuple[str, str]) -> None:
     assert (resource_uri(*one) == resource_uri(*other)) == (one == other)
 
 
@@ -53,7 +53,7 @@ def test_a_plain_uri_stays_readable_and_another_is_encoded(uri: str, address: st
 @pytest.mark.parametrize(
     "other", ["file:///a", "tabhub+mcp://", "tabhub+mcp://a", "tabhub+mcp:///a:b", "tabhub+mcp://a/"]
 )
-def test_other_uris_are_not_addresses_of_resources(other: str) -> None:
+def test_other_uris_are_not_resource_uris(other: str) -> None:
     assert parse_resource_uri(other) is None
 
 
@@ -80,14 +80,14 @@ _VALUES: dict[str, str | list[str]] = {
         "pages://list{.day}",
     ],
 )
-def test_a_template_filled_in_leads_back_to_what_the_server_meant(template: str) -> None:
+def test_an_expanded_template_is_parsed_back_to_the_servers_uri(template: str) -> None:
     meant = UriTemplate.parse(template).expand(_VALUES)
     filled = UriTemplate.parse(template_uri("Bücher", template)).expand(_VALUES)
     assert parse_resource_uri(filled) == ("Bücher", meant)
     assert may_match_template(template, meant)
 
 
-def test_whether_a_uri_may_come_of_a_template() -> None:
+def test_a_uri_may_match_a_template_by_its_literal_parts() -> None:
     assert may_match_template("a://{x}/b/{y}/c", "a://1/b/2/c")
     assert not may_match_template("a://{x}/b/{y}/c", "a://1/2/c")
     assert not may_match_template("a://{x}", "b://1")
@@ -97,7 +97,7 @@ def test_whether_a_uri_may_come_of_a_template() -> None:
     assert may_match_template("{+all}", "anything://at/all")
 
 
-def test_a_template_made_to_cost_time_costs_none() -> None:
+def test_a_hostile_template_is_matched_in_linear_time() -> None:
     template = "a" + "{+x}a" * 500
     assert may_match_template(template, "a" * 8000)
     assert not may_match_template(template + "b", "a" * 8000)

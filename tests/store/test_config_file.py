@@ -20,12 +20,12 @@ def home(tmp_path: Path) -> Home:
     return home
 
 
-def test_without_a_file_the_defaults_hold(home: Home) -> None:
+def test_without_a_file_the_defaults_apply(home: Home) -> None:
     assert load(home).port == 9515
     assert not home.config.exists()
 
 
-def test_a_value_is_set_and_everything_else_kept(home: Home) -> None:
+def test_setting_a_value_leaves_everything_else_unchanged(home: Home) -> None:
     home.config.write_text('{"mine": {"a": [1, 2]}, "permissions": {"slack": {"permission": "ask"}}}')
     config = set_value(home, "permissions.slack.tools.send", "off")
     assert config.permissions.plugins["slack"].tools == {"send": "off"}
@@ -59,7 +59,7 @@ def test_show_gives_the_values_in_force_and_unknown_keys(home: Home) -> None:
         ("[" * 100_000, "nested deeper"),
     ],
 )
-def test_a_broken_file_is_refused_with_the_place_and_the_way_out(home: Home, text: str, said: str) -> None:
+def test_a_broken_file_is_refused_with_position_and_hint(home: Home, text: str, said: str) -> None:
     home.config.write_text(text)
     for function in (load, lambda home: set_value(home, "launch", "always")):
         with pytest.raises(SetupError, match=said) as caught:
@@ -69,7 +69,7 @@ def test_a_broken_file_is_refused_with_the_place_and_the_way_out(home: Home, tex
     assert home.config.read_text() == text
 
 
-def test_a_file_that_others_may_write_is_not_believed(home: Home) -> None:
+def test_a_file_that_others_may_write_is_refused(home: Home) -> None:
     set_value(home, "port", "9600")
     running = ConfigFile(home)
     home.config.write_text('{"skipPermissions": true}')
@@ -85,7 +85,7 @@ def test_a_file_that_others_may_write_is_not_believed(home: Home) -> None:
     assert load(home).skip_permissions
 
 
-def test_setting_below_something_that_is_no_object_is_refused(home: Home) -> None:
+def test_setting_a_key_below_a_value_that_is_not_an_object_is_refused(home: Home) -> None:
     home.config.write_text('{"settings": {"jira": {"urls": "x"}}}')
     with pytest.raises(SetupError, match="'urls' is not an object") as caught:
         set_value(home, "settings.jira.urls.work", "y")
@@ -104,7 +104,7 @@ def test_reset_of_a_key_leaves_no_empty_objects(home: Home) -> None:
     assert json.loads(home.config.read_text()) == {}
 
 
-def test_reset_takes_unknown_keys_and_whole_sections_too(home: Home) -> None:
+def test_unknown_keys_and_whole_sections_can_be_reset(home: Home) -> None:
     home.config.write_text('{"mine": 1, "limits": {"nope": 1, "callTimeout": 2}, "settings": {"a": {}}}')
     reset(home, "mine")
     reset(home, "limits.nope")
@@ -115,7 +115,7 @@ def test_reset_takes_unknown_keys_and_whole_sections_too(home: Home) -> None:
         reset(home, "nothing")
 
 
-def test_reset_of_all_mends_a_broken_file_and_keeps_it(home: Home) -> None:
+def test_resetting_all_repairs_a_broken_file_and_keeps_a_backup(home: Home) -> None:
     home.config.write_text('{"port": ')
     assert reset(home).port == 9515
     assert json.loads(home.config.read_text()) == {}
@@ -123,7 +123,7 @@ def test_reset_of_all_mends_a_broken_file_and_keeps_it(home: Home) -> None:
 
 
 @pytest.mark.req("F13")
-def test_a_file_broken_while_running_leaves_the_last_good_settings_until_it_is_mended(home: Home) -> None:
+def test_a_file_broken_at_run_time_leaves_the_last_valid_settings_in_force(home: Home) -> None:
     set_value(home, "permissions.default", "off")
     file = ConfigFile(home, {"PORT": "1234"})
     whole = home.config.read_text()
@@ -139,7 +139,7 @@ def test_a_file_broken_while_running_leaves_the_last_good_settings_until_it_is_m
     assert (config.permissions.default, config.port, error, file.error) == ("ask", 1234, None, None)
 
 
-def test_a_file_that_vanishes_while_running_does_not_lift_what_it_forbade(home: Home) -> None:
+def test_deleting_the_file_at_run_time_does_not_lift_its_permissions(home: Home) -> None:
     set_value(home, "permissions.default", "off")
     file = ConfigFile(home)
     home.config.unlink()
@@ -151,7 +151,7 @@ def test_a_file_that_vanishes_while_running_does_not_lift_what_it_forbade(home: 
     assert (config.permissions.default, error) == (None, None)
 
 
-def test_a_file_that_never_was_may_stay_away_and_appear_later(home: Home) -> None:
+def test_a_file_may_be_created_at_run_time(home: Home) -> None:
     file = ConfigFile(home)
     assert file.reload() == (load(home), None)
     set_value(home, "port", "9600")
@@ -172,7 +172,7 @@ STEP = st.tuples(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 @given(steps=st.lists(STEP, max_size=8))
-def test_whatever_is_set_and_whenever_the_disk_fails_the_file_is_always_whole_and_valid(
+def test_the_file_is_always_complete_and_valid_even_if_the_disk_fails(
     home: Home, steps: list[tuple[str, str, int | None]]
 ) -> None:
     home.config.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ def conversation(number: int = 1, title: str = "Buy a lamp") -> Conversation:
     return made
 
 
-def test_a_conversation_is_kept_whole_but_for_its_pictures(tmp_path: Path) -> None:
+def test_a_conversation_is_saved_without_its_pictures(tmp_path: Path) -> None:
     store = ConversationStore(tmp_path / "c", 10)
     made = conversation()
     store.save(made)
@@ -40,7 +40,7 @@ def test_only_this_user_may_read_them(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_one_is_found_by_its_beginning_or_as_the_last(tmp_path: Path) -> None:
+def test_a_conversation_is_found_by_a_prefix_or_as_the_last(tmp_path: Path) -> None:
     store = ConversationStore(tmp_path, 10)
     for number, name in ((0xA1 << 40, "one"), (0xA2 << 40, "two")):
         store.save(conversation(number, name))
@@ -54,7 +54,7 @@ def test_one_is_found_by_its_beginning_or_as_the_last(tmp_path: Path) -> None:
         store.load("b")
 
 
-def test_of_too_many_the_oldest_go(tmp_path: Path) -> None:
+def test_beyond_the_maximum_the_oldest_are_removed(tmp_path: Path) -> None:
     store = ConversationStore(tmp_path, 2)
     for number in range(1, 4):
         store.save(conversation(number, str(number)))
@@ -63,7 +63,7 @@ def test_of_too_many_the_oldest_go(tmp_path: Path) -> None:
     assert {each.title for each in store.all()} == {"2", "3"}
 
 
-def test_none_yet_and_a_broken_one_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_and_broken_conversations_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = ConversationStore(tmp_path / "none", 2)
     assert store.all() == []
     with pytest.raises(SetupError, match="No saved conversations"):
@@ -76,7 +76,7 @@ def test_none_yet_and_a_broken_one_are_said(tmp_path: Path, caplog: pytest.LogCa
     assert "cannot be read" in caplog.text
 
 
-def test_an_id_is_no_path(tmp_path: Path) -> None:
+def test_an_id_cannot_be_a_path(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="is not the id"):
         ConversationStore(tmp_path, 2).save(msgspec.structs.replace(conversation(), id="../evil"))
 

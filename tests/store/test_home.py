@@ -27,7 +27,7 @@ def test_the_environment_names_the_home(tmp_path: Path) -> None:
         Home.find({"TABHUB_HOME": "~nobody-of-that-name/hub"})
 
 
-def test_paths_are_where_the_documents_say(tmp_path: Path) -> None:
+def test_paths_are_as_documented(tmp_path: Path) -> None:
     home = Home(tmp_path)
     assert home.config == tmp_path / "config.json"
     assert home.auth == tmp_path / "extension" / "auth.json"
@@ -79,7 +79,7 @@ def test_a_file_in_place_of_the_home_is_refused(tmp_path: Path) -> None:
         Home(tmp_path / "home" / "below").ensure()
 
 
-def test_a_file_is_replaced_whole_and_private(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically_and_private(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_atomic(path, "one")
     write_atomic(path, b"two", 0o644)
@@ -124,7 +124,7 @@ def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "file").read_text() == "0123456789"
 
 
-def test_what_a_killed_writer_left_is_swept_away(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.ensure()
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
@@ -139,7 +139,7 @@ def test_what_a_killed_writer_left_is_swept_away(tmp_path: Path) -> None:
     assert other.exists()
 
 
-def test_a_lock_is_held_by_one_and_freed_by_death(tmp_path: Path) -> None:
+def test_a_lock_has_one_holder_and_is_released_when_it_dies(tmp_path: Path) -> None:
     holder = (
         "import sys; from pathlib import Path; from tabhub.platform.locks import locked\n"
         "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
@@ -155,6 +155,6 @@ def test_a_lock_is_held_by_one_and_freed_by_death(tmp_path: Path) -> None:
             assert process.wait() != 0
 
 
-def test_a_lock_that_cannot_be_made_says_so(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_created_is_a_setup_error(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="Could not open the lock"), locked(tmp_path / "missing" / "lock"):
         raise AssertionError

@@ -65,13 +65,13 @@ def test_another_sessions_handle_gives_the_same_error_as_a_missing_or_expired_on
 
 
 @pytest.mark.parametrize("handle", ["", "r_", "r_' OR 1=1 --", "x" * 10_000, "r_" + "a" * 19 + "\n", "\ud800"])
-def test_what_is_no_handle_is_not_found(store: ResultStore, handle: str) -> None:
+def test_a_malformed_handle_is_not_found(store: ResultStore, handle: str) -> None:
     with pytest.raises(ResultNotFound) as caught:
         store.get(handle, "s1")
     assert caught.value.message == "That is not a result handle."
 
 
-def test_expiring_deletes_only_what_is_past_its_time(store: ResultStore, clock: Clock) -> None:
+def test_only_expired_results_are_deleted(store: ResultStore, clock: Clock) -> None:
     old = store.put("s1", "text/plain", b"old")
     clock.now += 30
     new = store.put("s1", "text/plain", b"new")
@@ -82,7 +82,7 @@ def test_expiring_deletes_only_what_is_past_its_time(store: ResultStore, clock: 
         store.get(old, "s1")
 
 
-def test_the_oldest_make_room(store: ResultStore) -> None:
+def test_the_oldest_results_are_evicted(store: ResultStore) -> None:
     handles = [store.put("s1", "text/plain", bytes([n]) * 300) for n in range(5)]
     assert [store.get(handle, "s1").data[0] for handle in handles[2:]] == [2, 3, 4]
     for handle in handles[:2]:
@@ -90,13 +90,13 @@ def test_the_oldest_make_room(store: ResultStore) -> None:
             store.get(handle, "s1")
 
 
-def test_what_can_never_fit_is_refused(store: ResultStore) -> None:
+def test_a_result_larger_than_the_store_is_refused(store: ResultStore) -> None:
     with pytest.raises(TooLarge, match="1001 bytes; at most 1000"):
         store.put("s1", "text/plain", b"x" * 1001)
     assert store.put("s1", "text/plain", b"x" * 1000)
 
 
-def test_results_survive_a_restart_and_their_room_is_still_counted(path: Path, clock: Clock) -> None:
+def test_results_survive_a_restart_and_count_towards_the_maximum(path: Path, clock: Clock) -> None:
     limits = Limits(result_store=1000)
     first = ResultStore(path, limits, clock)
     handle = first.put("s1", "text/plain", b"x" * 600)
@@ -121,7 +121,7 @@ def test_a_corrupt_file_is_moved_aside_and_reported(path: Path, clock: Clock, ju
     store.close()
 
 
-def test_a_file_that_becomes_corrupt_while_running_is_replaced(path: Path, clock: Clock) -> None:
+def test_a_file_that_becomes_corrupt_at_run_time_is_replaced(path: Path, clock: Clock) -> None:
     store = ResultStore(path, clock=clock)
     lost = store.put("s1", "text/plain", b"x" * 100_000)
     store.close()
@@ -147,7 +147,7 @@ class Full(sqlite3.Connection):
         return super().execute(sql, *rest)
 
 
-def test_a_full_disk_leaves_results_in_bounded_memory_until_it_has_room(
+def test_a_full_disk_keeps_results_in_bounded_memory_until_it_has_space(
     path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = sqlite3.connect
@@ -177,7 +177,7 @@ def test_a_full_disk_leaves_results_in_bounded_memory_until_it_has_room(
     store.close()
 
 
-def test_a_real_full_database_is_the_same(path: Path, clock: Clock) -> None:
+def test_a_full_database_keeps_results_in_memory(path: Path, clock: Clock) -> None:
     store = ResultStore(path, clock=clock)
     assert store._db is not None
     store._db.execute("PRAGMA max_page_count = 10").fetchall()
@@ -189,7 +189,7 @@ def test_a_real_full_database_is_the_same(path: Path, clock: Clock) -> None:
     store.close()
 
 
-def test_a_folder_that_is_missing_leaves_results_in_memory(tmp_path: Path, clock: Clock) -> None:
+def test_a_missing_folder_keeps_results_in_memory(tmp_path: Path, clock: Clock) -> None:
     store = ResultStore(tmp_path / "later" / "results.db", clock=clock)
     first = store.put("s1", "text/plain", b"one")
     assert "memory only" in str(store.degraded)
@@ -201,7 +201,7 @@ def test_a_folder_that_is_missing_leaves_results_in_memory(tmp_path: Path, clock
     store.close()
 
 
-def test_threads_do_not_disturb_each_other(path: Path, clock: Clock) -> None:
+def test_threads_are_independent(path: Path, clock: Clock) -> None:
     store = ResultStore(path, clock=clock)
 
     def work(number: int) -> bool:

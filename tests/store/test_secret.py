@@ -64,7 +64,7 @@ def test_processes_that_race_agree_on_one(home: Home) -> None:
     "text",
     ['{"secret": "abc"}', '{"secret": 5}', '{"secret": ""}', '{"secret": "' + "g" * 64 + '"}', "{", "[]", "\xff"],
 )
-def test_a_broken_secret_is_an_error_that_says_what_to_do_and_rotating_mends_it(home: Home, text: str) -> None:
+def test_a_broken_secret_is_an_error_with_a_hint_and_rotating_repairs_it(home: Home, text: str) -> None:
     home.ensure()
     home.auth.write_text(text, encoding="latin-1")
     for function in (secret.read, secret.load_or_create):
@@ -75,14 +75,14 @@ def test_a_broken_secret_is_an_error_that_says_what_to_do_and_rotating_mends_it(
     assert secret.rotate(home) == secret.read(home)
 
 
-def test_an_unreadable_file_is_kept_aside_when_rotating(home: Home) -> None:
+def test_rotating_sets_an_unreadable_file_aside(home: Home) -> None:
     home.ensure()
     home.auth.write_text('{"note": ')
     secret.rotate(home)
     assert (home.root / "auth.json.broken").read_text() == '{"note": '
 
 
-def test_no_secret_yet_is_an_error_for_a_reader(home: Home) -> None:
+def test_reading_a_missing_secret_is_an_error(home: Home) -> None:
     with pytest.raises(SetupError, match="no secret") as caught:
         secret.read(home)
     assert caught.value.hint == "Start the hub once: tabhub start"

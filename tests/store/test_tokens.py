@@ -17,7 +17,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def test_a_token_is_shown_once_and_only_its_hash_is_kept(home: Home) -> None:
+def test_a_token_is_returned_once_and_only_its_hash_is_stored(home: Home) -> None:
     token = create(home, "ci", 5.0)
     path = home.root / "tokens.json"
     assert token.startswith("thb_")
@@ -27,7 +27,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(home: Home) -> None:
     assert [(each.name, each.created) for each in listed(home)] == [("ci", 5.0)]
 
 
-def test_a_store_that_is_open_sees_new_and_revoked_tokens_at_once(home: Home) -> None:
+def test_new_and_revoked_tokens_apply_at_once(home: Home) -> None:
     store = TokenStore(home)
     token = create(home, "ci", 1.0)
     other = create(home, "laptop", 2.0)
@@ -39,7 +39,7 @@ def test_a_store_that_is_open_sees_new_and_revoked_tokens_at_once(home: Home) ->
 
 
 @pytest.mark.parametrize("wrong", [b"", b"thb_", b"ci", b"thb_" + b"0" * 64, b"thb_" + b"0" * 5000, b"\xff" * 68])
-def test_what_is_no_token_has_no_name(home: Home, wrong: bytes) -> None:
+def test_a_malformed_token_has_no_name(home: Home, wrong: bytes) -> None:
     store, token = TokenStore(home), create(home, "ci", 1.0).encode()
     assert store.name_of(wrong) is None
     assert store.name_of(token[:-1]) is None
@@ -48,12 +48,12 @@ def test_what_is_no_token_has_no_name(home: Home, wrong: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "é", "a" * 65, "a.b"])
-def test_a_name_that_cannot_be_is_refused(home: Home, name: str) -> None:
+def test_an_invalid_name_is_refused(home: Home, name: str) -> None:
     with pytest.raises(SetupError, match="cannot be the name"):
         create(home, name, 1.0)
 
 
-def test_a_name_is_used_once_and_one_that_is_not_there_cannot_be_revoked(home: Home) -> None:
+def test_a_name_is_unique_and_an_unknown_one_cannot_be_revoked(home: Home) -> None:
     create(home, "ci", 1.0)
     with pytest.raises(SetupError, match="already"):
         create(home, "ci", 1.0)
@@ -61,7 +61,7 @@ def test_a_name_is_used_once_and_one_that_is_not_there_cannot_be_revoked(home: H
         revoke(home, "x")
 
 
-def test_a_broken_file_lets_nobody_in_and_says_so(home: Home) -> None:
+def test_a_broken_file_admits_no_token_and_is_reported(home: Home) -> None:
     store, token = TokenStore(home), create(home, "ci", 1.0)
     assert store.name_of(token.encode()) == "ci"
     (home.root / "tokens.json").write_text("[{")

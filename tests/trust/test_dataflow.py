@@ -8,7 +8,7 @@ from tabhub.trust.dataflow import DataFlows
 MAIL, BANK, SHOP = "https://mail.example", "https://bank.example", "https://shop.example"
 
 
-def test_what_was_read_elsewhere_is_named_and_the_place_itself_is_not() -> None:
+def test_sites_read_before_are_named_except_the_target() -> None:
     flows = DataFlows()
     assert flows.crossing("s", [BANK]) == ()
     flows.read("s", MAIL)
@@ -19,7 +19,7 @@ def test_what_was_read_elsewhere_is_named_and_the_place_itself_is_not() -> None:
     assert flows.crossing("other", [SHOP]) == ()
 
 
-def test_a_pair_that_was_allowed_is_not_named_again_but_others_are() -> None:
+def test_an_approved_pair_is_not_named_again() -> None:
     flows = DataFlows()
     flows.read("s", MAIL)
     flows.allow("s", [MAIL], [BANK])
@@ -29,14 +29,14 @@ def test_a_pair_that_was_allowed_is_not_named_again_but_others_are() -> None:
     assert flows.crossing("s", [BANK]) == (SHOP,)
 
 
-def test_what_a_plugin_read_is_no_news_to_the_same_plugin() -> None:
+def test_content_read_through_a_plugin_may_return_to_it() -> None:
     flows = DataFlows()
     flows.read("s", MAIL, "mail")
     assert flows.crossing("s", ["mail"]) == ()
     assert flows.crossing("s", ["notes"]) == (MAIL,)
 
 
-def test_a_session_that_ends_is_forgotten() -> None:
+def test_an_ended_session_is_removed() -> None:
     flows = DataFlows()
     flows.read("s", MAIL)
     assert flows.knows("s")
@@ -55,7 +55,7 @@ def test_memory_is_bounded() -> None:
 
 
 @given(st.lists(st.sampled_from([MAIL, BANK, SHOP])), st.sampled_from([MAIL, BANK, SHOP]))
-def test_after_it_was_allowed_an_act_crosses_nothing(read: list[str], target: str) -> None:
+def test_an_approved_action_crosses_nothing(read: list[str], target: str) -> None:
     flows = DataFlows()
     for site in read:
         flows.read("s", site)

@@ -59,7 +59,7 @@ def test_every_other_host_is_refused(host: bytes | None) -> None:
     assert not host_allowed(host, PORT)
 
 
-def test_the_default_port_may_be_left_out_only_where_it_is_ours() -> None:
+def test_the_port_may_be_omitted_only_if_it_is_the_default() -> None:
     assert host_allowed(b"localhost", 80)
     assert host_allowed(b"localhost:80", 80)
     assert not host_allowed(b"localhost", 443)
@@ -104,5 +104,5 @@ def test_every_other_origin_is_refused(origins: list[bytes]) -> None:
 
 
 @given(st.lists(st.binary(max_size=60), min_size=1, max_size=3))
-def test_no_made_up_origin_passes(origins: list[bytes]) -> None:
+def test_no_invented_origin_is_allowed(origins: list[bytes]) -> None:
     assert not origin_allowed(origins)

@@ -66,13 +66,13 @@ def part(value: Any) -> str:
         (json.dumps({"keys": [jwk(RSA, "RS256", kid="a"), jwk(ED, "EdDSA", kid="b")]}).encode(), ED, "EdDSA"),
     ],
 )
-def test_a_token_of_every_algorithm_is_let_in_with_its_key(file: bytes, signer: Any, algorithm: str) -> None:
+def test_tokens_of_every_algorithm_are_valid_with_their_key(file: bytes, signer: Any, algorithm: str) -> None:
     token = signed({**CLAIMS, "connection_url": "wss://relay.example"}, signer, algorithm)
     assert judged(token, file) == Claims("ann", NOW + 60, "t1", "wss://relay.example")
 
 
 @pytest.mark.parametrize("key", [RSA, EC, ED, None])
-def test_what_is_issued_is_valid(key: Any) -> None:
+def test_issued_tokens_are_valid(key: Any) -> None:
     file = private_pem(key) if key is not None else SECRET
     token = issue(
         read_keys(file)[0], "ann", now=NOW, ttl=60, token_id="x", rules=RULES, connection_url="wss://relay.example"
@@ -121,14 +121,14 @@ BAD: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_everything_else_is_refused_with_one_message(name: str) -> None:
+def test_every_other_token_is_refused_with_one_message(name: str) -> None:
     with pytest.raises(InvalidToken) as refused:
         judged(BAD[name])
     assert refused.value.text() == "Authentication failed: Invalid token"
     assert refused.value.code == -32000
 
 
-def test_a_public_key_is_no_shared_secret() -> None:
+def test_a_public_key_is_not_a_shared_secret() -> None:
     pem = public_pem(RSA)
     head, body = part({"alg": "HS256", "typ": "JWT"}), part(CLAIMS)
     mac = hmac.new(pem, f"{head}.{body}".encode(), hashlib.sha256).digest()
@@ -137,7 +137,7 @@ def test_a_public_key_is_no_shared_secret() -> None:
         judged(forged, pem)
 
 
-def test_the_issuer_must_fit_if_one_is_set() -> None:
+def test_the_issuer_must_match_if_one_is_set() -> None:
     rules = Rules(issuer="https://id.example")
     assert judged(signed({**CLAIMS, "iss": "https://id.example"}), rules=rules).user == "ann"
     for claims in (CLAIMS, {**CLAIMS, "iss": "https://evil.example"}):
@@ -146,7 +146,7 @@ def test_the_issuer_must_fit_if_one_is_set() -> None:
     assert judged(signed({**CLAIMS, "aud": ["x", "mine"]}), rules=Rules("mine")).user == "ann"
 
 
-def test_a_key_id_chooses_among_keys_and_an_unknown_one_is_told_apart() -> None:
+def test_a_key_id_chooses_the_key_and_an_unknown_one_has_its_own_error() -> None:
     keys = read_published(json.dumps({"keys": [jwk(EC, "ES256", kid="new")]}).encode())
     assert verify(signed(CLAIMS, EC, "ES256", kid="new"), keys, NOW, RULES).user == "ann"
     with pytest.raises(UnknownSigningKey):
@@ -183,7 +183,7 @@ def test_weak_broken_and_unused_keys_are_refused(file: bytes) -> None:
 
 
 @pytest.mark.parametrize("user", ["", "x" * 257, "a\nb", "a\u202eb"])
-def test_nothing_is_issued_to_who_could_not_be_a_user(user: str) -> None:
+def test_no_token_is_issued_to_an_invalid_user(user: str) -> None:
     with pytest.raises(SetupError, match="printable characters"):
         issue(read_keys(SECRET)[0], user, now=NOW, ttl=60, token_id="t", rules=Rules())
 
@@ -193,12 +193,12 @@ def test_a_public_key_cannot_issue() -> None:
         issue(read_keys(public_pem(ED))[0], "ann", now=NOW, ttl=1, token_id="x", rules=RULES)
 
 
-def test_a_token_without_a_name_is_named_by_its_fingerprint() -> None:
+def test_a_token_without_jti_is_named_by_its_fingerprint() -> None:
     token = signed(without("jti"))
     assert judged(token).token_id == token_id(token, {}) == f"sha256-{hashlib.sha256(token.encode()).hexdigest()}"
 
 
 @given(st.text(max_size=300))
-def test_no_text_gets_in_or_breaks_it(text: str) -> None:
+def test_any_text_is_refused_without_another_exception(text: str) -> None:
     with pytest.raises(InvalidToken):
         judged(text)

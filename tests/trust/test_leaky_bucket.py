@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tabhub.trust.leaky_bucket import LeakyBucket
 
 
-def test_a_minutes_worth_may_come_at_once_and_the_rest_evenly() -> None:
+def test_a_burst_of_a_minutes_worth_is_followed_by_an_even_rate() -> None:
     pace = LeakyBucket(60)
     assert [pace.hit(0.0) for _ in range(60)] == [None] * 60
     wait = pace.hit(0.0)
@@ -19,12 +19,12 @@ def test_a_minutes_worth_may_come_at_once_and_the_rest_evenly() -> None:
     assert pace.hit(1.0) is not None
 
 
-def test_zero_is_no_limit() -> None:
+def test_zero_means_no_limit() -> None:
     pace = LeakyBucket(0)
     assert all(pace.hit(0.0) is None for _ in range(10_000))
 
 
-def test_what_was_used_elsewhere_counts_and_is_not_owed_for_ever() -> None:
+def test_use_elsewhere_counts_up_to_one_full_bucket() -> None:
     pace = LeakyBucket(60)
     pace.add(1000, 0.0)
     assert pace.hit(0.5) is not None

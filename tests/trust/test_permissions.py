@@ -62,9 +62,7 @@ def test_the_most_specific_setting_wins(source: str, tool: str, decision: Permis
         ("other", "anything", "auto"),  # and so does its default
     ],
 )
-def test_a_clients_own_setting_goes_before_everyones_at_the_same_step(
-    source: str, tool: str, decision: Permission
-) -> None:
+def test_a_clients_own_setting_wins_at_the_same_step(source: str, tool: str, decision: Permission) -> None:
     assert level(source, tool, "ci") == decision
     assert level("browser", "browser_click", "another") == "ask"
 
@@ -73,7 +71,7 @@ _level = st.none() | st.sampled_from(LEVELS)
 
 
 @given(st.lists(_level, min_size=6, max_size=6))
-def test_of_all_steps_the_first_that_is_set_counts(steps: list[Permission | None]) -> None:
+def test_the_first_step_that_is_set_decides(steps: list[Permission | None]) -> None:
     """The steps: tool, source and default, each for the client and then for everyone."""
 
     def table(tool: Permission | None, source: Permission | None, default: Permission | None) -> dict[str, Any]:
@@ -106,14 +104,14 @@ def test_of_all_steps_the_first_that_is_set_counts(steps: list[Permission | None
         ("upstream", False, False, "ask"),
     ],
 )
-def test_where_nothing_is_set_what_a_tool_does_decides(
+def test_without_settings_the_kind_of_tool_decides(
     kind: str, reads: bool, trusting: bool, holds: Permission | None
 ) -> None:
     assert Permissions.parse(Config()).stated("any", ("tool",)) is None
     assert default_level(kind, reads=reads, trust_pages=trusting) == holds
 
 
-def test_a_name_as_written_wins_over_the_other_way_to_write_it() -> None:
+def test_a_name_as_written_wins_over_its_other_spelling() -> None:
     both = {"permissions": {"p": {"tools": {"p_a": "off", "a": "auto"}}}}
     permissions = Permissions.parse(Config.parse(both))
     assert permissions.stated("p", ("p_a",)) == Stated("off", "tool")
@@ -121,7 +119,7 @@ def test_a_name_as_written_wins_over_the_other_way_to_write_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "__class__", ""])
-def test_odd_names_are_only_names(name: str) -> None:
+def test_unusual_names_are_plain_keys(name: str) -> None:
     permissions = Permissions.parse(Config.parse({"permissions": {name: {"permission": "off"}}}))
     assert permissions.stated(name, (name,)) == Stated("off", "source")
     assert permissions.stated("other", (name,)) is None

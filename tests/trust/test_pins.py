@@ -24,7 +24,7 @@ def test_the_order_of_keys_does_not_matter_and_everything_else_does() -> None:
         assert fingerprint(definition(**{**SAID, **change})) != mark
 
 
-def test_a_change_is_told_in_lines() -> None:
+def test_a_change_is_described_as_a_diff() -> None:
     told = diff(definition(**SAID), definition(**{**SAID, "description": "Does more."}))
     assert told.startswith("--- approved\n+++ now")
     assert '-  "Does it."' in told
@@ -32,7 +32,7 @@ def test_a_change_is_told_in_lines() -> None:
 
 
 @pytest.mark.parametrize("character", ["\u200b", "\u202e", "\u2066", "\U000e0041", "\ufeff", "\x07", "\ufe01"])
-def test_hidden_characters_are_spelled_out_and_called_out(character: str) -> None:
+def test_hidden_characters_are_spelled_out_and_reported(character: str) -> None:
     new = definition(**{**SAID, "description": f"Does it.{character}"})
     told = diff(definition(**SAID), new)
     if character != "\x07":  # JSON spells that one out itself
@@ -41,7 +41,7 @@ def test_hidden_characters_are_spelled_out_and_called_out(character: str) -> Non
     assert "Does it." in told
 
 
-def test_what_can_be_seen_stays_as_it_is() -> None:
+def test_visible_characters_are_unchanged() -> None:
     assert spell_hidden("Grüße, 世界 ✓") == "Grüße, 世界 ✓"
     assert describe_hidden("Grüße\n世界") == ""
 
@@ -52,7 +52,7 @@ def test_a_long_change_is_cut() -> None:
     assert "characters more" in told
 
 
-def test_a_few_forms_of_one_tool_stand_side_by_side() -> None:
+def test_several_definitions_of_one_tool_can_be_approved() -> None:
     pin = Pin(("a",), "A")
     for mark in "bcdef":
         pin = pin.with_form(mark, mark.upper())

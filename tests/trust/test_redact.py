@@ -30,11 +30,11 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
         ("a plain sentence", "a plain sentence"),
     ],
 )
-def test_what_looks_like_a_secret_is_hidden(text: str, shown: str) -> None:
+def test_text_that_looks_like_a_secret_is_redacted(text: str, shown: str) -> None:
     assert redact(text) == shown
 
 
-def test_known_secrets_are_hidden_wherever_they_stand() -> None:
+def test_known_secrets_are_redacted_everywhere() -> None:
     assert redact("my-secret-value inside xmy-secret-valuex", ["my-secret-value"]) == f"{HIDDEN} inside x{HIDDEN}x"
     assert redact("an empty one hides nothing", ["", "an"]) == "an empty one hides nothing"
 
@@ -45,12 +45,12 @@ def test_a_known_secret_never_survives(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ALMOST_SECRETS)
-def test_long_text_that_almost_holds_secrets_is_left_alone(piece: str) -> None:
+def test_long_text_without_secrets_is_unchanged(piece: str) -> None:
     text = piece * (400_000 // len(piece))
     assert redact(text) == text
 
 
-def test_every_secret_of_a_long_text_is_hidden() -> None:
+def test_every_secret_in_a_long_text_is_redacted() -> None:
     assert redact("bearer abc " * 50_000) == f"bearer {HIDDEN} " * 50_000
     assert redact("token=abc " * 50_000) == f"token={HIDDEN} " * 50_000
     assert redact("token=" * 50_000) == f"token={HIDDEN}"
@@ -69,7 +69,7 @@ def test_every_secret_of_a_long_text_is_hidden() -> None:
         ("tag \U000e0041", "tag \\U000e0041"),
     ],
 )
-def test_unsafe_characters_are_spelled_out(text: str, shown: str) -> None:
+def test_unsafe_characters_are_escaped(text: str, shown: str) -> None:
     assert clean(text) == shown
 
 

@@ -17,7 +17,7 @@ def test_the_limit_is_reached_and_frees_up_as_time_passes() -> None:
     assert rate.hit("a", 60.0) == 10.0
 
 
-def test_keys_do_not_disturb_each_other() -> None:
+def test_keys_are_independent() -> None:
     rate = SlidingWindow(1)
     assert rate.hit("a", 0) is None
     assert rate.hit("b", 0) is None
@@ -30,7 +30,7 @@ def test_a_limit_of_zero_means_none() -> None:
     assert len(rate) == 0
 
 
-def test_memory_stays_bounded_and_made_up_keys_gain_nothing() -> None:
+def test_memory_is_bounded_and_invented_keys_gain_nothing() -> None:
     rate = SlidingWindow(2, 60, keys=10)
     passed = sum(rate.hit(f"key {n}", n / 1000) is None for n in range(1000))
     assert len(rate) <= 11
@@ -41,7 +41,7 @@ def test_memory_stays_bounded_and_made_up_keys_gain_nothing() -> None:
     assert len(rate) <= 2
 
 
-def test_time_that_stands_still_or_steps_back_never_lets_more_through() -> None:
+def test_time_that_stops_or_goes_back_never_admits_more() -> None:
     rate = SlidingWindow(2, 10)
     assert rate.hit("a", 100) is None
     assert rate.hit("a", 95) is None
@@ -55,7 +55,7 @@ def test_time_that_stands_still_or_steps_back_never_lets_more_through() -> None:
     window=st.floats(0.5, 60),
     gaps=st.lists(st.floats(0, 30), max_size=60),
 )
-def test_no_window_ever_holds_more_than_the_limit_and_waiting_as_told_is_enough(
+def test_no_window_exceeds_the_limit_and_the_stated_wait_is_enough(
     limit: int, window: float, gaps: list[float]
 ) -> None:
     rate = SlidingWindow(limit, window)

@@ -33,7 +33,7 @@ def test_the_scheme_is_read_in_any_case(scheme: bytes) -> None:
         b"Bearer " + b" " * 600 + b"a",
     ],
 )
-def test_what_is_not_exactly_a_token_is_none(header: bytes | None) -> None:
+def test_a_malformed_header_has_no_token(header: bytes | None) -> None:
     assert bearer(header) is None
 
 
@@ -48,7 +48,7 @@ def test_tokens_are_the_same_only_if_equal(a: bytes, b: bytes) -> None:
     assert same_token(a, bytes(a))
 
 
-def test_a_prefix_or_another_case_is_not_the_same() -> None:
+def test_a_prefix_or_another_case_is_another_token() -> None:
     secret = SECRET.encode()
     assert not same_token(secret[:-1], secret)
     assert not same_token(secret + b"a", secret)

@@ -57,7 +57,7 @@ class Leases:
     def _free_in(self, holder: Session, now: float) -> float:
         limits, left = self._limits, holder.called + self._limits.lease_idle - now
         if holder.is_disconnected:
-            # When a bridge client's grace ends, its session ends and the tabs it opened close: others may have them before.
+            # A bridge client's session ends with its grace and closes its tabs: others may take them before that.
             most = limits.bridge_grace / 2 if holder.kind == "bridge" else limits.lease_orphan
             left = min(left, holder.disconnected_at + min(most, limits.lease_orphan) - now)
         return max(left, 0.0)

@@ -1,6 +1,6 @@
 """Which agents are subscribed to which resources of external servers.
 
-Owns the subscriptions, with the URI each agent used and the server's own. Pure: it notifies nobody and asks no server.
+Owns the subscriptions, with the URI each agent used and the server's own. It sends nothing to agents or servers.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class Subscriptions(Generic[Agent]):
     def __init__(self) -> None:
         self._by_agent: dict[Agent, dict[str, Subscription]] = {}
 
-    def add(self, agent: Agent, followed: Subscription) -> None:
-        self._by_agent.setdefault(agent, {})[followed.asked] = followed
+    def add(self, agent: Agent, subscription: Subscription) -> None:
+        self._by_agent.setdefault(agent, {})[subscription.asked] = subscription
 
     def remove(self, agent: Agent, asked: str) -> Subscription | None:
         """Returns None if the agent was not subscribed."""
         own = self._by_agent.get(agent, {})
-        gone = own.pop(asked, None)
+        removed = own.pop(asked, None)
         if not own:
             self._by_agent.pop(agent, None)
-        return gone
+        return removed
 
     def drop(self, agent: Agent) -> list[Subscription]:
         """Remove an agent and return its subscriptions."""

@@ -1,7 +1,7 @@
 """Resources, resource templates and prompts of external servers.
 
-Owns which there are, the names agents know them by, which server a name belongs to, and the pages of their listings. An
-item is encoded once. Pure: it asks no server, and whose items are hidden is passed in.
+Owns the known ones, the names agents use for them, which server a name belongs to, and the pages of their listings. An
+item is encoded once. It sends nothing to a server; which items are hidden is passed in.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READ, GET, COMPLETE = "resources/read", "prompts/get", "completion/complete"
 SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 _RESULT_NAMES = {"resources": "resources", "templates": "resourceTemplates", "prompts": "prompts"}
 _KEY_PREFIXES = (SCHEME, PREFIX)
-_SEVERAL = 10
+_MAX_SUGGESTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ListedItem:
     wire: bytes
     """The encoded entry, spliced into answers."""
     needs: tuple[str, ...] = ()
-    """The arguments without which a prompt cannot be got."""
+    """The required arguments of a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ServerResources:
     templates: tuple[ListedItem, ...] = ()
     prompts: tuple[ListedItem, ...] = ()
     reads: bool = False
-    """Whether it has resources at all; unlisted ones may be readable too."""
+    """Whether it supports reading; unlisted resources may be readable too."""
 
     def items(self, listing_name: ListName) -> tuple[ListedItem, ...]:
         found: tuple[ListedItem, ...] = getattr(self, listing_name)
@@ -109,18 +109,20 @@ class ResourceDirectory:
 
     def prompt(self, name: str) -> tuple[str, ListedItem]:
         """A prompt and its server; the server's own name is accepted if only one server has it."""
-        own: list[tuple[str, ListedItem]] = []
+        matches: list[tuple[str, ListedItem]] = []
         for server, resources in self._servers.items():
             for row in resources.prompts:
                 if row.key == name:
                     return server, row
                 if row.own == name:
-                    own.append((server, row))
-        if len(own) == 1:
-            return own[0]
-        if own:
-            keys = ", ".join(sorted(row.key for _, row in own)[:_SEVERAL])
-            raise UnknownPrompt(f"{len(own)} servers have a prompt named {name[:200]!r}.", hint=f"Specify one: {keys}.")
+                    matches.append((server, row))
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            keys = ", ".join(sorted(row.key for _, row in matches)[:_MAX_SUGGESTED])
+            raise UnknownPrompt(
+                f"{len(matches)} servers have a prompt named {name[:200]!r}.", hint=f"Specify one: {keys}."
+            )
         near = nearest(name[:200], [row.key for row in self._rows("prompts")])
         hint = f"Did you mean {', '.join(near)}?" if near else "List the prompts to see what there is."
         raise UnknownPrompt(f"There is no prompt named {name[:200]!r}.", hint=hint, data={"nearest": near})
@@ -140,7 +142,7 @@ class ResourceDirectory:
             if len(found) == 1:
                 return found[0], uri
             if found:
-                uris = ", ".join(resource_uri(server, uri[:200]) for server in sorted(found)[:_SEVERAL])
+                uris = ", ".join(resource_uri(server, uri[:200]) for server in sorted(found)[:_MAX_SUGGESTED])
                 raise UnknownResource(
                     f"{len(found)} servers may have the resource {uri[:200]!r}.",
                     hint=f"Specify one: {uris}.",

@@ -1,4 +1,4 @@
-"""Which tab a call of a page or plugin tool goes to, and whether it may be retried: pure decisions."""
+"""Which tab a call of a page or plugin tool goes to, and whether the call may be retried."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def best_tab(
     tab: Callable[[int], Tab | None],
     held: Callable[[int], bool] = lambda _: False,
 ) -> Candidate:
-    """The tab to call: ready before not ready, the caller's own, then active in the focused window, active, in the
-    focused window, and of the rest the one used last."""
+    """The tab to call. Preferred are, in this order: a ready tab, the caller's own, the active tab of the focused
+    window, an active tab, a tab in the focused window, the tab used last."""
 
     def rank(candidate: Candidate) -> tuple[bool, bool, bool, bool, bool, float, int]:
         known = tab(candidate.tab_id)

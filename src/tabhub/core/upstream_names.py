@@ -1,7 +1,7 @@
 """Names of external servers' tools: `mcp__<server>__<tool>`.
 
 Where such a name would be ambiguous (spaces, non-ASCII letters, `__` in the server's name, too long) a hash of both
-names is added, the same in every run. Pure: it knows no server.
+names is added, the same in every run. Knows no server.
 """
 
 from __future__ import annotations

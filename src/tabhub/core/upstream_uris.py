@@ -2,7 +2,7 @@
 
 The server's own URI follows unchanged, so that any client can expand a template and the result can be parsed back. One
 that is not a plain URI, or that a URL parser would rewrite after the prefix, is percent-encoded as a whole and marked
-with `~`, with which no URI begins. Pure: it knows no server.
+with `~`, with which no URI begins. Knows no server.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_paging_gives_every_tool_once_and_in_order_for_any_page_size(names: set[
 
 
 @given(NAMES, st.integers(1, 7), st.lists(NAMES, max_size=10))
-def test_tools_that_stay_are_seen_once_while_others_come_and_go(
+def test_paging_shows_unchanged_tools_once_while_others_change(
     staying: set[str], size: int, changes: list[set[str]]
 ) -> None:
     registry = Registry()
@@ -110,7 +110,7 @@ def test_any_cursor_gives_a_page_or_is_refused(cursor: str) -> None:
         assert "Start again" in error.text()  # noqa: PT017
 
 
-def test_made_up_cursors_fill_no_memory() -> None:
+def test_invented_cursors_are_not_cached() -> None:
     registry = Registry()
     registry.replace(SHOP, entries(f"t{i:03}" for i in range(300)))
     shown = catalogue(registry, 10)
@@ -156,7 +156,7 @@ def test_5000_tools_of_500_origins_are_listed_in_one_order_and_ten_more_cost_onl
     assert (len(compiled), len(encoded), len(indexed)) == (10, 10, 10)
 
 
-def test_what_is_off_is_left_out_or_marked() -> None:
+def test_disabled_tools_are_hidden_or_marked() -> None:
     registry = Registry()
     registry.replace(SHOP, entries(["shop_buy", "shop_find"]))
     off: set[str] = {"shop_buy"}
@@ -207,7 +207,7 @@ def test_stateless_listings_add_the_session_handle_to_tools_on_a_tab() -> None:
     assert "session" not in ON_TAB["properties"]
 
 
-def test_a_page_size_of_nothing_still_gives_pages() -> None:
+def test_a_page_size_of_zero_still_gives_pages() -> None:
     registry = Registry()
     registry.replace(SHOP, entries(["a", "b"]))
     assert walk(catalogue(registry, 0)) == [["a"], ["b"]]

@@ -55,12 +55,12 @@ ELSE = [tool.name for tool in OTHERS]
         ("-page", ["browser_open", "browser_close", "browser_requests", "tabhub_read"], ELSE[1:]),
     ],
 )
-def test_a_selection_shows_what_its_words_say(text: str, built_in: list[str], others: list[str]) -> None:
+def test_a_selection_shows_the_tools_of_its_terms(text: str, built_in: list[str], others: list[str]) -> None:
     assert shown(text) == [*built_in, *others]
 
 
 @pytest.mark.parametrize("word", ["nettwork", "-core", "-all", "__proto__", "*"])
-def test_an_unknown_word_is_named_with_what_there_is(word: str) -> None:
+def test_an_unknown_term_is_reported_with_the_known_ones(word: str) -> None:
     with pytest.raises(InvalidParams) as caught:
         PROFILES.select(f"core,{word}")
     assert word in caught.value.message

@@ -35,7 +35,7 @@ def names(query: str, index: ToolIndex = INDEX, plugin: str | None = None) -> li
     return [tool.name for tool in index.search(query, plugin=plugin)]
 
 
-def test_what_agents_ask_for_is_among_the_first_three() -> None:
+def test_typical_queries_find_the_tool_among_the_first_three() -> None:
     cases = [line.split("|") for line in (HERE / "queries.txt").read_text(encoding="utf-8").splitlines()]
     assert len(CATALOGUE) >= 300
     assert len(cases) >= 60
@@ -50,13 +50,13 @@ def test_what_agents_ask_for_is_among_the_first_three() -> None:
 
 
 @pytest.mark.parametrize("tool", CATALOGUE[::7], ids=lambda tool: tool.name)
-def test_a_whole_name_comes_first_however_it_is_written(tool: Tool) -> None:
+def test_a_full_name_ranks_first_in_any_spelling(tool: Tool) -> None:
     camel = "".join(part.capitalize() for part in tool.name.split("_"))
     for query in (tool.name, tool.name.upper(), tool.name.replace("_", "."), tool.name.replace("_", " "), camel):
         assert names(query)[0] == tool.name, query
 
 
-def test_a_name_weighs_more_than_a_title_a_title_more_than_a_description_and_that_more_than_a_parameter() -> None:
+def test_names_weigh_more_than_titles_than_descriptions_than_parameters() -> None:
     index = ToolIndex(
         [
             make("a_one", "Something else entirely.", "walrus"),
@@ -95,11 +95,11 @@ def test_parameter_descriptions_choices_and_nested_parameters_are_searched() -> 
         ("ÉVÉNEMENT calendár", "calendar_list_calendars"),
     ],
 )
-def test_forms_beginnings_slips_joints_and_accents_are_understood(query: str, expected: str) -> None:
+def test_word_forms_prefixes_typos_joined_words_and_accents_match(query: str, expected: str) -> None:
     assert expected in names(query)[:6]
 
 
-def test_chinese_descriptions_are_found_by_a_part() -> None:
+def test_chinese_descriptions_are_found_by_a_substring() -> None:
     index = ToolIndex([make("x_a", "浏览器标签页截图"), make("x_b", "发送电子邮件给用户")])
     assert names("电子邮件", index) == ["x_b"]
 
@@ -113,7 +113,7 @@ def test_a_plugin_narrows_the_search_by_key_kind_or_both() -> None:
     assert names("send message", plugin="nothing") == []
 
 
-def test_no_query_lists_all_by_name_and_an_unknown_word_nothing() -> None:
+def test_no_query_lists_all_by_name_and_an_unknown_word_finds_nothing() -> None:
     assert names("") == names("   ") == sorted(tool.name for tool in CATALOGUE)
     assert names("qqqxxzzv") == []
     assert names("!?") == []
@@ -123,7 +123,7 @@ def test_stop_words_alone_do_not_fail() -> None:
     assert isinstance(names("what is the"), list)
 
 
-def test_ties_are_broken_by_name_in_any_order_of_arrival() -> None:
+def test_ties_are_broken_by_name() -> None:
     tools = [make(f"x_{letter}_thing", "Same words.") for letter in "dbca"]
     expected = ["x_a_thing", "x_b_thing", "x_c_thing", "x_d_thing"]
     assert names("thing", ToolIndex(tools)) == expected
@@ -132,7 +132,7 @@ def test_ties_are_broken_by_name_in_any_order_of_arrival() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 59), max_size=40), min_size=1, max_size=6), st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
-def test_an_index_grown_step_by_step_ranks_as_one_built_at_once(steps: list[list[int]], shuffle: random.Random) -> None:
+def test_an_index_with_reused_entries_ranks_as_a_new_one(steps: list[list[int]], shuffle: random.Random) -> None:
     pool = CATALOGUE[90:150]
     index: ToolIndex | None = None
     chosen: list[Tool] = []
@@ -147,14 +147,14 @@ def test_an_index_grown_step_by_step_ranks_as_one_built_at_once(steps: list[list
         assert names(query, index) == names(query, once)
 
 
-def test_a_new_object_replaces_the_tool_of_the_same_name() -> None:
+def test_a_new_tool_replaces_one_of_the_same_name() -> None:
     old, new = make("x_thing", "About apples."), make("x_thing", "About pears.")
     index = ToolIndex([new], ToolIndex([old]))
     assert names("apples", index) == []
     assert index.search("pears") == [new]
 
 
-def test_a_large_catalogue_still_finds_the_one() -> None:
+def test_a_tool_is_found_in_a_large_catalogue() -> None:
     shuffle = random.Random(3)
     words = [word for tool in CATALOGUE for word in tool.description.split()]
     many = [make(f"site{i % 500}_tab{i}_thing", " ".join(shuffle.choices(words, k=12))) for i in range(2_000)]
@@ -165,7 +165,7 @@ def test_a_large_catalogue_still_finds_the_one() -> None:
 
 @given(st.text(max_size=400))
 @settings(max_examples=150, deadline=None)
-def test_any_query_and_any_wrong_name_is_answered(text: str) -> None:
+def test_any_query_and_any_unknown_name_has_a_result(text: str) -> None:
     assert set(names(text)) <= {tool.name for tool in CATALOGUE}
     assert len(nearest(text, [tool.name for tool in CATALOGUE])) <= 3
 
@@ -189,11 +189,11 @@ def test_any_query_and_any_wrong_name_is_answered(text: str) -> None:
         ("jira_createIssue", "jira_create_issue"),
     ],
 )
-def test_a_wrong_name_finds_the_right_one_first(wrong: str, right: str) -> None:
+def test_an_unknown_name_suggests_the_right_one_first(wrong: str, right: str) -> None:
     assert nearest(wrong, [tool.name for tool in CATALOGUE])[0] == right
 
 
-def test_a_name_like_no_other_finds_none() -> None:
+def test_a_name_unlike_all_others_suggests_nothing() -> None:
     assert nearest("totally_unknown_thing", [tool.name for tool in CATALOGUE]) == []
     assert nearest("", ["a_b"]) == []
     assert nearest("slack_send", [tool.name for tool in CATALOGUE], limit=1) == ["slack_send_message"]

@@ -72,7 +72,7 @@ def rendered(fitted: Fitted) -> dict[str, Any]:
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 @pytest.mark.parametrize("kind", TYPICAL)
-def test_the_estimate_is_near_the_true_count_and_rather_above(kind: str, encoding: str) -> None:
+def test_the_estimate_is_near_the_true_count_and_rather_high(kind: str, encoding: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the package opens its own tables in an old way
         import bpe_openai  # type: ignore[import-untyped]
@@ -82,7 +82,7 @@ def test_the_estimate_is_near_the_true_count_and_rather_above(kind: str, encodin
 
 
 @pytest.mark.parametrize("kind", ["english", "json", "chinese", "base64"])
-def test_long_data_is_sampled_without_losing_sight(kind: str) -> None:
+def test_the_sampled_estimate_of_long_data_is_near_the_full_one(kind: str) -> None:
     part = TYPICAL[kind]
     times = 1 + 1_000_000 // len(part)
     assert estimate_tokens(part * times) == pytest.approx(estimate_tokens(part) * times, rel=0.1)
@@ -103,7 +103,7 @@ def test_a_prefix_fits_its_tokens(value: str, tokens: int, start: int) -> None:
     assert estimate_tokens(value[start:end]) <= tokens
 
 
-def test_a_cut_is_moved_to_a_lines_end_or_behind_a_comma() -> None:
+def test_a_cut_moves_to_the_end_of_a_line_or_behind_a_comma() -> None:
     lines = "first line\nsecond line\nthird line\n"
     assert lines[: tidy_end(lines, 0, 24)] == "first line\nsecond line\n"
     assert tidy_end("aaaa,bbbb,cccc", 0, 12) == 10
@@ -111,13 +111,13 @@ def test_a_cut_is_moved_to_a_lines_end_or_behind_a_comma() -> None:
     assert tidy_end("short", 0, 99) == 5
 
 
-def test_what_is_shorter_in_bytes_than_the_budget_is_not_even_parsed() -> None:
+def test_a_payload_with_fewer_bytes_than_the_budget_is_not_parsed() -> None:
     assert fit(b"not json", 8) is None
     with pytest.raises(ParseError, match="not an MCP result"):
         fit(b"not json", 7)
 
 
-def test_what_is_within_the_budget_passes() -> None:
+def test_a_result_within_the_budget_is_unchanged() -> None:
     assert fit(result(text("word " * 3_000)), 5_000) is None
     assert fit(ToolResult.data({"rows": ["word " * 2_000]}).payload, 5_000) is None
 
@@ -127,7 +127,7 @@ def test_an_image_counts_as_an_image_and_not_as_its_base64() -> None:
     assert fit(result(*[image(1_000)] * 3), IMAGE_TOKENS * 3) is None
 
 
-def test_a_long_text_keeps_its_beginning_and_says_how_to_read_on() -> None:
+def test_a_long_text_is_cut_with_a_note_on_how_to_read_the_rest() -> None:
     lines = "".join(f"line {i} of the long text\n" for i in range(5_000))
     fitted = cut(result(text(lines)))
     assert (fitted.full_text, fitted.mime, fitted.total_chars) == (lines, "text/plain", len(lines))
@@ -139,7 +139,7 @@ def test_a_long_text_keeps_its_beginning_and_says_how_to_read_on() -> None:
     assert "{handle}" in fitted.head["content"][-1]["text"]
 
 
-def test_the_cut_is_described_in_meta_beside_what_was_there() -> None:
+def test_the_cut_is_described_in_meta_next_to_existing_entries() -> None:
     fitted = cut(result(text("word " * 9_000), isError=True, _meta={"mine": 1}, resultType="complete"))
     value = rendered(fitted)
     assert value["_meta"]["mine"] == 1
@@ -163,7 +163,7 @@ def test_whole_blocks_are_kept_from_the_front() -> None:
     assert f'"offset": {shown}' in content[-1]["text"]
 
 
-def test_structured_content_is_kept_as_json_lines_and_shortened_in_the_cut_result() -> None:
+def test_structured_content_is_stored_as_json_lines_and_shortened_in_the_cut_result() -> None:
     data: dict[str, Any] = {"items": [{"id": i, "name": f"item {i}"} for i in range(2_000)], "next": None}
     fitted = cut(ToolResult.data(data).payload)
     value = rendered(fitted)
@@ -181,7 +181,7 @@ def test_structured_content_is_kept_as_json_lines_and_shortened_in_the_cut_resul
     assert "items, next" in note
 
 
-def test_a_text_that_is_json_is_kept_as_json_lines_with_its_numbers_unchanged() -> None:
+def test_json_text_is_stored_as_json_lines_with_unchanged_numbers() -> None:
     big = "12345678901234567890123456789.000"
     fitted = cut(result(text("[" + ",".join([big] * 500) + "]")))
     assert fitted.mime == "application/json"
@@ -195,7 +195,7 @@ def test_a_text_that_only_begins_like_json_stays_a_text() -> None:
     assert fitted.full_text.startswith("[see below] word")
 
 
-def test_a_summary_beside_large_structured_content_stays_whole() -> None:
+def test_a_summary_with_large_structured_content_is_not_cut() -> None:
     data = {"rows": [{"n": i} for i in range(5_000)]}
     fitted = cut(result(text("5,000 rows found."), structuredContent=data))
     content = rendered(fitted)["content"]
@@ -214,7 +214,7 @@ def test_structured_content_that_cannot_be_shortened_enough_is_left_out() -> Non
     assert "structuredContent" not in rendered(cut(result(text("many keys"), structuredContent=many)))
 
 
-def test_of_very_many_items_the_first_are_kept_whole_and_what_stands_behind_them_too() -> None:
+def test_the_first_of_very_many_items_and_the_fields_after_them_are_kept() -> None:
     tricky = [{"a": 'x"]},[', "b": "\\"}, ["[", {}], '"', ",", '\\"', -1.5, None, {"c": [1, [2, 3]]}]
     many = [*tricky, *range(400_000)]
     deep: Any = [many]
@@ -240,7 +240,7 @@ def test_structured_content_can_be_kept_for_a_client_that_checks_it() -> None:
     assert fitted.mime == "text/plain"
 
 
-def test_images_are_kept_before_text_and_what_is_lost_is_named() -> None:
+def test_images_are_kept_before_text_and_dropped_ones_are_reported() -> None:
     fitted = cut(result(text("word " * 50_000), *[image(10)] * 12), 8_000)
     content = rendered(fitted)["content"]
     assert [block["type"] for block in content] == ["text", *["image"] * 3, "text"]
@@ -272,7 +272,7 @@ json_values = st.recursive(
 
 @given(st.lists(json_values, min_size=1), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_laying_json_out_changes_no_value(value: list[Any], indented: bool) -> None:
+def test_formatting_json_changes_no_value(value: list[Any], indented: bool) -> None:
     raw = json.dumps(value * 20, indent=3 if indented else None).encode()
     laid = json_lines(raw)
     assert laid is not None
@@ -280,11 +280,11 @@ def test_laying_json_out_changes_no_value(value: list[Any], indented: bool) -> N
 
 
 @pytest.mark.parametrize("raw", [b"[1,", b"{]", b"[" * 100_000, b'["\xff"]', b""])
-def test_what_is_not_json_is_not_laid_out(raw: bytes) -> None:
+def test_invalid_json_is_not_formatted(raw: bytes) -> None:
     assert json_lines(raw) is None
 
 
-def test_laying_out_a_great_many_values_does_not_blow_the_text_up() -> None:
+def test_formatting_very_many_values_does_not_double_the_text() -> None:
     raw = b"[" + b",".join([b"1"] * 1_000_000) + b"]"
     laid = json_lines(raw)
     assert laid is not None

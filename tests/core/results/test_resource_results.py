@@ -26,7 +26,7 @@ TALK: dict[str, Any] = {
 }
 
 
-def test_what_fits_comes_back_as_it_was() -> None:
+def test_results_within_the_budget_are_restored_unchanged() -> None:
     assert from_blocks(READ, as_blocks(READ, READING), "a:1") == READING
     assert from_blocks(GET, as_blocks(GET, TALK), "") == TALK
 
@@ -37,7 +37,7 @@ def cut(method: str, answer: dict[str, Any], tokens: int) -> dict[str, Any]:
     return from_blocks(method, orjson.loads(fitted.render("r_1")), "a:1")
 
 
-def test_contents_that_are_too_long_are_cut_and_say_how_to_read_on() -> None:
+def test_long_contents_are_cut_with_a_note() -> None:
     answer = cut(READ, {"contents": READING["contents"][:1], "_meta": {"mine": 1}}, 600)
     first, note = answer["contents"]
     assert first["uri"] == "a:1"
@@ -48,13 +48,13 @@ def test_contents_that_are_too_long_are_cut_and_say_how_to_read_on() -> None:
     assert answer["_meta"]["mine"] == 1
 
 
-def test_json_that_is_cut_is_not_called_json() -> None:
+def test_cut_json_is_not_labelled_json() -> None:
     text = orjson.dumps([{"n": number} for number in range(500)]).decode()
     answer = cut(READ, {"contents": [{"uri": "a:1", "mimeType": "application/json", "text": text}]}, 500)
     assert [content["mimeType"] for content in answer["contents"]] == ["text/plain", "text/plain"]
 
 
-def test_messages_that_are_too_long_are_cut_and_keep_their_speakers() -> None:
+def test_long_messages_are_cut_and_keep_their_roles() -> None:
     answer = cut(GET, TALK, 1000)
     assert [message["role"] for message in answer["messages"]] == ["user", "assistant", "user"]
     assert "tabhub/role" not in orjson.dumps(answer).decode()
@@ -62,6 +62,6 @@ def test_messages_that_are_too_long_are_cut_and_keep_their_speakers() -> None:
     assert "tabhub_read_result" in answer["messages"][-1]["content"]["text"]
 
 
-def test_completions_have_bounds() -> None:
+def test_completions_are_bounded() -> None:
     given = {"completion": {"values": ["x" * 3000, *(str(number) for number in range(200))], "total": 201}}
     assert completions(given) == {"completion": {"values": [str(number) for number in range(99)], "total": 201}}

@@ -30,7 +30,7 @@ def everything(text: str, limit: int, max_tokens: int = 25_000) -> list[Reading]
     st.integers(1, 40),
 )
 @settings(deadline=None)
-def test_the_pages_together_are_the_whole(text: str, limit: int, max_tokens: int) -> None:
+def test_all_pages_together_are_the_whole_text(text: str, limit: int, max_tokens: int) -> None:
     pages = everything(text, limit, max_tokens)
     assert "".join(page.text for page in pages) == text
     assert all(len(page.text) <= limit and page.total_chars == len(text) for page in pages)
@@ -43,12 +43,12 @@ def test_a_page_ends_with_a_line_when_one_ends_near() -> None:
     assert page.next_offset == len(page.text)
 
 
-def test_a_page_keeps_to_the_tokens_whatever_its_limit() -> None:
+def test_a_page_is_within_its_tokens_whatever_its_limit() -> None:
     page = read("浏览器标签页" * 10_000, PLAIN, limit=60_000, max_tokens=1_000)
     assert estimate_tokens(page.text) <= 1_000
 
 
-def test_the_last_page_says_so_and_the_end_can_be_read() -> None:
+def test_the_last_page_has_no_next_offset() -> None:
     assert read("abc", PLAIN, offset=1).next_offset is None
     assert read("abc", PLAIN, offset=3).text == ""
 
@@ -56,7 +56,7 @@ def test_the_last_page_says_so_and_the_end_can_be_read() -> None:
 @pytest.mark.parametrize(
     "options", [{"offset": -1}, {"offset": 4}, {"limit": 0}, {"search": ""}, {"search": "x" * 1_001}]
 )
-def test_what_cannot_be_read_is_said(options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams):
         read("abc", PLAIN, **options)
 
@@ -81,7 +81,7 @@ def test_matches_near_each_other_share_their_context() -> None:
 
 
 @pytest.mark.parametrize("search", ["needle", "/Needle$/"])
-def test_a_search_goes_on_where_it_stopped_and_misses_nothing(search: str) -> None:
+def test_a_search_continues_where_it_stopped_and_misses_nothing(search: str) -> None:
     offset: int | None = 0
     seen: list[str] = []
     while offset is not None:
@@ -98,7 +98,7 @@ def test_a_pattern_is_matched_by_line_and_may_ignore_case() -> None:
     assert read(LINES, PLAIN, search=r"/(hay|Needle)\s*$/", offset=len(LINES) - 30).matches == 2
 
 
-def test_nothing_found_is_an_answer() -> None:
+def test_a_search_without_matches_says_so() -> None:
     found = read(LINES, PLAIN, search="unicorn")
     assert found.matches == 0
     assert found.next_offset is None
@@ -114,12 +114,12 @@ def test_a_pattern_that_cannot_be_run_in_linear_time_is_refused(pattern: str) ->
 
 @pytest.mark.parametrize("pattern", ["/(a+)+$/", "/(a|a)*b$/", "/(.*)*x/", "/^(([a-z])+.)+[A-Z]([a-z])+$/"])
 @pytest.mark.timeout(20)
-def test_a_pattern_that_explodes_elsewhere_is_harmless_here(pattern: str) -> None:
+def test_patterns_that_backtrack_in_other_engines_are_fast(pattern: str) -> None:
     assert read("a" * 200_000 + "!\n", PLAIN, search=pattern).matches == 0
 
 
 @pytest.mark.parametrize("search", ["needle", "/needle/"])
-def test_one_long_line_gives_several_short_places(search: str) -> None:
+def test_one_long_line_gives_several_short_excerpts(search: str) -> None:
     line = ("x" * 5_000 + "needle") * 6
     found = read(line, PLAIN, search=search)
     assert found.matches == 6
@@ -133,14 +133,14 @@ def test_an_anchored_pattern_in_a_long_line_is_found_once() -> None:
     assert read("x" * 9_000 + "end", PLAIN, search="/end$/").matches == 1
 
 
-def test_counting_stops_at_a_bound_and_says_so() -> None:
+def test_counting_stops_at_a_maximum_and_says_so() -> None:
     found = read("hit\n" * 5_000, PLAIN, search="hit", limit=500_000, max_tokens=500_000)
     assert found.matches == 1_000
     assert found.next_offset == 4_000
     assert found.text.startswith("1000+ matches")
 
 
-def test_offsets_hold_where_small_letters_are_longer() -> None:
+def test_offsets_are_right_where_lower_case_is_longer() -> None:
     text = "İİİİ\nTarget here\n"
     found = read(text, PLAIN, search="target")
     assert f"(offset {text.index('Target')})" in found.text
@@ -162,7 +162,7 @@ def test_any_search_ends(text: str, query: str, limit: int) -> None:
     assert offset is None
 
 
-def test_a_search_can_look_through_what_was_picked() -> None:
+def test_picked_parts_can_be_searched() -> None:
     text = json.dumps({"a": ["x"] * 300, "b": ["needle"]})
     assert read(text, JSON, pick="a", search="needle").matches == 0
     assert read(text, JSON, pick="b", search="needle").matches == 1
@@ -175,7 +175,7 @@ def test_only_json_can_be_picked_from() -> None:
         read("[1", JSON, pick="[0]")
 
 
-def test_what_was_picked_is_paged() -> None:
+def test_picked_parts_are_paged() -> None:
     text = json.dumps({"items": [{"n": i} for i in range(500)]})
     first = read(text, JSON, pick="items[*].n", limit=100)
     assert first.next_offset is not None

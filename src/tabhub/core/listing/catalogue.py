@@ -1,7 +1,7 @@
 """The catalogue: what an agent is shown of the registry, in pages of encoded bytes.
 
 Owns order, paging and the two forms of a listing: as the tool declares itself, and for stateless clients with the
-`session` handle added to tools that work on a tab. Pages are built once per change and spliced into answers.
+`session` handle added to tools that work on a tab. Pages are built once per change.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Catalogue:
         page = self._pages.get((start, stateless))
         if page is None:
             page = self._build(start, stateless=stateless)
-            if start % self._size == 0:  # a made-up cursor must not fill the memory with pages
+            if start % self._size == 0:  # invented cursors must not fill the memory with pages
                 self._pages[(start, stateless)] = page
         return page
 
@@ -151,7 +151,7 @@ class Catalogues:
         if selection.everything:
             return self.everything
         found = self._others.pop(selection, None) or self._make(self._mark, selection)
-        self._others[selection] = found  # the one used last comes last
+        self._others[selection] = found  # least recently used first
         if len(self._others) > _SELECTIONS_KEPT:
             del self._others[next(iter(self._others))]
         return found

@@ -1,8 +1,8 @@
-"""Profiles: which tools a connection is shown, so that an agent's context holds what it needs and no more.
+"""Profiles: which tools a connection is shown, so that an agent's context contains only what it needs.
 
 Owns the terms of a selection (`core`, `all`, families, kinds of sources, each also with a minus) and their meaning. A
-selection decides what is listed, not what may be called: that is up to permissions. Which built-in tool belongs to
-which family is passed in.
+selection decides what is listed, not what may be called: that is up to permissions. The families of built-in tools
+are passed in.
 """
 
 from __future__ import annotations
@@ -55,34 +55,34 @@ class Profiles:
 
     def select(self, text: str) -> Selection:
         """Parse `core,network,-page`; an unknown term is an error that names the nearest."""
-        wanted = [word.strip().lower() for word in text[:_LONGEST].split(",") if word.strip()]
-        kinds, built_in, whole = set(KINDS), set[str](), False
-        taken_out: set[str] = set()
-        for word in wanted:
-            name = word.removeprefix("-")
-            if name not in self.terms() or (word != name and name in (CORE, ALL)):
-                raise self._unknown(word)
+        terms = [term.strip().lower() for term in text[:_LONGEST].split(",") if term.strip()]
+        kinds, built_in, every_family = set(KINDS), set[str](), False
+        excluded: set[str] = set()
+        for term in terms:
+            name = term.removeprefix("-")
+            if name not in self.terms() or (term != name and name in (CORE, ALL)):
+                raise self._unknown(term)
             if name in KINDS:
-                (kinds.discard if word != name else kinds.add)(name)
-            elif word != name:
-                taken_out |= self._families[name]
+                (kinds.discard if term != name else kinds.add)(name)
+            elif term != name:
+                excluded |= self._families[name]
             elif name == ALL:
-                whole = True
+                every_family = True
             else:
                 built_in |= self._core if name == CORE else self._families[name]
-        named = any(not word.startswith("-") and word not in KINDS for word in wanted)
-        if whole or not named:
-            if not taken_out:
+        named = any(not term.startswith("-") and term not in KINDS for term in terms)
+        if every_family or not named:
+            if not excluded:
                 return Selection(None, frozenset(kinds))
             built_in = {tool for tools in (*self._families.values(), self._core) for tool in tools}
-        # Without it what was too long for an answer could not be read on.
+        # Without this family, the rest of long results could not be read.
         built_in |= self._families.get(ALWAYS, frozenset())
-        return Selection(frozenset(built_in - taken_out), frozenset(kinds))
+        return Selection(frozenset(built_in - excluded), frozenset(kinds))
 
-    def _unknown(self, word: str) -> InvalidParams:
-        near = nearest(word[:50].removeprefix("-"), self.terms())
+    def _unknown(self, term: str) -> InvalidParams:
+        near = nearest(term[:50].removeprefix("-"), self.terms())
         suggestion = f"Did you mean {' or '.join(near)}? " if near else ""
         return InvalidParams(
-            f"Unknown term {word[:50]!r} in `tools`.",
+            f"Unknown term {term[:50]!r} in `tools`.",
             hint=f"{suggestion}Available: {', '.join(self.terms())}; families also with a minus, such as -page.",
         )

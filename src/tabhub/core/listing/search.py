@@ -1,10 +1,10 @@
 """Finding a tool: ranked search over the catalogue, and the nearest names to a wrong one.
 
-Owns the index, its weights and its ranking; the terms are search_terms'. Knows nothing of who asks or of pages.
+Owns the index, its weights and its ranking; the terms are search_terms'. Knows nothing of agents or of pages.
 
 A tool's terms are weighted by field: name, source, title, description, parameters. A query word matches its
 stem, prefixes, synonyms, and similar spellings when nothing else matches. The weights of one tool do not
-depend on the others, so an index is extended from its predecessor, and the same tools always rank the same.
+depend on the others, so entries of the previous index are reused, and the same tools always rank the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Final
 from tabhub.core.listing.search_terms import ARTICLES, PHRASES, STOP, SYNONYMS, stems_of
 from tabhub.core.tools import Tool
 
-# field: weight, usual number of words, how much a longer one weighs less
+# field: weight, usual number of words, how much a longer field reduces the weight
 _FIELDS: Final = {
     "name": (7.0, 4, 0.5),
     "source": (2.0, 2, 0.3),
@@ -36,7 +36,7 @@ _MAX_PARAMETERS = 60
 _MAX_QUERY = 300
 _MAX_GROUPS = 16
 _MAX_PREFIXED = 12
-_KEPT = 0.2
+_MIN_SCORE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class ToolIndex:
             for tool, total in totals.items()
             if _belongs(tool, plugin)
         }
-        floor = max(scores.values(), default=0.0) * _KEPT
+        floor = max(scores.values(), default=0.0) * _MIN_SCORE
         exact, tail = _compact(query), " ".join(words)
 
         def rank(tool: Tool) -> tuple[bool, float, str]:
@@ -149,18 +149,18 @@ class ToolIndex:
     def _groups(self, words: list[str]) -> list[dict[str, float]]:
         """For each significant word, the terms that match it, and their weights."""
         meant: dict[int, set[str]] = {}
-        for saying, meaning in PHRASES:
-            for at in range(len(words) - len(saying) + 1):
-                if tuple(words[at : at + len(saying)]) == saying:
-                    aligned = len(saying) == len(meaning)
-                    for step in range(len(saying)):
+        for phrase, meaning in PHRASES:
+            for at in range(len(words) - len(phrase) + 1):
+                if tuple(words[at : at + len(phrase)]) == phrase:
+                    aligned = len(phrase) == len(meaning)
+                    for step in range(len(phrase)):
                         meant.setdefault(at + step, set()).update(meaning[step : step + 1] if aligned else meaning)
-        counting = [at for at, word in enumerate(words) if at in meant or word not in STOP] or list(range(len(words)))
-        # In a large catalogue a term of every second tool is useless and the most expensive.
+        positions = [at for at, word in enumerate(words) if at in meant or word not in STOP]
+        # In a large catalogue, terms that half of the tools have are useless and the most expensive.
         ceiling = len(self._entries) / (2 if len(self._entries) > 1_000 else 1)
         groups: list[dict[str, float]] = []
         common: list[dict[str, float]] = []
-        for at in counting[:_MAX_GROUPS]:
+        for at in (positions or range(len(words)))[:_MAX_GROUPS]:
             word = words[at]
             group: dict[str, float] = {} if word in STOP and at in meant else {word: 1.0}
             for other in SYNONYMS.get(word, ()):
@@ -196,19 +196,19 @@ class ToolIndex:
             yield term
 
     def _spelled_like(self, word: str) -> list[str]:
-        """The terms one typo away, or two for a long word."""
+        """The terms within one edit, or two for a long word."""
         if len(word) < 4:
             return []
-        slips = 1 if len(word) < 7 else 2
+        edits = 1 if len(word) < 7 else 2
         first, inner, letters = word[0], word[1:3], _letters(word)
         near = [
             term
             for term in self._terms()
             if (term[0] == first or term[1:3] == inner)
-            and abs(len(term) - len(word)) <= slips
-            and (_letters(term) ^ letters).bit_count() <= 2 * slips
+            and abs(len(term) - len(word)) <= edits
+            and (_letters(term) ^ letters).bit_count() <= 2 * edits
         ]
-        return [term for term in near if _distance(word, term, slips) <= slips]
+        return [term for term in near if _distance(word, term, edits) <= edits]
 
 
 def _belongs(tool: Tool, plugin: str | None) -> bool:
@@ -255,22 +255,23 @@ def nearest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     pairs = set(map(add, wrong, wrong[1:]))
     rough: list[tuple[float, str, str]] = []
     for candidate in names:
-        small = candidate.replace("_", "").lower()
-        theirs = set(map(add, small, small[1:]))
-        shared = len(pairs & theirs)
-        # The smaller of the two counts too, so that a part of a name finds the whole.
-        score = shared / (len(pairs) + len(theirs) or 1) + shared / (min(len(pairs), len(theirs)) or 1) / 2
+        compact = candidate.replace("_", "").lower()
+        candidate_pairs = set(map(add, compact, compact[1:]))
+        shared = len(pairs & candidate_pairs)
+        # Compared with the shorter name as well, so that a part of a name finds the whole.
+        shorter = min(len(pairs), len(candidate_pairs))
+        score = shared / (len(pairs) + len(candidate_pairs) or 1) + shared / (shorter or 1) / 2
         if score > 0.35:
-            rough.append((-score, candidate, small))
+            rough.append((-score, candidate, compact))
     rough.sort()
     wrong_words = set(stems_of(name[:200]))
-    meant = wrong_words.union(*(meaning for saying, meaning in PHRASES if set(saying) <= wrong_words))
+    meant = wrong_words.union(*(meaning for phrase, meaning in PHRASES if set(phrase) <= wrong_words))
     close: list[tuple[float, str]] = []
-    for _, candidate, small in rough[:40]:
-        ratio = SequenceMatcher(None, wrong, _compact(small), autojunk=False).ratio()
+    for _, candidate, compact in rough[:40]:
+        ratio = SequenceMatcher(None, wrong, _compact(compact), autojunk=False).ratio()
         words = set(stems_of(candidate))
         overlap = len(words & meant) / (min(len(words), len(wrong_words)) or 1)
-        score = ratio + 0.5 * min(overlap, 1.0) + (0.3 if small.endswith(wrong) or wrong.endswith(small) else 0.0)
+        score = ratio + 0.5 * min(overlap, 1.0) + (0.3 if compact.endswith(wrong) or wrong.endswith(compact) else 0.0)
         if score >= 0.75:
             close.append((-score, candidate))
     return [candidate for _, candidate in sorted(close)[:limit]]

@@ -16,7 +16,7 @@ a an and any are as at be by can could do does for from have how i if in into is
 should some that the their them then there these this to tool tools use using want was we what when where which will
 with would you your
 """
-# Words that mean the same to an agent.
+# Groups of words that mean the same to an agent.
 _SYNONYMS: Final = """
 delete remove erase trash discard | create add new make insert | update edit change modify rename set
 get read fetch retrieve show view see display | list enumerate browse | search find lookup query locate
@@ -109,7 +109,7 @@ ARTICLES: Final = frozenset({"a", "an", "the", "my"})
 """Dropped from a query first, so that they do not split phrases."""
 SYNONYMS: Final = _synonyms()
 PHRASES: Final = [
-    (tuple(stems_of(saying)), tuple(stems_of(meaning)))
-    for meaning, sayings in _PHRASES.items()
-    for saying in sayings.split("|")
+    (tuple(stems_of(phrase)), tuple(stems_of(meaning)))
+    for meaning, phrases in _PHRASES.items()
+    for phrase in phrases.split("|")
 ]

@@ -92,8 +92,8 @@ class ToolIndex:
 
     def __init__(self, tools: Iterable[Tool], previous: ToolIndex | None = None) -> None:
         """Index the tools; entries of the same Tool objects are reused from `previous`."""
-        known = previous._entries if previous else {}
-        self._entries = {tool: known.get(tool) or _entry(tool) for tool in tools}
+        known = previous._entries if previous is not None else {}
+        self._entries: dict[Tool, _Entry] = {tool: known.get(tool) or _entry(tool) for tool in tools}
         self._matches: dict[str, list[tuple[Tool, float]]] = {}
         """By term, the tools that have it and its weight there."""
         for entry in self._entries.values():

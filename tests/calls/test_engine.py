@@ -198,7 +198,7 @@ def test_progress_every_10_s_keeps_a_call_alive_until_5_minutes_and_no_longer(ma
         world.loop.run_for(10)
         assert not call.task.done(), step
         world.loop.act(lambda step=step: world.contexts[call.token].progress(step, 30))  # type: ignore[misc]
-    assert call.caller.heard == list(range(1, 30))
+    assert call.caller.reported == list(range(1, 30))
     assert isinstance(quiet.error, CallTimeout)  # another's progress does not help it
     world.loop.run_for(9.8)
     assert not call.task.done()
@@ -206,7 +206,7 @@ def test_progress_every_10_s_keeps_a_call_alive_until_5_minutes_and_no_longer(ma
     assert isinstance(call.error, CallTimeout)
     assert "300" in call.error.message
     world.loop.act(lambda: world.contexts[call.token].progress(31))
-    assert call.caller.heard[-1] == 29
+    assert call.caller.reported[-1] == 29
     assert len(browser.cancelled) == 2
 
 

@@ -21,7 +21,6 @@ from tabhub.browser.record.traffic import ENABLE
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, PageNavigated, TabFailed
 from tabhub.links.browsers import Browsers, Change, TabKey
-from tabhub.links.extension import ExtensionLink
 
 OUTPUT: dict[str, Any] = {"did": "string"}
 """Only the field that is always present is declared, to keep the tool list short; the others explain themselves
@@ -66,29 +65,29 @@ def _external_url(url: Any) -> str | None:
     return str(url)[:300] if colon and scheme.lower() not in _PAGE_SCHEMES else None
 
 
+@dataclass(slots=True, eq=False)
 class TrackedAction:
     """A running action and what it has caused so far."""
 
-    def __init__(self, page: Page, concurrent: list[TrackedAction]) -> None:
-        self.page = page
-        self._concurrent = concurrent
-        """All actions that run in the tab."""
-        self.navigating: set[str] = set()
-        """Frames that are navigating."""
-        self.url: str | None = None
-        """The URL that the tab navigated to."""
-        self.loading = False
-        self.external_url: str | None = None
-        """A URL that another program handles: the page stays, but the debugger is detached."""
-        self.opening = 0
-        self.opened: list[int] = []
-        self.unclaimed_tabs: set[int] = set()
-        """Tabs opened in the same browser meanwhile; their opener may be reported later."""
-        self.downloading = False
-        self.download: str | None = None
-        self.chooser: Params | None = None
-        self.drag: Params | None = None
-        self._news = asyncio.Event()
+    page: Page
+    concurrent: list[TrackedAction]
+    """All actions that run in the tab."""
+    navigating: set[str] = field(default_factory=set)
+    """Frames that are navigating."""
+    url: str | None = None
+    """The URL that the tab navigated to."""
+    loading: bool = False
+    external_url: str | None = None
+    """A URL that another program handles: the page stays, but the debugger is detached."""
+    opening: int = 0
+    opened: list[int] = field(default_factory=list)
+    unclaimed_tabs: set[int] = field(default_factory=set)
+    """Tabs opened in the same browser during the action; their opener may be reported later."""
+    downloading: bool = False
+    download: str | None = None
+    chooser: Params | None = None
+    drag: Params | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def handle_event(self, method: str, params: Params, child: str | None) -> None:
         """Handle one event of the tab, or of a frame in another process."""
@@ -126,11 +125,11 @@ class TrackedAction:
             self.drag = data if isinstance(data, dict) else None
         else:
             return
-        self._news.set()
+        self._changed.set()
 
     def tab_opened(self, tab_id: int) -> None:
         self.opened.append(tab_id)
-        self._news.set()
+        self._changed.set()
 
     @property
     def unsettled(self) -> bool:
@@ -155,7 +154,7 @@ class TrackedAction:
         except PageNavigated:
             return None
         except TabFailed:
-            opened_external = any(action.external_url for action in self._concurrent)
+            opened_external = any(action.external_url for action in self.concurrent)
             if self.page.browsers.book.get(self.page.tab_id) is not None and not opened_external:
                 raise
         except CommandFailed:
@@ -168,15 +167,15 @@ class TrackedAction:
 
         From then on the browser holds commands back until the next page has arrived, however slow its site is.
         """
-        asking = asyncio.ensure_future(work)
+        replying = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(self.wait_until(lambda: bool(self.navigating), None))
         try:
-            await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done():
-                await asyncio.wait((asking,), timeout=_LAST_REPLY)  # it may have run in time
-            return asking.result() if asking.done() else None
+            await asyncio.wait((replying, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not replying.done():
+                await asyncio.wait((replying,), timeout=_LAST_REPLY)  # it may have run in time
+            return replying.result() if replying.done() else None
         finally:
-            asking.cancel()
+            replying.cancel()
             leaving.cancel()
 
     async def round_trip(self, expression: str = "0") -> Any:
@@ -188,8 +187,8 @@ class TrackedAction:
         """Wait until the page handled the action, so that navigation is known; a note if it did not submit a form."""
         if self.page_left:
             return None
-        asked = self.tolerate_navigation(frame.evaluate("form_submitted", {}), frame)
-        problem = await self.unless_navigating(asked)
+        work = self.tolerate_navigation(frame.evaluate("form_submitted", {}), frame)
+        problem = await self.unless_navigating(work)
         return f"The form was not submitted. The browser reports: {problem}" if isinstance(problem, str) else None
 
     async def wait_until(self, reached: Any, limit: float | None) -> bool:
@@ -197,8 +196,8 @@ class TrackedAction:
         try:
             async with asyncio.timeout(limit):
                 while not reached():
-                    self._news.clear()
-                    await self._news.wait()
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
             return False
         return True
@@ -255,14 +254,15 @@ async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T]) -> 
         await asyncio.wait((probing,), timeout=_PROBE_GRACE)
         return probing.result() if probing.done() and probing.exception() is None else None
     finally:
-        probing.add_done_callback(ignore_failure)
+        if not probing.done():
+            probing.add_done_callback(ignore_failure)
 
 
 @dataclass(slots=True)
 class _Tab:
     requests: PendingRequests
     awake: bool = False
-    gone: bool = False
+    ended: bool = False
     actions: list[TrackedAction] = field(default_factory=list)
     pressed_button: str = ""
 
@@ -276,10 +276,10 @@ class Activity:
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
-    def _tab(self, page: Page) -> _Tab:
-        tab = self._tabs.get(page.key)
+    def _tab(self, key: TabKey) -> _Tab:
+        tab = self._tabs.get(key)
         if tab is None:
-            tab = self._tabs[page.key] = _Tab(PendingRequests(page.link.loop.time()))
+            tab = self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
         return tab
 
     def wake(self, page: Page) -> None:
@@ -287,7 +287,7 @@ class Activity:
 
         It lasts while the debugger is attached; nothing visible to the person changes.
         """
-        tab = self._tab(page)
+        tab = self._tab(page.key)
         if not tab.awake:
             tab.awake = True
             page.cdp_nowait("Emulation.setFocusEmulationEnabled", {"enabled": True})
@@ -295,7 +295,7 @@ class Activity:
     @contextmanager
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Attribute what happens in the tab from here on to an action."""
-        tab = self._tab(page)
+        tab = self._tab(page.key)
         action = TrackedAction(page, tab.actions)
         tab.actions.append(action)
         tab.requests.acted = page.link.loop.time()
@@ -310,30 +310,29 @@ class Activity:
             tab.actions.remove(action)
             if page.tab.active and not tab.actions:
                 page.cdp_nowait(CHOOSER, {"enabled": False})
-            if tab.gone and not tab.actions:
+            if tab.ended and not tab.actions:
                 self._tabs.pop(page.key, None)
 
     def set_pressed_button(self, page: Page, button: str) -> str:
         """Set the mouse button that is down (empty for none) and return the previous one."""
-        tab = self._tab(page)
+        tab = self._tab(page.key)
         before, tab.pressed_button = tab.pressed_button, button
         return before
 
     def requests(self, page: Page) -> PendingRequests:
-        return self._tab(page).requests
+        return self._tab(page.key).requests
 
-    def _on_event(self, link: ExtensionLink, chrome_id: int, method: str, params: Params, child: str | None) -> None:
-        tab = self._tabs.get((link, chrome_id))
+    def _on_event(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
         if method == "detached":
+            tab = self._tabs.get(key)
             if tab is not None and tab.actions:
                 tab.awake = False
                 tab.requests.pending.clear()
             else:
-                self._tabs.pop((link, chrome_id), None)
+                self._tabs.pop(key, None)
             return
-        if tab is None:
-            tab = self._tabs[link, chrome_id] = _Tab(PendingRequests(link.loop.time()))
-        tab.requests.handle_event(link.loop.time(), method, params, child, acting=bool(tab.actions))
+        tab = self._tab(key)
+        tab.requests.handle_event(key[0].loop.time(), method, params, child, acting=bool(tab.actions))
         for action in tab.actions:
             action.handle_event(method, params, child)
 
@@ -349,6 +348,7 @@ class Activity:
 
     def _tab_ended(self, key: TabKey) -> None:
         # A running action removes its own tab when it ends.
-        self._tabs[key].gone = True
-        if not self._tabs[key].actions:
+        tab = self._tabs[key]
+        tab.ended = True
+        if not tab.actions:
             del self._tabs[key]

@@ -18,7 +18,6 @@ from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.tab_overrides import Override, TabOverrides
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, TabKey
-from tabhub.links.extension import ExtensionLink
 from tabhub.trust.redact import redact
 
 NAME = "interception"
@@ -118,7 +117,7 @@ class Interceptions:
         key = page.key
         if key in self._patterns:
             self._asked[key] = page.link.loop.time()
-        record = self._record.tab_record(*key).traffic
+        record = self._record.tab_record(key).traffic
         for paused in list(self._waiting.get(key, {}).values()):
             request = record.by_network_id(paused.child, paused.network_id)
             if request is not None and request.error:
@@ -157,10 +156,7 @@ class Interceptions:
         none = f"No request is paused. Without a decision each is continued after {self._wait:g} s."
         return CommandFailed(message, hint=f"Paused: {there}." if there else none)
 
-    def _on_event(
-        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
-    ) -> None:
-        key = (link, chrome_id)
+    def _on_event(self, key: TabKey, method: str, params: dict[str, Any], child: str | None) -> None:
         if method == "detached":
             # The browser continues them by itself.
             self._stopped(key)
@@ -185,9 +181,9 @@ class Interceptions:
             kind=parse_text(params.get("resourceType"), 30).lower(),
             headers=parse_headers(request.get("headers")),
             body=parse_text(request.get("postData"), _BODY),
-            since=link.loop.time(),
+            since=key[0].loop.time(),
         )
-        paused.timer = link.loop.call_later(self._wait, self._timed_out, key, paused)
+        paused.timer = key[0].loop.call_later(self._wait, self._timed_out, key, paused)
         waiting[paused.id] = paused
 
     def _timed_out(self, key: TabKey, paused: PausedRequest) -> None:
@@ -201,7 +197,7 @@ class Interceptions:
                 self._stopped(key)
                 for other in waiting:
                     self._continue(key, other.child, other.fetch_id)
-                self._held.revoke(*key, NAME, f"no agent used the interception for {self._idle:g} s")
+                self._held.revoke(key, NAME, f"no agent used the interception for {self._idle:g} s")
 
     def _stopped(self, key: TabKey) -> None:
         if key in self._patterns:
@@ -223,4 +219,4 @@ class Interceptions:
                 paused.timer.cancel()
 
     def _continue(self, key: TabKey, child: str | None, fetch_id: str) -> None:
-        send_cdp_nowait(*key, "Fetch.continueRequest", {"requestId": fetch_id}, child)
+        send_cdp_nowait(key, "Fetch.continueRequest", {"requestId": fetch_id}, child)

@@ -12,7 +12,6 @@ from typing import Any
 from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.links.browsers import Browsers, TabKey
-from tabhub.links.extension import ExtensionLink
 
 _MOST = 2000
 _WHY = "coverage"
@@ -79,16 +78,13 @@ class StyleSheets:
         return used
 
     def end_session(self, session: Any) -> None:
-        for (link, chrome_id), tab in self._tabs.items():
+        for key, tab in self._tabs.items():
             if tab.used is not None and tab.session is session:
                 tab.used = tab.session = None
-                self._watch.release((link, chrome_id), _WHY)
-                send_cdp_nowait(link, chrome_id, "CSS.stopRuleUsageTracking")
+                self._watch.release(key, _WHY)
+                send_cdp_nowait(key, "CSS.stopRuleUsageTracking")
 
-    def _on_event(
-        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
-    ) -> None:
-        key = (link, chrome_id)
+    def _on_event(self, key: TabKey, method: str, params: dict[str, Any], child: str | None) -> None:
         tab = self._tabs.get(key)
         if tab is None:
             return

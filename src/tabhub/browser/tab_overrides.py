@@ -15,7 +15,6 @@ from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import DETACH_REASONS, Browsers, TabKey
-from tabhub.links.extension import ExtensionLink
 
 Command = tuple[str, dict[str, Any]]
 
@@ -60,7 +59,7 @@ class TabOverrides:
         for method, params in commands:
             await page.cdp(method, params, change.child)
         key = page.key
-        for child in self._watch.children(key).values():
+        for child in self._watch.children(key):
             if child.kind == "iframe":
                 self._send(key, child.session_id, change.frame_commands)
         self._tabs.setdefault(key, {})[name] = replace(change, applied=tuple(commands))
@@ -100,14 +99,13 @@ class TabOverrides:
         self._rest(key)
         return True
 
-    def revoke(self, link: ExtensionLink, chrome_id: int, name: str, why: str) -> None:
+    def revoke(self, key: TabKey, name: str, why: str) -> None:
         """Undo one override without waiting; the next call gets the reason."""
-        key, tab = (link, chrome_id), (link.browser_id, chrome_id)
         change = self._tabs.get(key, {}).pop(name, None)
         if change is not None:
             self._send(key, change.child, change.undo)
             self._undo_in_frames(key, change)
-            self._lost[tab] = f"No longer active, because {why}: {change.description}."
+            self._lost[key[0].browser_id, key[1]] = f"No longer active, because {why}: {change.description}."
             self._rest(key)
 
     async def clear(self, page: Page) -> list[str]:
@@ -129,13 +127,13 @@ class TabOverrides:
 
     def _undo_in_frames(self, key: TabKey, change: Override) -> None:
         if change.frame_commands:
-            for child in self._watch.children(key).values():
+            for child in self._watch.children(key):
                 self._send(key, child.session_id, change.undo)
 
     def _update_child_commands(self, key: TabKey) -> None:
         """Have new frames of the tab get the overrides before they run."""
-        told = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
-        self._watch.set_child_commands(key, self._why, told)
+        commands = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
+        self._watch.set_child_commands(key, self._why, commands)
 
     def _rest(self, key: TabKey) -> None:
         self._update_child_commands(key)
@@ -143,10 +141,7 @@ class TabOverrides:
             self._watch.release(key, self._why)
             del self._tabs[key]
 
-    def _on_event(
-        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], _child: str | None
-    ) -> None:
-        key = (link, chrome_id)
+    def _on_event(self, key: TabKey, method: str, params: dict[str, Any], _child: str | None) -> None:
         changes = self._tabs.get(key)
         if changes is None:
             return
@@ -177,7 +172,7 @@ class TabOverrides:
 
     def _send(self, key: TabKey, child: str | None, commands: Sequence[Command]) -> None:
         for method, params in commands:
-            send_cdp_nowait(*key, method, params, child)
+            send_cdp_nowait(key, method, params, child)
 
     def _tab_ended(self, key: TabKey) -> None:
         if key[0].closed is None:

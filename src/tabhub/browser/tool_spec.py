@@ -157,19 +157,17 @@ class Call:
     args: dict[str, Any]
     read_only: bool
 
-    async def tab(self) -> TabRef:
-        """The named tab or the session's, which is opened if needed."""
-        choice, session = self.box.choice, self.ctx.session
-        ref = choice.find_tab(session, self.args.get("tabId"), self.read_only)
-        if ref is None:
-            ref = await choice.open_for(session)
-        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
-        return ref
-
     async def page(self) -> Page:
-        """The page of `tab`; the first command of a tool that is not read-only is recorded as sent."""
-        ref = await self.tab()
-        return Page(self.box.browsers, self.box.watch, ref, None if self.read_only else self.ctx.sent)
+        """The page of the named tab, or of the session's, which is opened if needed.
+
+        The first command of a tool that is not read-only is recorded as sent.
+        """
+        box, session = self.box, self.ctx.session
+        ref = box.choice.find_tab(session, self.args.get("tabId"), self.read_only)
+        if ref is None:
+            ref = await box.choice.open_for(session)
+        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
+        return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx.sent)
 
 
 def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:

@@ -89,8 +89,8 @@ PageListener = Callable[[ExtensionLink, PageMessage | ToolProgress], Any]
 """Handles a message of PAGE_METHODS; what it returns is the reply to a request."""
 PluginMessage = TabSyncAll | PluginStateChanged | PluginLog
 PluginListener = Callable[[ExtensionLink, PluginMessage], None]
-EventListener = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
-"""Takes the link, the browser's own tab id, the CDP method, its params, and the child session it comes from, if any."""
+EventListener = Callable[[TabKey, str, dict[str, Any], str | None], None]
+"""Called with the tab, the CDP method, its params, and the child session it comes from, if any."""
 
 
 class Browsers:
@@ -326,12 +326,12 @@ class Browsers:
             now = frozenset(state.attached[: self.limits.tabs_per_browser])
             released, browser.attached = browser.attached - now, now
             for chrome_id in released:
-                self._event(link, chrome_id, "detached", {"reason": "released"})
+                self._event((link, chrome_id), "detached", {"reason": "released"})
 
     def _cdp_event(self, link: ExtensionLink, event: CdpEvent) -> None:
         if event.method == "Inspector.targetCrashed" and event.session_id is None:
             self._fail_tab(link, event.tab_id, "its page crashed", only="forwardCDPCommand")
-        self._event(link, event.tab_id, event.method, event.params, event.session_id)
+        self._event((link, event.tab_id), event.method, event.params, event.session_id)
 
     def _cdp_detached(self, link: ExtensionLink, detached: CdpDetached) -> None:
         browser = self._browser_of(link)
@@ -340,7 +340,7 @@ class Browsers:
         browser.attached -= {detached.tab_id}
         if detached.reason in DETACH_REASONS:
             self._fail_tab(link, detached.tab_id, DETACH_REASONS[detached.reason], only="forwardCDPCommand")
-        self._event(link, detached.tab_id, "detached", {"reason": detached.reason})
+        self._event((link, detached.tab_id), "detached", {"reason": detached.reason})
 
     def _page_message(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:
         if self._on_page is not None and self._browser_of(link) is not None:
@@ -386,11 +386,9 @@ class Browsers:
         self._recent.pop(browser_id, None)
         self._recent[browser_id] = None
 
-    def _event(
-        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None = None
-    ) -> None:
+    def _event(self, key: TabKey, method: str, params: dict[str, Any], child: str | None = None) -> None:
         for listener in self._on_event:
-            listener(link, chrome_id, method, params, child)
+            listener(key, method, params, child)
 
     def _publish(self, change: Change) -> None:
         tabs = change.tabs

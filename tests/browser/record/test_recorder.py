@@ -251,8 +251,8 @@ async def test_all_records_together_stay_within_their_bound() -> None:
         for number in range(600):
             event = {"tabId": chrome_id, "method": "Network.requestWillBeSent", "params": sent(str(number))}
             browser.text(method="cdp.event", params=event)
-    assert sum(recorder.tab_record(browser.link, number).traffic.requests.weight for number in (1, 2)) < 700_000
-    assert len(recorder.tab_record(browser.link, 1).traffic.requests) == 0
+    assert sum(recorder.tab_record((browser.link, number)).traffic.requests.weight for number in (1, 2)) < 700_000
+    assert len(recorder.tab_record((browser.link, 1)).traffic.requests) == 0
 
 
 async def test_a_tab_that_closes_takes_its_record_along(bench: Bench) -> None:

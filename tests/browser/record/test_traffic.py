@@ -186,7 +186,7 @@ async def test_a_capture_goes_on_when_its_record_was_emptied_for_room() -> None:
         for number in range(600):
             event = {"tabId": chrome_id, "method": "Network.requestWillBeSent", "params": sent(str(number))}
             browser.text(method="cdp.event", params=event)
-    record = recorder.tab_record(browser.link, 1)
+    record = recorder.tab_record((browser.link, 1))
     assert len(record.traffic.requests) == 0
     assert record.traffic.requests.dropped > 0
     assert record.capture is not None

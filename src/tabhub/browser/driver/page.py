@@ -7,56 +7,66 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser.driver.tab_watch import Dialog, TabWatch
 from tabhub.core.tabs import Tab
-from tabhub.errors import CommandFailed, ContextDestroyed, InvalidArguments, PageNavigated, TabFailed, TabNotFound
-from tabhub.links.browsers import Browsers, TabRef
-from tabhub.links.extension import ExtensionLink
+from tabhub.errors import (
+    CommandFailed,
+    ContextDestroyed,
+    DialogOpen,
+    InvalidArguments,
+    PageNavigated,
+    TabFailed,
+    TabNotFound,
+)
+from tabhub.links.browsers import Browsers, TabKey, TabRef
 from tabhub.wire import urls
 
 _SCHEMES = ("http", "https", "data", "file")
-_LEFT = ("Inspected target navigated or closed", "Execution context was destroyed")
-_NO_CONTEXT = "Cannot find context"
-_KEPT = (
-    "Cannot access a chrome:// URL",
-    "Cannot access a chrome-extension:// URL",
-    "extensions gallery cannot be scripted",
-    "Cannot attach to this target",
+_LEFT = "Tab {tab} went to another page while the command ran."
+_LOOK = "Look at the tab (browser_get_tab_info) before repeating it."
+_RELOAD = "Use browser_navigate_tab to load a page in it again."
+_RESTRICTED = "Tab {tab} shows {url}, a page that extensions may not access ({message})."
+_LEAVE = "Close it or navigate it to a web page (browser_navigate_tab)."
+_FAILURES: tuple[tuple[str, type[CommandFailed], str, str], ...] = (
+    ("Cannot find context", ContextDestroyed, _LEFT, _LOOK),
+    ("Inspected target navigated or closed", PageNavigated, _LEFT, _LOOK),
+    ("Execution context was destroyed", PageNavigated, _LEFT, _LOOK),
+    ("The tab crashed under", TabFailed, "The page of tab {tab} crashed while the command ran.", _RELOAD),
+    ("The tab crashed", CommandFailed, "The page of tab {tab} has crashed.", _RELOAD),
+    ("Cannot access a chrome:// URL", CommandFailed, _RESTRICTED, _LEAVE),
+    ("Cannot access a chrome-extension:// URL", CommandFailed, _RESTRICTED, _LEAVE),
+    ("extensions gallery cannot be scripted", CommandFailed, _RESTRICTED, _LEAVE),
+    ("Cannot attach to this target", CommandFailed, _RESTRICTED, _LEAVE),
+    (
+        "unloaded to save memory",
+        CommandFailed,
+        "The browser has unloaded the page of tab {tab} to save memory.",
+        "browser_reload_tab loads it again.",
+    ),
+    (
+        "Another debugger is already attached",
+        CommandFailed,
+        "Tab {tab} is debugged by something else: {message}",
+        "Close the developer tools of that tab, or use another tab.",
+    ),
 )
-"""Errors of browsers for pages that no extension may access."""
-_CRASHED_UNDER, _CRASHED = "The tab crashed under the command", "The tab crashed"
-_UNLOADED = "unloaded to save memory"
-_TAKEN = "Another debugger is already attached"
-
-
-@dataclass(slots=True)
-class FollowUp:
-    """Commands to send as soon as a script returns `go: true`, without another round trip to the hub."""
-
-    events: Sequence[tuple[str, dict[str, Any]]]
-    """CDP commands, sent in order."""
-    probe: str
-    """Function body of a last script, in the same world, that reports the result."""
-    sent: bool = False
-    """Whether they were sent; an older extension does not support it."""
-    value: Any = None
-    """The value of the last script."""
-    error: str | None = None
-    """The browser's error for a command that failed."""
+"""Messages of browsers, and the error, message and hint that an agent gets for each; the first match counts."""
 
 
 class Page:
     """One tab, for the duration of one call."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch, ref: TabRef, on_send: Callable[[], None] | None) -> None:
+    def __init__(
+        self, browsers: Browsers, watch: TabWatch, ref: TabRef, on_send: Callable[[], None] | None = None
+    ) -> None:
         self.link = ref.link
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id
         """The hub's id of the tab."""
-        self.key = (ref.link, ref.tab.chrome_id)
+        self.key = key = (ref.link, ref.tab.chrome_id)
+        self.state = watch.tabs.get(key) or watch.tab(key)
         self.watch = watch
         self.browsers = browsers
         self._on_send = on_send
@@ -65,12 +75,22 @@ class Page:
     @property
     def dialog(self) -> Dialog | None:
         """The dialog that blocks the page."""
-        return self.watch.dialogs.get(self.key)
+        return self.state.dialog
 
     @property
     def has_remote_frames(self) -> bool:
         """Whether the tab has frames in other processes, as far as is known."""
-        return any(child.kind == "iframe" for child in self.watch.children(self.key).values())
+        return any(child.kind == "iframe" for child in self.state.children.values())
+
+    def ensure_watching(self) -> None:
+        """Start watching the tab if needed; raises DialogOpen if a dialog blocks it."""
+        state = self.state
+        if (dialog := state.dialog) is not None:
+            raise DialogOpen(self.tab_id, dialog.kind, dialog.message, sent=False)
+        if state.watched:
+            state.used = self.link.loop.time()
+        else:
+            self.watch.start(state)
 
     async def command(
         self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None
@@ -93,42 +113,20 @@ class Page:
                 raise
             raise known from None
 
-    async def raise_failure(self, said: str) -> None:
+    async def raise_failure(self, message: str) -> None:
         """Raise the error for a command that failed as part of another one."""
-        raise self.describe_failure(said) or CommandFailed(said)
+        raise self.describe_failure(message) or CommandFailed(message)
 
-    def describe_failure(self, said: str) -> CommandFailed | None:
+    def describe_failure(self, message: str) -> CommandFailed | None:
         """A clearer error for a known message of the browser; None for others."""
-        if _NO_CONTEXT in said or any(text in said for text in _LEFT):
-            return (ContextDestroyed if _NO_CONTEXT in said else PageNavigated)(
-                f"Tab {self.tab_id} went to another page while the command ran.",
-                hint="Look at the tab (browser_get_tab_info) before repeating it.",
-            )
-        reload = "Use browser_navigate_tab to load a page in it again."
-        if _CRASHED_UNDER in said:
-            return TabFailed(f"The page of tab {self.tab_id} crashed while the command ran.", hint=reload)
-        if _CRASHED in said:
-            return CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=reload)
-        if any(text in said for text in _KEPT):
-            return CommandFailed(
-                f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that extensions may not access ({said}).",
-                hint="Close it or navigate it to a web page (browser_navigate_tab).",
-            )
-        if _UNLOADED in said:
-            return CommandFailed(
-                f"The browser has unloaded the page of tab {self.tab_id} to save memory.",
-                hint="browser_reload_tab loads it again.",
-            )
-        if _TAKEN in said:
-            return CommandFailed(
-                f"Tab {self.tab_id} is debugged by something else: {said}",
-                hint="Close the developer tools of that tab, or use another tab.",
-            )
+        for part, error, text, hint in _FAILURES:
+            if part in message:
+                return error(text.format(tab=self.tab_id, url=self.tab.url[:200], message=message), hint=hint)
         return None
 
     def cdp_encoded(self, params: bytes) -> Awaitable[bytes]:
         """Send one CDP command that is already encoded (`"method":…,"params":…`); the result is bytes, too."""
-        self.watch.ensure_watching(self.key, self.tab_id)
+        self.ensure_watching()
         return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (self.tab.chrome_id, params), raw=True)
 
     async def cdp(
@@ -145,7 +143,7 @@ class Page:
 
         Commands `ahead` of it, and those that `follow` a script returning `go: true`, travel in the same message.
         """
-        self.watch.ensure_watching(self.key, self.tab_id)
+        self.ensure_watching()
         command: dict[str, Any] = {"method": method}
         if params:
             command["params"] = params
@@ -159,17 +157,14 @@ class Page:
 
     def cdp_nowait(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
         """Send a CDP command without waiting, for what only prepares the next one."""
-        send_cdp_nowait(*self.key, method, params, session_id)
+        send_cdp_nowait(self.key, method, params, session_id)
 
 
 def send_cdp(
-    link: ExtensionLink,
-    chrome_id: int,
-    method: str,
-    params: dict[str, Any] | None = None,
-    session_id: str | None = None,
+    key: TabKey, method: str, params: dict[str, Any] | None = None, session_id: str | None = None
 ) -> Future[Any] | None:
     """Send one command; None if the link is closed. The caller must consume the future's exception."""
+    link, chrome_id = key
     if link.closed is not None:
         return None
     command: dict[str, Any] = {"tabId": chrome_id, "method": method, "params": params or {}}
@@ -179,14 +174,10 @@ def send_cdp(
 
 
 def send_cdp_nowait(
-    link: ExtensionLink,
-    chrome_id: int,
-    method: str,
-    params: dict[str, Any] | None = None,
-    session_id: str | None = None,
+    key: TabKey, method: str, params: dict[str, Any] | None = None, session_id: str | None = None
 ) -> None:
     """Send one command and ignore how it ends: for cleanup, and for what only prepares the next command."""
-    sent = send_cdp(link, chrome_id, method, params, session_id)
+    sent = send_cdp(key, method, params, session_id)
     if sent is not None:
         sent.add_done_callback(ignore_failure)
 

@@ -10,15 +10,15 @@ from typing import Any
 
 from tabhub.browser.driver.frames import Frame, script_value
 
-_MOST_HOSTS = 300
-_MOST_LEVELS = 6
+_MAX_HOSTS = 300
+_MAX_LEVELS = 6
 _GROUP = "tabhub roots"
 
 
 async def open_closed_roots(frame: Frame) -> int:
     """Open the closed roots of custom elements not examined yet; returns how many there were."""
     opened = 0
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         found = await _level(frame)
         opened += found
         # Their content may have closed roots of its own.
@@ -34,13 +34,13 @@ async def _level(frame: Frame) -> int:
     world = await frame.world()
     listed = await page.cdp(
         "Runtime.evaluate",
-        {"expression": f"tabhubKit.hosts({_MOST_HOSTS})", "contextId": world.context_id, "objectGroup": _GROUP},
+        {"expression": f"tabhubKit.hosts({_MAX_HOSTS})", "contextId": world.context_id, "objectGroup": _GROUP},
         session,
     )
     script_value(page, listed)
     array = listed.get("result", {}).get("objectId")
-    held = await page.cdp("Runtime.getProperties", {"objectId": array, "ownProperties": True}, session)
-    hosts = [one["value"]["objectId"] for one in held.get("result", []) if _is_item(one)]
+    listing = await page.cdp("Runtime.getProperties", {"objectId": array, "ownProperties": True}, session)
+    hosts = [one["value"]["objectId"] for one in listing.get("result", []) if _is_item(one)]
     found = await asyncio.gather(*(_open(frame, world.context_id, host) for host in hosts))
     return sum(found)
 
@@ -51,8 +51,8 @@ def _is_item(one: dict[str, Any]) -> bool:
 
 async def _open(frame: Frame, context_id: int, host: str) -> int:
     page, session = frame.page, frame.session_id
-    told = await page.cdp("DOM.describeNode", {"objectId": host, "pierce": True}, session)
-    roots = told.get("node", {}).get("shadowRoots") or []
+    described = await page.cdp("DOM.describeNode", {"objectId": host, "pierce": True}, session)
+    roots = described.get("node", {}).get("shadowRoots") or []
     closed = [root["backendNodeId"] for root in roots if root.get("shadowRootType") == "closed"]
     for node in closed:
         where = {"backendNodeId": node, "executionContextId": context_id, "objectGroup": _GROUP}

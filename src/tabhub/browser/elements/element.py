@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_number
-from tabhub.browser.driver.frames import Frame, World, list_frames, literal, main_frame, source
-from tabhub.browser.driver.page import FollowUp, Page
+from tabhub.browser.driver.frames import FollowUp, Frame, list_frames, main_frame
+from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import open_closed_roots
+from tabhub.browser.driver.worlds import World, literal, source
 from tabhub.browser.elements.element_errors import missing_error, problem_error
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
 

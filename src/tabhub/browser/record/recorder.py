@@ -24,7 +24,6 @@ from tabhub.browser.record.traffic import Request, Traffic
 from tabhub.errors import CommandFailed
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, TabKey
-from tabhub.links.extension import ExtensionLink
 
 _INTEREST = EventSubscription(
     events=(*messages.EVENTS, *traffic.EVENTS, "Page.frameNavigated", "Target.detachedFromTarget"),
@@ -159,17 +158,17 @@ class Recorder:
         watch.subscribe(_INTEREST, self._on_event)
         browsers.drop_with_tab(self._records)
 
-    def tab_record(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
+    def tab_record(self, key: TabKey) -> TabRecord:
         """The record of a tab, created if needed."""
-        record = self._records.get((link, chrome_id))
+        record = self._records.get(key)
         if record is None:
-            record = self._records[link, chrome_id] = TabRecord(self._browsers.limits, self._wall())
+            record = self._records[key] = TabRecord(self._browsers.limits, self._wall())
         return record
 
     async def refreshed_record(self, page: Page) -> TabRecord:
         """The record of a tab with all events up to now; if the page cannot answer, what has arrived so far."""
-        record = self.tab_record(*page.key)
-        if self._watch.dialogs.get(page.key) is not None and record.last_event > record.since:
+        record = self.tab_record(page.key)
+        if page.dialog is not None and record.last_event > record.since:
             return record
         try:
             # It changes nothing; its reply comes after all pending events.
@@ -186,11 +185,11 @@ class Recorder:
 
     def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
         """Keep recording a tab while it is idle, and keep bodies; `most` overrides the usual limits."""
-        record = self.tab_record(*page.key)
+        record = self.tab_record(page.key)
         limits, kept = record.limits, record.traffic
         record.capture = Capture(session, url_filter, self._wall())
         kept.wanted = url_matcher(url_filter) if url_filter else None
-        kept.finished = lambda request: self._keep(*page.key, kept, request)
+        kept.finished = lambda request: self._keep(page.key, kept, request)
         kept.requests.resize(most.get("requests") or limits.record_requests)
         kept.frames.resize(most.get("frames") or limits.record_frames)
         record.console.resize(most.get("console") or limits.record_console)
@@ -199,34 +198,32 @@ class Recorder:
 
     def stop_capture(self, page: Page) -> TabRecord:
         """End a capture; the record stays readable."""
-        return self._release(*page.key)
+        return self._release(page.key)
 
     def end_session(self, session: Any) -> None:
         for key, record in list(self._records.items()):
             if record.capture is not None and record.capture.session is session:
-                self._release(*key)
+                self._release(key)
 
-    def _release(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
-        record = self.tab_record(link, chrome_id)
+    def _release(self, key: TabKey) -> TabRecord:
+        record = self.tab_record(key)
         record.capture = record.traffic.wanted = record.traffic.finished = None
         record.traffic.requests.resize(record.limits.record_requests)
         record.traffic.frames.resize(record.limits.record_frames)
         record.console.resize(record.limits.record_console)
-        self._watch.release((link, chrome_id), _HOLD)
+        self._watch.release(key, _HOLD)
         return record
 
-    def _on_event(
-        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
-    ) -> None:
+    def _on_event(self, key: TabKey, method: str, params: dict[str, Any], child: str | None) -> None:
+        record = self._records.get(key)
         if method == "detached":
-            if (record := self._records.get((link, chrome_id))) is not None:
+            if record is not None:
                 record.watching_ended(self._wall())
             return
-        record = self._records.get((link, chrome_id))
         now = self._wall()
         if record is None or record.off_since is not None:
-            record = self.tab_record(link, chrome_id)
-            tab = self._browsers.book.find(link.browser_id, chrome_id)
+            record = self.tab_record(key)
+            tab = self._browsers.book.find(key[0].browser_id, key[1])
             record.watching_started(tab.url if tab is not None else "", now)
         record.handle_event(method, params, child, now)
         self._events += 1
@@ -246,7 +243,7 @@ class Recorder:
             if self._records[key].capture is None:
                 del self._records[key]
 
-    def _keep(self, link: ExtensionLink, chrome_id: int, record: Traffic, request: Request) -> None:
+    def _keep(self, key: TabKey, record: Traffic, request: Request) -> None:
         """Fetch a body before the page navigates and it is lost."""
         most = self._browsers.limits.captured_body
         if request.kind not in _KEPT_KINDS or request.size > most:
@@ -262,7 +259,7 @@ class Recorder:
                 request.captured_body, request.captured_base64 = body, future.result().get("base64Encoded") is True
                 record.requests.grow(request, len(body))
 
-        sent = send_cdp(link, chrome_id, "Network.getResponseBody", {"requestId": request_id}, session)
+        sent = send_cdp(key, "Network.getResponseBody", {"requestId": request_id}, session)
         if sent is not None:
             sent.add_done_callback(done)
 

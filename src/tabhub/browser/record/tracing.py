@@ -15,7 +15,6 @@ from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, TabKey
-from tabhub.links.extension import ExtensionLink
 
 _WHY = "trace"
 _BUFFER_KB = 64 * 1024
@@ -108,12 +107,9 @@ class TabTraces:
             if trace.session is session and trace.done is None:
                 del self._running[key]
                 self._watch.release(key, _WHY)
-                send_cdp_nowait(*key, "Tracing.end")
+                send_cdp_nowait(key, "Tracing.end")
 
-    def _on_event(
-        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], _child: str | None
-    ) -> None:
-        key = (link, chrome_id)
+    def _on_event(self, key: TabKey, method: str, params: dict[str, Any], _child: str | None) -> None:
         trace = self._running.get(key)
         if method == "detached":
             if trace is not None:
@@ -121,7 +117,7 @@ class TabTraces:
         elif trace is not None and trace.done is not None and not trace.done.done():
             trace.done.set_result(params)
         elif type(params.get("stream")) is str:
-            send_cdp_nowait(*key, "IO.close", {"handle": params["stream"]})
+            send_cdp_nowait(key, "IO.close", {"handle": params["stream"]})
 
     def _lose(self, key: TabKey, why: str) -> None:
         trace = self._running.pop(key)

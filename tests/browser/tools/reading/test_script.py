@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.tools.reading.script import describe_exception, expression
 from tabhub.errors import CommandFailed, DialogOpen, TabFailed
@@ -145,6 +146,6 @@ async def test_an_idle_tab_is_unwatched_so_the_debugger_can_detach() -> None:
         return {}
 
     browser.answers["subscribeCDPEvents"] = subscribed
-    TabWatch(browsers).ensure_watching((browser.link, 1), 1)
+    Page(browsers, TabWatch(browsers), browsers.tab(1)).ensure_watching()
     async with asyncio.timeout(30):
         await ended.wait()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT, TrackedAction, run_and_probe
+from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, wait_actionable
 from tabhub.browser.elements.element_errors import problem_error
@@ -91,7 +92,8 @@ async def click_until_it_lands(
 async def _click_landed(action: TrackedAction, target: ActionableElement, clicks: int) -> Any:
     """Ask the page what it saw of the click; it replies once it has seen this many clicks."""
     frame, query = target.element.frame, {"ref": target.element.ref, "clicks": clicks}
-    return await action.tolerate_navigation(frame.evaluate("click_landed", query), frame)
+    work = frame.run_code(f"return kit.clickLanded({literal(query)});")
+    return await action.tolerate_navigation(work, frame)
 
 
 @tool(

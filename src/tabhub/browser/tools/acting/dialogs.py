@@ -43,7 +43,8 @@ async def handle_dialog(call: Call) -> ToolResult:
                 f"No dialog is open in tab {page.tab_id} ({page.tab.url[:200]}).",
                 hint="It was already answered, or it is part of the page: take a browser_snapshot.",
             ) from None
-        box.watch.dialog_handled(page.key, dialog)
+        if dialog is page.state.dialog:
+            page.state.dialog = None  # the browser's event may arrive only after the reply to the command
         if page.dialog is None and not action.unsettled:
             # One more round trip: the script behind the dialog continues and may open another.
             await action.round_trip()

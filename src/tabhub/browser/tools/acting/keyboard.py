@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT, TrackedAction, run_and_probe
-from tabhub.browser.driver.frames import literal
-from tabhub.browser.driver.page import FollowUp, Page
+from tabhub.browser.driver.frames import FollowUp
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, raise_problem, wait_actionable
 from tabhub.browser.tool_spec import Call, hints, tool

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT
-from tabhub.browser.driver.frames import literal, main_frame, source
+from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult

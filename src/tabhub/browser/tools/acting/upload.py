@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser.actions import CHOOSER, OUTPUT, TrackedAction
-from tabhub.browser.driver.frames import script_value, source
+from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.worlds import source
 from tabhub.browser.elements.element import TARGET, Element, find_element
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.acting.click import click_until_it_lands

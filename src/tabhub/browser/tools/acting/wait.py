@@ -96,7 +96,7 @@ async def wait_for_response(call: Call) -> ToolResult:
     page, pattern = await call.page(), str(call.args["urlPattern"])
     wanted = url_matcher(pattern)
     patience = WaitBudget(call, f"a response from {pattern!r}")
-    page.watch.ensure_watching(page.key, page.tab_id)
+    page.ensure_watching()
     while True:
         requests = call.box.activity.requests(page)
         responses = requests.responses()

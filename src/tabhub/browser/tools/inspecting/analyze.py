@@ -10,8 +10,9 @@ import asyncio
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_text
-from tabhub.browser.driver.frames import call_source, script_value
+from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page, ignore_failure, open_tab, validate_url
+from tabhub.browser.driver.worlds import call_source
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
@@ -55,7 +56,7 @@ async def analyze_site(call: Call) -> ToolResult:
     url = validate_url(args["url"], files=box.file_urls)
     call.ctx.sent()
     tab = await open_tab(box.browsers, group=box.choice.tab_group(call.ctx.session))
-    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
+    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id))
     call.ctx.touch(tab.tab_id, None)
     keep = False
     try:

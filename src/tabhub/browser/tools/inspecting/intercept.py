@@ -151,7 +151,7 @@ async def _decide(call: Call, method: str, params: dict[str, Any], **more: Any) 
 def _paused_id(call: Call, page: Page) -> str:
     """The id of the paused request; also accepts the id of the network record."""
     wanted: str = call.args["requestId"]
-    request = call.box.record.tab_record(*page.key).traffic.find(wanted)
+    request = call.box.record.tab_record(page.key).traffic.find(wanted)
     if request is None:
         return wanted
     found = [p.id for p in call.box.interceptions.pending(page) if p.network_id == request.key[1]]

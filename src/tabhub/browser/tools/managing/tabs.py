@@ -59,14 +59,14 @@ async def list_tabs(call: Call) -> ToolResult:
     annotations=hints(read_only=True, open_world=False),
 )
 async def get_tab_info(call: Call) -> ToolResult:
-    ref = await call.tab()
+    page = await call.page()
     facts = {
-        **ref.tab.describe(),
-        "origin": ref.tab.origin,
-        "index": ref.tab.index,
-        "debuggerAttached": call.box.browsers.is_debugged(ref.link, ref.tab.chrome_id),
+        **page.tab.describe(),
+        "origin": page.tab.origin,
+        "index": page.tab.index,
+        "debuggerAttached": call.box.browsers.is_debugged(*page.key),
     }
-    if dialog := call.box.watch.dialogs.get((ref.link, ref.tab.chrome_id)):
+    if dialog := page.dialog:
         facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
     return ToolResult.data(facts)
 
@@ -119,7 +119,7 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     if must_open_with_tab(url) or url == "about:blank":
         status = "complete" if url == "about:blank" else tab.status  # there is nothing to load
         return {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
-    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
+    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id))
     try:
         return await _navigate(call, page, url, "load")
     except TabFailed:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver.frames import Frame, list_frames, literal, main_frame
+from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.shadow_roots import open_closed_roots
+from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements.element import TARGET
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.descriptions import one_line

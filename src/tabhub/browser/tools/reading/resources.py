@@ -126,7 +126,7 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
             raise
         except CommandFailed as error:
             why = error.message
-    record = call.box.record.tab_record(*page.key)
+    record = call.box.record.tab_record(page.key)
     requests = [r for r in record.traffic.requests if _same_url(r.url, wanted, found) and r.ended is not None]
     for request in reversed(requests):
         body = await bodies.response_body(page, request)
@@ -177,7 +177,7 @@ def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
 async def _resources(page: Page) -> list[Resource]:
     """The resources of the tab and of its cross-process frames."""
     found = list(_walk_tree((await page.cdp("Page.getResourceTree")).get("frameTree"), None))
-    for child in list(page.watch.children(page.key).values()):
+    for child in list(page.state.children.values()):
         if child.kind != "iframe":
             continue
         try:

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.browser.driver.frames import literal, source
 from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult

@@ -8,8 +8,9 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, literal, main_frame, tab_worlds
+from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, main_frame
 from tabhub.browser.driver.shadow_roots import open_closed_roots
+from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import outline
 from tabhub.browser.elements.element import TARGET, find_element
 from tabhub.browser.tool_spec import Call, hints, tool
@@ -79,7 +80,7 @@ async def snapshot(call: Call) -> ToolResult:
     if hidden:
         notes.append(f"{hidden} hidden characters removed.")
     kept, key = (
-        tab_worlds(page).last_snapshots,
+        page.state.worlds.last_snapshots,
         (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items()))),
     )
     before: tuple[str, list[str]] | None = kept.get(key)

@@ -5,19 +5,20 @@ Owns attaching and detaching links, the default browser, and the heartbeat. It o
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from tabhub.core.tabs import Tab, TabChanges, TabTable
 from tabhub.errors import CommandFailed, InvalidParams, MethodNotFound, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.connected_browser import ConnectedBrowser
-from tabhub.links.extension import REPLACED, ExtensionLink, Handler
-from tabhub.links.heartbeat import heartbeat
+from tabhub.links.extension import REPLACED, SILENT, ExtensionLink, Handler
 from tabhub.wire.extension_link import (
     CdpDetached,
     CdpEvent,
@@ -265,17 +266,17 @@ class Browsers:
         tab = self.book.find(link.browser_id, info.tab_id)
         if tab is None:
             raise CommandFailed(f"The browser's tab {info.tab_id} was refused: {'; '.join(changes.problems)}.")
-        self._changed(link, changes)
+        self._apply(link, changes)
         return tab
 
     def update_location(self, link: ExtensionLink, since: Tab, *, url: str, title: str, status: str) -> None:
         """Apply where a navigation ended, unless the browser has reported the tab since then (see `update_tab`)."""
         if self.book.get(since.tab_id) is since:
-            self._changed(link, self.book.apply_navigation(link.browser_id, since.chrome_id, url, title, status))
+            self._apply(link, self.book.apply_navigation(link.browser_id, since.chrome_id, url, title, status))
 
     def remove_tab(self, link: ExtensionLink, chrome_id: int) -> None:
         """Apply that the browser does not have this tab."""
-        self._changed(link, self.book.apply(link.browser_id, TabStateChanged(chrome_id, "removed")))
+        self._apply(link, self.book.apply(link.browser_id, TabStateChanged(chrome_id, "removed")))
 
     # facts
 
@@ -288,15 +289,27 @@ class Browsers:
         return connected + [{"connected": False, **facts} for facts in recent.values()]
 
     async def watch(self, link: ExtensionLink) -> None:
-        await heartbeat(link, self.limits, self.detach)
+        """Ping a link until it ends; close and detach it when nothing is received in time after a ping."""
+        limits, loop = self.limits, link.loop
+        unanswered: float | None = None
+        next_ping = loop.time() + limits.ping_interval
+        while link.closed is None:
+            due = next_ping if unanswered is None else min(next_ping, unanswered + limits.ping_timeout)
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            now = loop.time()
+            if unanswered is not None and link.last_seen > unanswered:
+                unanswered = None
+            if unanswered is not None and now >= unanswered + limits.ping_timeout:
+                link.close(SILENT, f"no message received for {now - link.last_seen:.0f} s")
+                self.detach(link)
+            elif now >= next_ping:
+                link.notify("ping", {})
+                unanswered, next_ping = unanswered if unanswered is not None else now, now + limits.ping_interval
 
-    # messages of extensions
+    # messages of extensions: only of links that are attached, because any other is closed and receives none
 
     def _hello(self, link: ExtensionLink, hello: ExtensionHello) -> None:
-        browser = self._browser_of(link)
-        if browser is None:
-            return
-        browser.apply_hello(hello)
+        self._connected[link.browser_id].apply_hello(hello)
         if hello.browser_id not in (None, link.browser_id):
             log.warning(
                 "browser %s calls itself %.100r; the id of its connection counts", link.browser_id, hello.browser_id
@@ -305,50 +318,43 @@ class Browsers:
             listener(link)
 
     def _sync(self, link: ExtensionLink, sync: TabSyncAll) -> None:
-        browser = self._browser_of(link)
-        if browser is None:
-            return
-        browser.synced = True
+        self._connected[link.browser_id].synced = True
         if sync.debugger is not None:
             self._debugger_changed(link, sync.debugger)
-        self._changed(link, self.book.sync(link.browser_id, sync.tabs), synced=True)
+        self._apply(link, self.book.sync(link.browser_id, sync.tabs), synced=True)
         self._plugin_message(link, sync)
 
     def _state_changed(self, link: ExtensionLink, report: TabStateChanged | PluginStateChanged) -> None:
         if isinstance(report, PluginStateChanged):
             self._plugin_message(link, report)
-        elif self._browser_of(link) is not None:
-            self._changed(link, self.book.apply(link.browser_id, report))
+        else:
+            self._apply(link, self.book.apply(link.browser_id, report))
 
     def _debugger_changed(self, link: ExtensionLink, state: DebuggerState) -> None:
-        browser = self._browser_of(link)
-        if browser is not None:
-            now = frozenset(state.attached[: self.limits.tabs_per_browser])
-            released, browser.attached = browser.attached - now, now
-            for chrome_id in released:
-                self._event((link, chrome_id), "detached", {"reason": "released"})
+        browser = self._connected[link.browser_id]
+        now = frozenset(state.attached[: self.limits.tabs_per_browser])
+        released, browser.attached = browser.attached - now, now
+        for chrome_id in released:
+            self._event((link, chrome_id), "detached", {"reason": "released"})
 
     def _cdp_event(self, link: ExtensionLink, event: CdpEvent) -> None:
         if event.method == "Inspector.targetCrashed" and event.session_id is None:
-            self._fail_tab(link, event.tab_id, "its page crashed", only="forwardCDPCommand")
+            self._fail_commands(link, event.tab_id, "its page crashed")
         self._event((link, event.tab_id), event.method, event.params, event.session_id)
 
     def _cdp_detached(self, link: ExtensionLink, detached: CdpDetached) -> None:
-        browser = self._browser_of(link)
-        if browser is None:
-            return
-        browser.attached -= {detached.tab_id}
+        self._connected[link.browser_id].attached -= {detached.tab_id}
         if detached.reason in DETACH_REASONS:
-            self._fail_tab(link, detached.tab_id, DETACH_REASONS[detached.reason], only="forwardCDPCommand")
+            self._fail_commands(link, detached.tab_id, DETACH_REASONS[detached.reason])
         self._event((link, detached.tab_id), "detached", {"reason": detached.reason})
 
     def _page_message(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:
-        if self._on_page is not None and self._browser_of(link) is not None:
-            return self._on_page(link, message)
-        raise MethodNotFound(f"Method not found: nothing handles {type(message).__name__}")
+        if self._on_page is None:
+            raise MethodNotFound(f"Method not found: nothing handles {type(message).__name__}")
+        return self._on_page(link, message)
 
     def _plugin_message(self, link: ExtensionLink, message: PluginMessage) -> None:
-        if self._on_plugins is not None and self._browser_of(link) is not None:
+        if self._on_plugins is not None:
             self._on_plugins(link, message)
 
     def _log(self, link: ExtensionLink, entry: LogEntry) -> None:
@@ -357,30 +363,20 @@ class Browsers:
 
     # inside
 
-    def _browser_of(self, link: ExtensionLink) -> ConnectedBrowser | None:
-        browser = self._connected.get(link.browser_id)
-        return browser if browser is not None and browser.link is link else None
-
-    def _changed(self, link: ExtensionLink, changes: TabChanges, *, synced: bool = False) -> None:
+    def _apply(self, link: ExtensionLink, changes: TabChanges, *, synced: bool = False) -> None:
         for problem in changes.problems[:5]:
             log.warning("browser %s: %s", link.browser_id, problem)
         for tab in changes.closed:
-            self._fail_tab(link, tab.chrome_id, "it was closed", spare="closeTab")
+            link.fail_tab(tab.chrome_id, partial(_failed, tab.tab_id, "it was closed"), spare="closeTab")
         if any(tab.active and tab.window_focused for tab in (*changes.changed, *changes.opened)):
             self._focus(link.browser_id)
-        if changes or synced:
-            self._publish(Change("tabs", link.browser_id, changes, synced=synced))
+        self._publish(Change("tabs", link.browser_id, changes, synced=synced))
 
-    def _fail_tab(self, link: ExtensionLink, chrome_id: int, why: str, **which: str) -> None:
+    def _fail_commands(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
+        """Fail the CDP commands that are pending on a tab."""
         tab = self.book.find(link.browser_id, chrome_id)
-
-        def error() -> TabFailed:
-            return TabFailed(
-                f"Tab {tab.tab_id if tab else chrome_id} failed during the call: {why}.",
-                hint="How far the command got is unknown; browser_list_tabs shows what is open.",
-            )
-
-        link.fail_tab(chrome_id, error, **which)
+        error = partial(_failed, tab.tab_id if tab else chrome_id, why)
+        link.fail_tab(chrome_id, error, only="forwardCDPCommand")
 
     def _focus(self, browser_id: str) -> None:
         self._recent.pop(browser_id, None)
@@ -391,16 +387,23 @@ class Browsers:
             listener(key, method, params, child)
 
     def _publish(self, change: Change) -> None:
+        """Call the listeners, unless nothing changed, and drop what is kept for tabs that are gone."""
         tabs = change.tabs
-        parts = (("synced", change.synced), ("opened", tabs.opened), ("changed", tabs.changed))
-        present = {change.kind, *(aspect for aspect, part in parts if part)}
-        for listener, aspects in self._on_change:
-            if not aspects or not present.isdisjoint(aspects):
+        aspects: dict[str, object] = {
+            "connected": change.kind == "connected",
+            "disconnected": change.kind == "disconnected",
+            "synced": change.synced,
+            "opened": tabs.opened,
+            "changed": tabs.changed,
+            "closed": tabs.closed or tabs.disconnected,
+        }
+        present = {aspect for aspect, part in aspects.items() if part}
+        for listener, wanted in self._on_change if present else ():
+            if not wanted or not present.isdisjoint(wanted):
                 listener(change)
-        if tabs.closed or change.kind != "tabs":
-            self._drop_tab_state({(tab.browser_id, tab.chrome_id) for tab in tabs.closed})
-
-    def _drop_tab_state(self, closed: set[tuple[str, int]]) -> None:
+        if not tabs.closed and change.kind == "tabs":
+            return
+        closed = {(tab.browser_id, tab.chrome_id) for tab in tabs.closed}
         for state, ended in self._tab_state:
             for key in list(state):
                 if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
@@ -418,3 +421,10 @@ class Browsers:
                 hint="The hub's own browser is starting, or its extension is connecting. Call again in a few seconds.",
             )
         return NotConnected(message, hint=self._advice)
+
+
+def _failed(tab_id: int, why: str) -> TabFailed:
+    return TabFailed(
+        f"Tab {tab_id} failed during the call: {why}.",
+        hint="How far the command got is unknown; browser_list_tabs shows what is open.",
+    )

@@ -64,11 +64,6 @@ class Counts:
     refused: int = 0
     """Requests and notifications that are unknown or invalid."""
 
-    @property
-    def total(self) -> int:
-        """All dropped replies."""
-        return self.late + self.unknown
-
 
 class Pending(asyncio.Future[Any]):
     """A command under way. Cancelling it also cancels it in the browser."""
@@ -121,7 +116,8 @@ class ExtensionLink:
 
     @property
     def dropped(self) -> int:
-        return self.counts.total
+        """Replies that belong to no pending command."""
+        return self.counts.late + self.counts.unknown
 
     @property
     def next_request_id(self) -> str:
@@ -228,13 +224,14 @@ class ExtensionLink:
         self.last_seen = self.loop.time()
         if self.closed is not None:
             return
-        if len(text) > LARGE:
-            self._feed_large(text)
-            return
         try:
-            message = strict.decode(text, self.limits)
+            message = strict.decode(text, self.limits) if len(text) <= LARGE else self._parse_large(text)
         except ParseError as error:
-            self._feed_invalid(text, error)
+            self._feed_invalid(text, error.message)
+            return
+        except TooLarge as error:
+            self.counts.malformed += 1
+            self.close(TOO_BIG, error.message)
             return
         if type(message) is not dict:
             self._refuse(None, -32600, "A message must be one JSON object.")
@@ -243,90 +240,62 @@ class ExtensionLink:
         else:
             self._reply(message)
 
-    def _reply(self, message: dict[str, Any]) -> None:
-        future = self._pop_request(message.get("id"))
-        if future is None:
-            return
-        has_result = "result" in message
-        if has_result == ("error" in message) or message.get("jsonrpc") != "2.0":
-            future.set_exception(unusable(future.method, "it must have `jsonrpc` 2.0 and either a result or an error"))
-        elif not has_result:
-            future.set_exception(self.refusal(future.method, message["error"]))
-        else:
-            result = message["result"]
-            future.set_result(orjson.dumps(result) if future.raw else result)
-
-    def refusal(self, method: str, error: Any) -> TabhubError:
-        """The typed error for a command's error reply."""
-        return failure(method, error)
-
-    def _pop_request(self, number: Any) -> Pending | None:
-        """The command a reply belongs to; only an exact whole number names one."""
-        if type(number) is int:
-            future = self._pending.pop(number, None)
-            if future is not None:
-                return None if future.done() else future
-            if number in self._cancelled:
-                # Every cancelled command still gets a reply.
-                self._cancelled.discard(number)
-                return None
-            if 0 < number <= self._last:
-                self.counts.late += 1
-                return None
-        self.counts.unknown += 1
-        if self.counts.unknown <= _MAX_LOGGED_REPLIES:  # a browser that sends many must not fill the log
-            log.warning("browser %s replied to a command that was never sent: %.100r", self.browser_id, number)
-        return None
-
-    def _feed_large(self, text: str | bytes) -> None:
+    def _parse_large(self, text: str | bytes) -> Any:
+        """Parse a large message; a result stays JSON (msgspec.Raw)."""
         if len(text) > self.limits.max_frame:
-            self.counts.malformed += 1
-            self.close(TOO_BIG, f"a message is larger than {self.limits.max_frame} bytes")
-            return
+            raise TooLarge(f"a message is larger than {self.limits.max_frame} bytes")
         try:
             # A result passes through as bytes, so nothing later would notice invalid UTF-8.
             envelope = ENVELOPE.decode(text.decode() if isinstance(text, bytes) else text)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            self._feed_unreadable(text, f"Not valid JSON: {error}")
-            return
-        if envelope.method is not None or envelope.result is msgspec.UNSET or envelope.error is not msgspec.UNSET:
-            try:
-                message = strict.decode(text, self.limits)
-            except ParseError as error:
-                self._feed_invalid(text, error)
-                return
-            (self._incoming if "method" in message else self._reply)(message)
-            return
-        future = self._pop_request(envelope.id)
+            raise ParseError(f"Not valid JSON: {error}") from None
+        if envelope.method is None and envelope.error is msgspec.UNSET and envelope.result is not msgspec.UNSET:
+            return {"jsonrpc": envelope.jsonrpc, "id": envelope.id, "result": envelope.result}
+        return strict.decode(text, self.limits)
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        number = message.get("id")
+        # Only an exact whole number names a command.
+        future = self._pending.pop(number, None) if type(number) is int else None
         if future is None:
-            return
-        if envelope.jsonrpc != "2.0":
-            future.set_exception(unusable(future.method, "it must have `jsonrpc` 2.0"))
+            self._drop_reply(number)
+        elif future.done():
+            pass
+        elif ("result" in message) == ("error" in message) or message.get("jsonrpc") != "2.0":
+            future.set_exception(unusable(future.method, "it must have `jsonrpc` 2.0 and either a result or an error"))
+        elif "error" in message:
+            future.set_exception(self.refusal(future.method, message["error"]))
+        elif not isinstance(result := message["result"], msgspec.Raw):
+            future.set_result(orjson.dumps(result) if future.raw else result)
         elif future.raw:
-            future.set_result(bytes(envelope.result))
+            future.set_result(bytes(result))
         else:
             try:
-                future.set_result(strict.decode(bytes(envelope.result), self.limits))
+                future.set_result(strict.decode(bytes(result), self.limits))
             except ParseError as error:
                 future.set_exception(unusable(future.method, error.message))
 
-    def _feed_invalid(self, text: str | bytes, error: ParseError) -> None:
-        """Handle JSON that strict parsing refuses; if it names the command it replies to, that one fails now."""
+    def _drop_reply(self, number: Any) -> None:
+        """Count a reply that belongs to no pending command."""
+        if type(number) is int and number in self._cancelled:
+            # Every cancelled command still gets a reply.
+            self._cancelled.discard(number)
+        elif type(number) is int and 0 < number <= self._last:
+            self.counts.late += 1
+        else:
+            self.counts.unknown += 1
+            if self.counts.unknown <= _MAX_LOGGED_REPLIES:  # a browser that sends many must not fill the log
+                log.warning("browser %s replied to a command that was never sent: %.100r", self.browser_id, number)
+
+    def _feed_invalid(self, text: str | bytes, why: str) -> None:
+        """Handle invalid JSON. A command that it replies to fails now rather than at its deadline."""
         try:
             envelope = ENVELOPE.decode(text)
+            number = envelope.id if envelope.method is None else None
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            self._feed_unreadable(text, error.message)
-            return
-        self._fail_reply(envelope.id if envelope.method is None else None, error.message)
-
-    def _feed_unreadable(self, text: str | bytes, why: str) -> None:
-        """Handle what is not JSON; a call need not wait for its deadline if the beginning names it."""
-        start = text[:_BEGINNING].encode("utf-8", "replace") if isinstance(text, str) else text[:_BEGINNING]
-        found = _REPLY_BEGINNING.match(start)
-        self._fail_reply(int(found[1]) if found else None, why)
-
-    def _fail_reply(self, number: Any, why: str) -> None:
-        """Fail the command of an unusable reply; without such a command, refuse the message."""
+            start = text[:_BEGINNING].encode("utf-8", "replace") if isinstance(text, str) else text[:_BEGINNING]
+            found = _REPLY_BEGINNING.match(start)
+            number = int(found[1]) if found else None
         future = self._pending.pop(number, None) if type(number) is int else None
         if future is None:
             self._refuse(None, -32700, why)
@@ -334,6 +303,10 @@ class ExtensionLink:
         self.counts.malformed += 1
         if not future.done():
             future.set_exception(unusable(future.method, why))
+
+    def refusal(self, method: str, error: Any) -> TabhubError:
+        """The typed error for a command's error reply."""
+        return failure(method, error)
 
     def _incoming(self, message: dict[str, Any]) -> None:
         """Handle a request or notification of the extension."""

@@ -59,7 +59,8 @@ class RelayLink(ExtensionLink):
 
     def deliver(self, method: str, params: dict[str, Any]) -> None:
         """Handle a reply as if the browser had sent it as a notification."""
-        self.handlers[method](self, decode(method, params))
+        if self.closed is None:
+            self.handlers[method](self, decode(method, params))
 
     def refusal(self, method: str, error: Any) -> TabhubError:
         """Also reads an error the relay sends in place of the browser, with the outcome of the call."""

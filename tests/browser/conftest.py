@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tabhub.browser import browser_tools, open_tab
+from tabhub.browser import browser_tools
+from tabhub.browser.driver.page import open_tab
 from tabhub.core.leases import Lease
 from tabhub.core.tools import Runner, Tool, ToolResult, compile_schema
 from tabhub.errors import TabLeased

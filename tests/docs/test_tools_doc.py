@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser import SPECS
-from tabhub.browser.families import CORE, FAMILIES
+from tabhub.browser.families import CORE, FAMILIES, SPECS
 from tabhub.calls.results import TOOL as READ_RESULT
 from tabhub.core.tools import Tool
 

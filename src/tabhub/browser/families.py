@@ -1,138 +1,56 @@
-"""Which family each built-in tool belongs to, and which ones make up the `core` profile.
+"""The families of built-in tools, and the tools that make up the `core` profile.
 
-Owns one table; a test compares it with the tools there are. The tools themselves are in the files of their families.
+Owns which tool belongs to which family. The tools themselves are in the files of their families.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tabhub.browser.tool_spec import ToolSpec
+from tabhub.browser.tools.acting import batch, click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
+from tabhub.browser.tools.inspecting import analyze, console, emulation, har, intercept, network, performance, throttle
+from tabhub.browser.tools.managing import (
+    bookmarks,
+    cookies,
+    downloads,
+    extension,
+    groups,
+    history,
+    notify,
+    plugins,
+    sessions,
+    status,
+    storage,
+    tabs,
+    windows,
+)
+from tabhub.browser.tools.reading import content, css, elements, find, pdf, resources, screenshot, script, snapshot
+
+_MODULES = {
+    "tabs": (tabs,),
+    "groups": (groups,),
+    "windows": (windows,),
+    "seeing": (snapshot, find, content, elements, screenshot, pdf),
+    "acting": (click, keyboard, forms, scroll, drag, upload, dialogs, mouse, batch),
+    "waiting": (wait,),
+    "scripts": (script,),
+    "console": (console, resources),
+    "network": (network, har, intercept, throttle),
+    "storage": (storage, cookies),
+    "history": (history, bookmarks, downloads),
+    "emulation": (emulation, css, performance),
+    "sessions": (status, sessions),
+    "person": (notify,),
+    "extension": (extension,),
+    "plugins": (analyze, plugins),
+}
+_SPECS: Mapping[str, tuple[ToolSpec, ...]] = {
+    family: tuple(spec for module in modules for spec in module.TOOLS) for family, modules in _MODULES.items()
+}
+SPECS: tuple[ToolSpec, ...] = tuple(spec for specs in _SPECS.values() for spec in specs)
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "tabs": (
-        "browser_list_tabs",
-        "browser_open_tab",
-        "browser_close_tab",
-        "browser_navigate_tab",
-        "browser_go_back",
-        "browser_go_forward",
-        "browser_reload_tab",
-        "browser_focus_tab",
-        "browser_get_tab_info",
-    ),
-    "groups": (
-        "browser_list_tab_groups",
-        "browser_create_tab_group",
-        "browser_add_tabs_to_group",
-        "browser_remove_tabs_from_group",
-        "browser_update_tab_group",
-        "browser_list_tabs_in_group",
-    ),
-    "windows": (
-        "browser_list_windows",
-        "browser_create_window",
-        "browser_update_window",
-        "browser_close_window",
-    ),
-    "seeing": (
-        "browser_snapshot",
-        "browser_find",
-        "browser_get_tab_content",
-        "browser_get_page_html",
-        "browser_query_elements",
-        "browser_screenshot_tab",
-        "browser_save_pdf",
-        "browser_get_element_styles",
-    ),
-    "acting": (
-        "browser_click_element",
-        "browser_type_text",
-        "browser_fill_form",
-        "browser_select_option",
-        "browser_press_key",
-        "browser_hover_element",
-        "browser_scroll",
-        "browser_drag",
-        "browser_upload_file",
-        "browser_handle_dialog",
-        "browser_mouse",
-        "browser_act",
-    ),
-    "waiting": (
-        "browser_wait_for",
-        "browser_wait_for_element",
-        "browser_wait_for_response",
-    ),
-    "scripts": ("browser_execute_script",),
-    "console": (
-        "browser_get_console_logs",
-        "browser_clear_console_logs",
-        "browser_list_resources",
-        "browser_get_resource_content",
-    ),
-    "network": (
-        "browser_enable_network_capture",
-        "browser_get_network_requests",
-        "browser_get_network_request",
-        "browser_get_websocket_frames",
-        "browser_export_har",
-        "browser_disable_network_capture",
-        "browser_intercept_requests",
-        "browser_fulfill_request",
-        "browser_fail_request",
-        "browser_stop_intercepting",
-        "browser_throttle_network",
-        "browser_clear_network_throttle",
-    ),
-    "storage": (
-        "browser_get_storage",
-        "browser_set_storage",
-        "browser_get_cookies",
-        "browser_set_cookie",
-        "browser_delete_cookies",
-        "browser_clear_site_data",
-    ),
-    "history": (
-        "browser_search_history",
-        "browser_get_visits",
-        "browser_search_bookmarks",
-        "browser_create_bookmark",
-        "browser_list_bookmark_tree",
-        "browser_get_recently_closed",
-        "browser_restore_session",
-        "browser_download_file",
-        "browser_list_downloads",
-        "browser_get_download_status",
-    ),
-    "emulation": (
-        "browser_emulate_device",
-        "browser_set_geolocation",
-        "browser_set_media_features",
-        "browser_emulate_vision_deficiency",
-        "browser_clear_emulation",
-        "browser_force_pseudo_state",
-        "browser_get_css_coverage",
-        "browser_performance_metrics",
-        "browser_performance_trace",
-    ),
-    "sessions": (
-        "browser_get_connection_status",
-        "browser_list_sessions",
-        "browser_release_tab",
-        "browser_request_tab",
-    ),
-    "person": ("browser_notify",),
-    "extension": (
-        "extension_reload",
-        "extension_get_state",
-        "extension_get_logs",
-        "extension_get_side_panel",
-        "extension_check_adapter",
-        "extension_force_reconnect",
-    ),
-    "plugins": (
-        "plugin_analyze_site",
-        "plugin_list_tabs",
-    ),
+    **{family: tuple(spec.tool.name for spec in specs) for family, specs in _SPECS.items()},
     "hub": ("tabhub_read_result",),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.browser import SPECS
+from tabhub.browser.families import SPECS
 from tabhub.errors import InvalidArguments
 from tests.browser.conftest import Bench
 

@@ -1,3 +1,5 @@
+"""The log of a managed browser: its bounds and what is left out."""
+
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +18,7 @@ def stream(*chunks: bytes) -> asyncio.StreamReader:
     return reader
 
 
-async def test_the_log_and_the_one_before_it_are_bounded(tmp_path: Path) -> None:
+async def test_the_log_and_its_predecessor_are_bounded(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "browser.log"
     log = BrowserLog(path, 20_000)
     for _ in range(5):
@@ -26,13 +28,13 @@ async def test_the_log_and_the_one_before_it_are_bounded(tmp_path: Path) -> None
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_flood_without_line_ends_is_bounded_too(tmp_path: Path) -> None:
+async def test_a_flood_without_line_breaks_is_bounded(tmp_path: Path) -> None:
     log = BrowserLog(tmp_path / "browser.log", 20_000)
     await log.copy(stream(b"x" * 500_000))
     assert log.path.stat().st_size <= 20_000
 
 
-async def test_what_only_says_that_there_is_no_desktop_is_left_out(tmp_path: Path) -> None:
+async def test_messages_about_a_missing_desktop_session_are_left_out(tmp_path: Path) -> None:
     log = BrowserLog(tmp_path / "browser.log", 20_000)
     await log.copy(stream(b"ERROR:dbus/bus.cc Failed to connect\nreal trou", b"ble\nand \xff more"))
     assert log.path.read_bytes() == b"real trouble\nand \xff more\n"
@@ -40,7 +42,7 @@ async def test_what_only_says_that_there_is_no_desktop_is_left_out(tmp_path: Pat
 
 
 @pytest.mark.req("F11")
-async def test_what_cannot_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
+async def test_text_that_cannot_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     log = BrowserLog(tmp_path / "file" / "browser.log", 20_000)
     await log.copy(stream(b"lost\n"))

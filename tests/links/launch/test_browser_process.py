@@ -1,4 +1,4 @@
-"""A managed browser's life, with a real Chromium and an extension of ten lines."""
+"""A managed browser from start to stop, with a real Chromium and an extension of ten lines."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ fetch("auth.json").then((answer) => answer.json()).then((auth) => {
 
 
 class Hub:
-    """The other end: what extensions that connected have said."""
+    """The other end: the messages of extensions that connected."""
 
     def __init__(self) -> None:
-        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.messages: asyncio.Queue[str] = asyncio.Queue()
         self.connections: list[ServerConnection] = []
         self.server: Server | None = None
 
@@ -54,32 +54,32 @@ class Hub:
         assert self.server is not None
         return int(next(iter(self.server.sockets)).getsockname()[1])
 
-    def decide(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Prove that the secret is known, as an extension wants to see before it says it."""
-        asked = request.path.partition("/health?challenge=")[2]
-        if not asked:
+    def respond(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Prove that the secret is known; an extension sends its own only then."""
+        challenge = request.path.partition("/health?challenge=")[2]
+        if not challenge:
             return None
-        shown = challenge_proof(SECRET.encode(), self.port, asked)
-        return connection.respond(200, json.dumps({"status": "ok", "proof": shown}))
+        proof = challenge_proof(SECRET.encode(), self.port, challenge)
+        return connection.respond(200, json.dumps({"status": "ok", "proof": proof}))
 
-    async def take(self, connection: ServerConnection) -> None:
+    async def serve(self, connection: ServerConnection) -> None:
         assert connection.request is not None
         assert connection.request.path == "/ws"
         assert connection.request.headers["Origin"].startswith("chrome-extension://")
         self.connections.append(connection)
         async for message in connection:
-            self.said.put_nowait(str(message))
+            self.messages.put_nowait(str(message))
 
-    async def hears(self) -> str:
+    async def message(self) -> str:
         async with asyncio.timeout(BOUND):
-            return await self.said.get()
+            return await self.messages.get()
 
 
 @pytest.fixture
 async def hub() -> AsyncIterator[Hub]:
     hub = Hub()
     protocols = [Subprotocol("tabhub")]
-    async with serve(hub.take, "127.0.0.1", 0, subprotocols=protocols, process_request=hub.decide) as server:
+    async with serve(hub.serve, "127.0.0.1", 0, subprotocols=protocols, process_request=hub.respond) as server:
         hub.server = server
         yield hub
 
@@ -100,7 +100,7 @@ Make = Callable[..., ManagedBrowser]
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
-    """Makes managed browsers, and ends those a test leaves running."""
+    """Creates managed browsers, and ends those that a test leaves running."""
     made: list[ManagedBrowser] = []
 
     def build(extension_dir: Path, browser: FoundBrowser | None = None, **options: Any) -> ManagedBrowser:
@@ -120,7 +120,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
 
 
 def script(path: Path, text: str) -> FoundBrowser:
-    """A browser that does what the text says; beside it a manifest, so that its folder passes for an extension."""
+    """A shell script as a browser; with a manifest, so that its folder can be loaded as an extension."""
     (path.parent / "manifest.json").write_text('{"version": "1"}')
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
@@ -134,7 +134,7 @@ async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
     browser = make(extension, loading=loading)
     assert (browser.pid, browser.alive) == (None, False)
     await browser.start()
-    assert await hub.hears() == "hello"
+    assert await hub.message() == "hello"
     pid = browser.pid
     assert pid is not None
     assert browser.alive
@@ -150,12 +150,12 @@ async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
 
 
 @pytest.mark.parametrize("loading", ["switch", "pipe"])
-async def test_the_shipped_extension_connects_with_the_key_it_was_given(
+async def test_the_shipped_extension_connects_with_its_secret(
     hub: Hub, make: Make, tmp_path: Path, loading: Loading
 ) -> None:
     extension = install_extension(tmp_path / "managed" / "extension", secret=SECRET, port=hub.port, managed=True)
     await make(extension, loading=loading).start()
-    hello = json.loads(await hub.hears())
+    hello = json.loads(await hub.message())
     assert hello["method"] == "extension.hello"
     assert hello["params"]["managed"] is True
     request = hub.connections[0].request
@@ -171,42 +171,42 @@ async def test_a_changed_extension_is_loaded_at_the_next_start(
     for word in ("first", "second", "third"):
         (extension / "bg.js").write_text(BACKGROUND.replace("WORD", word))
         await browser.start()
-        assert await hub.hears() == word
+        assert await hub.message() == word
         await browser.stop()
 
 
 @pytest.mark.parametrize("loading", ["switch", "pipe"])
-async def test_an_extension_that_reloads_itself_comes_back_with_its_new_files(
+async def test_an_extension_that_reloads_itself_runs_its_new_files(
     hub: Hub, extension: Path, make: Make, loading: Loading
 ) -> None:
     (extension / "bg.js").write_text(BACKGROUND.replace("WORD", "old"))
     await make(extension, loading=loading).start()
-    assert await hub.hears() == "old"
+    assert await hub.message() == "old"
     (extension / "bg.js").write_text(BACKGROUND.replace("WORD", "new"))
     await hub.connections[-1].send("reload")
-    assert await hub.hears() == "new"
+    assert await hub.message() == "new"
 
 
 @pytest.mark.req("F1")
-async def test_a_killed_browser_is_noticed_and_started_anew(hub: Hub, extension: Path, make: Make) -> None:
+async def test_a_killed_browser_is_restarted(hub: Hub, extension: Path, make: Make) -> None:
     exits: asyncio.Queue[BrowserExit] = asyncio.Queue()
     browser = make(extension, on_exit=exits.put_nowait)
     await browser.start()
-    await hub.hears()
+    await hub.message()
     first = browser.pid
     assert first is not None
     os.kill(first, signal.SIGKILL)
     async with asyncio.timeout(BOUND):
         assert await browser.wait() == -signal.SIGKILL
-        told = await exits.get()
-    assert told == BrowserExit(f"{browser.browser.name} was killed by signal 9", -9, QUICK.browser_restart_min)
-    assert await hub.hears() == "hello"
+        end = await exits.get()
+    assert end == BrowserExit(f"{browser.browser.name} was killed by signal 9", -9, QUICK.browser_restart_min)
+    assert await hub.message() == "hello"
     assert not group_runs(first)
     assert browser.alive
     assert browser.pid != first
 
 
-async def test_a_browser_dies_with_a_hub_that_was_killed(hub: Hub, extension: Path, tmp_path: Path) -> None:
+async def test_a_browser_exits_when_its_hub_is_killed(hub: Hub, extension: Path, tmp_path: Path) -> None:
     code = f"""
 import asyncio, pathlib, uvloop
 from tabhub.links.launch.installed_browsers import find_browsers
@@ -223,7 +223,7 @@ uvloop.run(main())
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE)
     assert process.stdout is not None
     pid = int(await process.stdout.readline())
-    await hub.hears()
+    await hub.message()
     running = processes_with(str(tmp_path))
     assert pid in running
     handles = handles_of(running)
@@ -234,12 +234,10 @@ uvloop.run(main())
     assert not group_runs(pid)
 
 
-async def test_a_browser_left_by_a_dead_hub_gives_its_profile_back(
-    hub: Hub, extension: Path, make: Make, tmp_path: Path
-) -> None:
+async def test_the_browser_of_a_dead_hub_is_ended(hub: Hub, extension: Path, make: Make, tmp_path: Path) -> None:
     left = make(extension, limits=DEFAULTS)
     await left.start()
-    await hub.hears()
+    await hub.message()
     pid = left.pid
     assert pid is not None
     await free_profile(tmp_path / "managed" / "profile", grace=5)
@@ -248,14 +246,14 @@ async def test_a_browser_left_by_a_dead_hub_gives_its_profile_back(
 
 
 @pytest.mark.parametrize("steps", range(12))
-async def test_a_stop_ends_a_browser_that_dies_at_the_same_moment(make: Make, tmp_path: Path, steps: int) -> None:
+async def test_stopping_a_browser_that_exits_at_the_same_moment(make: Make, tmp_path: Path, steps: int) -> None:
     answer = r"""{"id":1,"result":{"product":"Fake/1"}}\0"""
     browser = make(tmp_path, script(tmp_path / "browser", f"printf '{answer}' >&4; exec sleep 1000"), limits=DEFAULTS)
     await browser.start()
     assert browser.pid is not None
     os.killpg(browser.pid, signal.SIGKILL)
     await browser.wait()
-    for _ in range(steps):  # wherever the supervisor has got to by then
+    for _ in range(steps):  # the supervisor may be at any point
         await asyncio.sleep(0)
     async with asyncio.timeout(30):
         await browser.stop()
@@ -275,7 +273,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process(make: Make, tmp_path:
     assert not processes_with(str(tmp_path))
 
 
-async def test_a_lock_from_another_host_name_does_not_stop_a_start(
+async def test_a_lock_of_another_host_name_does_not_prevent_a_start(
     hub: Hub, extension: Path, make: Make, tmp_path: Path
 ) -> None:
     profile = tmp_path / "managed" / "profile"
@@ -283,7 +281,7 @@ async def test_a_lock_from_another_host_name_does_not_stop_a_start(
     (profile / "SingletonLock").symlink_to("another-host-1")
     (profile / "SingletonCookie").symlink_to("123")
     await make(extension).start()
-    assert await hub.hears() == "hello"
+    assert await hub.message() == "hello"
 
 
 async def test_two_hubs_do_not_share_one_profile(hub: Hub, extension: Path, make: Make) -> None:
@@ -291,30 +289,30 @@ async def test_two_hubs_do_not_share_one_profile(hub: Hub, extension: Path, make
     with pytest.raises(SetupError, match="Another hub") as caught:
         await make(extension).start()
     assert "tabhub stop" in caught.value.text()
-    assert await hub.hears() == "hello"
+    assert await hub.message() == "hello"
 
 
 async def test_no_tcp_port_is_opened(hub: Hub, extension: Path, make: Make, tmp_path: Path) -> None:
     await make(extension).start()
-    await hub.hears()
+    await hub.message()
     opened = open_files(processes_with(str(tmp_path / "managed")))
     assert opened
     assert not listening_sockets() & opened
-    assert listening_sockets() & open_files([os.getpid()]), "the hub's own socket would have been seen"
+    assert listening_sockets() & open_files([os.getpid()]), "the hub's own socket is listed"
 
 
-async def test_a_browser_speaks_to_the_hub_alone(hub: Hub, extension: Path, make: Make, tmp_path: Path) -> None:
+async def test_a_browser_connects_only_to_the_hub(hub: Hub, extension: Path, make: Make, tmp_path: Path) -> None:
     record = tmp_path / "net.json"
     browser = make(extension, env=os.environ | {"TABHUB_BROWSER_ARGS": f"--log-net-log={record}"})
     await browser.start()
-    await hub.hears()
+    await hub.message()
     await browser.stop()
-    asked = set(re.findall(r'"url":"([^"]+)"', record.read_text()))
-    assert f"ws://127.0.0.1:{hub.port}/ws" in asked
-    assert {url for url in asked if urlsplit(url).hostname != "127.0.0.1"} == set()
+    urls = set(re.findall(r'"url":"([^"]+)"', record.read_text()))
+    assert f"ws://127.0.0.1:{hub.port}/ws" in urls
+    assert {url for url in urls if urlsplit(url).hostname != "127.0.0.1"} == set()
 
 
-async def test_a_browser_that_ends_at_once_is_reported_with_what_it_said(make: Make, tmp_path: Path) -> None:
+async def test_the_error_for_a_browser_that_exits_at_once_has_its_last_message(make: Make, tmp_path: Path) -> None:
     broken = script(tmp_path / "broken", "echo 'FATAL: No usable sandbox! Update your kernel' >&2; exit 7")
     browser = make(tmp_path, broken)
     with pytest.raises(SetupError, match=r"exit code 7.*No usable sandbox") as caught:
@@ -324,7 +322,7 @@ async def test_a_browser_that_ends_at_once_is_reported_with_what_it_said(make: M
     assert not browser.alive
 
 
-async def test_a_browser_that_hangs_is_killed_and_reported(make: Make, tmp_path: Path) -> None:
+async def test_a_browser_that_does_not_respond_is_killed_and_reported(make: Make, tmp_path: Path) -> None:
     hanging = script(tmp_path / "hanging", "trap '' TERM; sleep 1000 & wait; sleep 1000")
     limits = dataclasses.replace(DEFAULTS, browser_start=0.3, browser_stop=0.2)
     with pytest.raises(SetupError, match=r"not ready after 0\.3 seconds"):
@@ -341,7 +339,7 @@ async def test_an_extension_that_cannot_be_loaded_is_reported(make: Make, tmp_pa
         await make(tmp_path / "broken", loading="pipe").start()
 
 
-async def test_the_browser_cannot_be_told_to_open_a_port(extension: Path, make: Make) -> None:
+async def test_a_debugging_port_cannot_be_opened(extension: Path, make: Make) -> None:
     with pytest.raises(SetupError, match="--remote-debugging-port"):
         await make(extension, env={"TABHUB_BROWSER_ARGS": "--remote-debugging-port=9222"}).start()
 
@@ -356,7 +354,7 @@ async def test_a_window_that_a_person_closed_stays_closed(make: Make, tmp_path: 
     assert not browser.alive
 
 
-async def test_the_pause_grows_while_the_browser_cannot_be_started_anew(make: Make, tmp_path: Path) -> None:
+async def test_failed_restarts_back_off(make: Make, tmp_path: Path) -> None:
     text = f"""test -e {tmp_path}/ran && exit 5; touch {tmp_path}/ran
 printf '{{"id":1,"result":{{}}}}\\0' >&4; head -c 1 <&3 >/dev/null; exit 4"""
     exits: asyncio.Queue[BrowserExit] = asyncio.Queue()
@@ -364,10 +362,10 @@ printf '{{"id":1,"result":{{}}}}\\0' >&4; head -c 1 <&3 >/dev/null; exit 4"""
     browser = make(tmp_path, script(tmp_path / "dying", text), limits=limits, on_exit=exits.put_nowait)
     await browser.start()
     async with asyncio.timeout(BOUND):
-        told = [await exits.get() for _ in range(4)]
-    assert [each.restart_in for each in told] == [0.01, 0.02, 0.04, 0.04]
-    assert told[0].reason == "Chromium ended with exit code 4"
-    assert "exit code 5" in told[1].reason
+        ends = [await exits.get() for _ in range(4)]
+    assert [each.restart_in for each in ends] == [0.01, 0.02, 0.04, 0.04]
+    assert ends[0].reason == "Chromium ended with exit code 4"
+    assert "exit code 5" in ends[1].reason
 
 
 @pytest.mark.req("F11")
@@ -376,10 +374,10 @@ async def test_a_log_that_cannot_be_written_does_not_stop_the_browser(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     await make(extension, log_file=tmp_path / "file" / "browser.log").start()
-    assert await hub.hears() == "hello"
+    assert await hub.message() == "hello"
 
 
-def test_a_display_is_wanted_only_on_linux() -> None:
+def test_a_display_is_needed_only_on_linux() -> None:
     assert not has_display({}, platform="linux")
     assert has_display({"WAYLAND_DISPLAY": "wayland-0"}, platform="linux")
     assert has_display({"DISPLAY": ":0"}, platform="linux")

@@ -1,3 +1,5 @@
+"""The managed browser's profile: its lock, its settings and leftovers of dead hubs."""
+
 from __future__ import annotations
 
 import json
@@ -7,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tabhub.errors import SetupError
-from tabhub.links.launch.browser_profile import ProfileLock, free_profile, prepare_profile, remember_loaded
+from tabhub.links.launch.browser_profile import free_profile, prepare_profile, profile_lock, remember_loaded
 from tabhub.trust.guard import EXTENSION_ID
 
 
-def test_the_persons_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
+def test_other_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
     settings = tmp_path / "managed" / "profile" / "Default" / "Preferences"
     settings.parent.mkdir(parents=True)
     settings.write_text('{"browser": {"show_home_button": true}, "extensions": {"ui": {"other": 1}}}')
@@ -23,7 +25,7 @@ def test_the_persons_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
     }
 
 
-def test_the_button_is_put_on_the_toolbar_once_and_may_be_taken_away_again(tmp_path: Path) -> None:
+def test_the_button_is_pinned_once_and_may_be_removed(tmp_path: Path) -> None:
     settings = tmp_path / "profile" / "Default" / "Preferences"
     prepare_profile(tmp_path / "profile", "any")
     chosen = json.loads(settings.read_text())
@@ -33,13 +35,13 @@ def test_the_button_is_put_on_the_toolbar_once_and_may_be_taken_away_again(tmp_p
     assert "pinned_extensions" not in json.loads(settings.read_text())["extensions"]
 
 
-async def test_a_process_that_is_not_the_profiles_browser_is_left_alone(tmp_path: Path) -> None:
+async def test_a_process_that_is_not_the_browser_of_the_profile_is_not_ended(tmp_path: Path) -> None:
     (tmp_path / "SingletonLock").symlink_to(f"{os.uname().nodename}-{os.getpid()}")
     await free_profile(tmp_path, grace=1)
     assert not (tmp_path / "SingletonLock").is_symlink()
 
 
-def test_workers_are_forgotten_only_when_the_extension_changed(tmp_path: Path) -> None:
+def test_the_worker_cache_is_removed_only_when_the_extension_changed(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     workers = profile / "Default" / "Service Worker"
     for name in ("Database", "ScriptCache", "CacheStorage"):
@@ -51,20 +53,17 @@ def test_workers_are_forgotten_only_when_the_extension_changed(tmp_path: Path) -
     assert {path.name for path in workers.iterdir()} == {"CacheStorage"}
 
 
-def test_a_lock_is_for_one_and_can_be_handed_on(tmp_path: Path) -> None:
-    first, second = ProfileLock(tmp_path / "profile"), ProfileLock(tmp_path / "profile")
-    first.take()
-    first.take()
-    with pytest.raises(SetupError, match="Another hub"):
-        second.take()
-    first.release()
-    second.take()
-    second.release()
+def test_only_one_hub_at_a_time_holds_a_profile(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    with profile_lock(profile), pytest.raises(SetupError, match="Another hub"), profile_lock(profile):
+        pass
+    with profile_lock(profile):
+        pass
 
 
 @pytest.mark.req("F11")
-def test_a_profile_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_profile_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(SetupError, match="cannot be used") as caught:
-        ProfileLock(tmp_path / "file" / "profile").take()
+    with pytest.raises(SetupError, match="file/profile") as caught, profile_lock(tmp_path / "file" / "profile"):
+        pass
     assert "TABHUB_HOME" in caught.value.text()

@@ -1,3 +1,5 @@
+"""The switches that a managed browser is started with."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,7 +8,7 @@ from typing import Any
 import pytest
 
 from tabhub.errors import SetupError
-from tabhub.links.launch.browser_switches import Machine, command_line, parse_extra
+from tabhub.links.launch.browser_switches import command_line, parse_extra
 from tabhub.links.launch.installed_browsers import FoundBrowser
 
 CHROMIUM = FoundBrowser("Chromium", Path("/usr/bin/chromium"), branded=False)
@@ -18,7 +20,8 @@ def switches(**changes: Any) -> list[str]:
         "extension": Path("/home/e"),
         "headless": False,
         "loading": "switch",
-        "machine": Machine(root=False, small_shm=False),
+        "is_root": False,
+        "has_small_shm": False,
     }
     return command_line(CHROMIUM, **(values | changes))
 
@@ -30,12 +33,12 @@ def test_the_browser_comes_first_and_an_empty_page_last() -> None:
     assert "--user-data-dir=/home/p" in command
 
 
-def test_the_sandbox_is_given_up_only_for_root() -> None:
+def test_the_sandbox_is_off_only_for_root() -> None:
     assert "--no-sandbox" not in switches()
-    assert "--no-sandbox" in switches(machine=Machine(root=True, small_shm=False))
+    assert "--no-sandbox" in switches(is_root=True)
 
 
-def test_the_extension_comes_by_switch_or_over_the_pipe() -> None:
+def test_the_extension_is_loaded_by_switch_or_over_the_pipe() -> None:
     assert "--load-extension=/home/e" in switches()
     assert "--enable-unsafe-extension-debugging" not in switches()
     piped = switches(loading="pipe")
@@ -43,7 +46,7 @@ def test_the_extension_comes_by_switch_or_over_the_pipe() -> None:
     assert not any(switch.startswith("--load-extension") for switch in piped)
 
 
-def test_headless_is_only_where_it_was_asked_for() -> None:
+def test_a_browser_is_headless_only_on_request() -> None:
     assert "--headless=new" not in switches()
     assert "--headless=new" in switches(headless=True)
 
@@ -53,7 +56,7 @@ def test_no_debugging_port_is_opened() -> None:
     assert not any("debugging-port" in switch for switch in switches())
 
 
-def test_features_the_person_switches_off_are_added_to_ours() -> None:
+def test_disabled_features_of_the_person_are_added_to_ours() -> None:
     off = [s for s in switches(extra=["--disable-features=Mine", "--lang=fr"]) if s.startswith("--disable-features=")]
     assert len(off) == 1
     assert off[0].endswith(",Mine")
@@ -70,7 +73,7 @@ def test_extra_switches_are_split_as_a_shell_does() -> None:
     "text",
     ["--remote-debugging-port=9222", "--user-data-dir=/tmp/x", "--load-extension=/x", "https://example.com", "--", "'"],
 )
-def test_extra_switches_that_undo_what_the_hub_relies_on_are_refused(text: str) -> None:
+def test_extra_switches_that_conflict_with_the_hub_are_refused(text: str) -> None:
     with pytest.raises(SetupError, match="TABHUB_BROWSER_ARGS") as caught:
         parse_extra(text)
     assert caught.value.hint

@@ -1,4 +1,4 @@
-"""The debugging pipe, with a process that is already gone."""
+"""The debugging pipe of a process that has already exited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tabhub.links.launch.debugging_pipe import DebuggingPipe
 from tests.harness.waiting import until
 
 
-async def test_a_request_to_a_browser_that_ended_at_once_fails_as_a_closed_pipe() -> None:
+async def test_a_request_to_a_browser_that_has_exited_fails_as_a_closed_pipe() -> None:
     process = await asyncio.create_subprocess_exec("/bin/true", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     stdin, stdout = process.stdin, process.stdout
     assert stdin is not None
@@ -23,5 +23,3 @@ async def test_a_request_to_a_browser_that_ended_at_once_fails_as_a_closed_pipe(
     with pytest.raises(PipeClosedError):
         await pipe.request("Browser.getVersion")
     pipe.close()
-    pipe.reading.cancel()
-    await asyncio.wait([pipe.reading])

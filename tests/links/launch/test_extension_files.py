@@ -1,3 +1,5 @@
+"""Installing the extension into a folder that a browser loads."""
+
 from __future__ import annotations
 
 import json
@@ -30,7 +32,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (source / "_locales" / "en" / "messages.json").write_text("{}")
     (source / "chrome.d.ts").write_text("types")
     (source / ".hidden").write_text("editor's")
-    (source / "auth.json").write_text("a developer's own")
+    (source / "auth.json").write_text("of a developer")
     monkeypatch.setattr(install, "packaged_extension", lambda: source)
     return source
 
@@ -39,11 +41,11 @@ def files(folder: Path) -> set[str]:
     return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_the_extension_of_this_project_is_found_and_has_a_version() -> None:
+def test_the_packaged_extension_is_found_and_has_a_version() -> None:
     assert extension_version(packaged_extension()).count(".") >= 1
 
 
-def test_installing_brings_the_files_and_the_key(shipped: Path, tmp_path: Path) -> None:
+def test_installation_writes_the_files_and_the_secret(shipped: Path, tmp_path: Path) -> None:
     home = tmp_path / "home" / "extension"
     assert install_extension(home, secret=SECRET, port=9515) == home
     assert files(home) == {
@@ -57,7 +59,7 @@ def test_installing_brings_the_files_and_the_key(shipped: Path, tmp_path: Path) 
     assert auth == {"secret": SECRET, "port": 9515, "host": "127.0.0.1", "managed": False}
 
 
-def test_only_the_person_can_read_the_key(shipped: Path, tmp_path: Path) -> None:
+def test_only_the_person_can_read_the_secret(shipped: Path, tmp_path: Path) -> None:
     home = tmp_path / "home" / "extension"
     install_extension(home, secret=SECRET, port=9515, managed=True)
     assert home.stat().st_mode & 0o777 == 0o700
@@ -71,7 +73,7 @@ def test_only_the_person_can_read_the_key(shipped: Path, tmp_path: Path) -> None
     assert json.loads((home / "auth.json").read_text())["managed"] is True
 
 
-def test_an_unchanged_install_writes_nothing(shipped: Path, tmp_path: Path) -> None:
+def test_an_unchanged_installation_writes_nothing(shipped: Path, tmp_path: Path) -> None:
     home = tmp_path / "extension"
     install_extension(home, secret=SECRET, port=9515)
     before = {name: (home / name).stat().st_ino for name in files(home)}
@@ -79,7 +81,7 @@ def test_an_unchanged_install_writes_nothing(shipped: Path, tmp_path: Path) -> N
     assert {name: (home / name).stat().st_ino for name in files(home)} == before
 
 
-def test_only_what_changed_is_written_and_what_is_stale_goes(shipped: Path, tmp_path: Path) -> None:
+def test_only_changed_files_are_written_and_stale_ones_removed(shipped: Path, tmp_path: Path) -> None:
     home = tmp_path / "extension"
     install_extension(home, secret=SECRET, port=9515)
     before = {name: (home / name).stat().st_ino for name in files(home)}
@@ -111,7 +113,7 @@ def test_a_link_is_removed_and_never_followed(shipped: Path, tmp_path: Path) -> 
     assert not (home / "background.js").is_symlink()
 
 
-def test_a_folder_where_a_file_belongs_gives_way(shipped: Path, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_replaced(shipped: Path, tmp_path: Path) -> None:
     home = tmp_path / "extension"
     install_extension(home, secret=SECRET, port=9515)
     (home / "background.js").unlink()
@@ -121,7 +123,7 @@ def test_a_folder_where_a_file_belongs_gives_way(shipped: Path, tmp_path: Path) 
     assert (home / "background.js").read_text() == "1"
 
 
-def test_a_folder_with_somebody_elses_files_is_left_alone(shipped: Path, tmp_path: Path) -> None:
+def test_a_folder_with_foreign_files_is_not_changed(shipped: Path, tmp_path: Path) -> None:
     home = tmp_path / "extension"
     home.mkdir()
     (home / "thesis.odt").write_text("precious")
@@ -131,7 +133,7 @@ def test_a_folder_with_somebody_elses_files_is_left_alone(shipped: Path, tmp_pat
 
 
 @pytest.mark.req("F11")
-def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing_half_written(
+def test_a_failed_write_is_reported_and_leaves_no_partial_file(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "extension"
@@ -149,7 +151,7 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing_half_written(
     assert not list(home.glob(".new-*"))
 
 
-def test_a_rotated_secret_changes_the_key_alone(shipped: Path, tmp_path: Path) -> None:
+def test_a_rotated_secret_does_not_change_the_stamp(shipped: Path, tmp_path: Path) -> None:
     home = tmp_path / "extension"
     install_extension(home, secret=SECRET, port=9515)
     stamp = extension_stamp(home)
@@ -159,7 +161,7 @@ def test_a_rotated_secret_changes_the_key_alone(shipped: Path, tmp_path: Path) -
     assert extension_stamp(home) == stamp
 
 
-def test_the_stamp_is_that_of_the_source_and_changes_with_the_content(shipped: Path, tmp_path: Path) -> None:
+def test_the_stamp_follows_the_content(shipped: Path, tmp_path: Path) -> None:
     home = install_extension(tmp_path / "extension", secret=SECRET, port=9515)
     assert extension_stamp(home) == extension_stamp(shipped)
     assert extension_stamp(home).startswith("1.2.3+")
@@ -168,7 +170,7 @@ def test_the_stamp_is_that_of_the_source_and_changes_with_the_content(shipped: P
 
 
 @pytest.mark.parametrize("manifest", ["{", "[]", '{"version": 1}'])
-def test_a_broken_manifest_is_named(tmp_path: Path, manifest: str) -> None:
+def test_the_error_names_a_broken_manifest(tmp_path: Path, manifest: str) -> None:
     (tmp_path / "manifest.json").write_text(manifest)
     with pytest.raises(SetupError, match=r"manifest\.json") as caught:
         extension_version(tmp_path)

@@ -1,3 +1,5 @@
+"""Finding the browsers of a machine."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,12 +19,12 @@ def make_browser(path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_fixed_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave this machine's own browsers out."""
+    """Ignore the browsers of this machine."""
     runs = "tabhub.links.launch.installed_browsers._runs"
     monkeypatch.setattr(runs, lambda path: path.is_file() and not str(path).startswith(("/usr", "/opt", "/snap")))
 
 
-def test_browsers_on_the_path_come_in_the_order_of_preference(tmp_path: Path) -> None:
+def test_browsers_on_the_path_are_listed_in_order_of_preference(tmp_path: Path) -> None:
     chromium = make_browser(tmp_path / "chromium")
     chrome = make_browser(tmp_path / "google-chrome")
     brave = make_browser(tmp_path / "brave-browser")
@@ -51,21 +53,21 @@ def test_a_snap_is_the_last_resort(tmp_path: Path) -> None:
         ("win32", "LOCALAPPDATA", "BraveSoftware/Brave-Browser/Application/brave.exe", "Brave"),
     ],
 )
-def test_other_systems_keep_browsers_elsewhere(tmp_path: Path, platform: str, env: str, place: str, name: str) -> None:
+def test_browsers_of_macos_and_windows(tmp_path: Path, platform: str, env: str, place: str, name: str) -> None:
     path = make_browser(tmp_path / place)
     found = find_browsers({env: str(tmp_path)}, platform=platform)
     assert [(b.name, b.path) for b in found] == [(name, path)]
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32", "freebsd14"])
-def test_no_browser_at_all_says_how_to_get_one(tmp_path: Path, platform: str) -> None:
+def test_the_error_for_no_browser_says_how_to_install_one(tmp_path: Path, platform: str) -> None:
     with pytest.raises(SetupError, match="No browser was found") as caught:
         find_browsers({"PATH": str(tmp_path)}, platform=platform)
     assert "Install one" in caught.value.text()
     assert "TABHUB_BROWSER" in caught.value.text()
 
 
-def test_the_environment_chooses_by_name(tmp_path: Path) -> None:
+def test_the_environment_selects_by_name(tmp_path: Path) -> None:
     make_browser(tmp_path / "google-chrome")
     chromium = make_browser(tmp_path / "chromium")
     env = {"PATH": str(tmp_path), "TABHUB_BROWSER": "Chromium"}
@@ -76,13 +78,13 @@ def test_the_environment_chooses_by_name(tmp_path: Path) -> None:
     ("file", "name", "branded"),
     [("google-chrome-stable", "Chrome", True), ("msedge", "Edge", True), ("my-chromium-build", "Chromium", False)],
 )
-def test_the_environment_chooses_by_path(tmp_path: Path, file: str, name: str, branded: bool) -> None:
+def test_the_environment_selects_by_path(tmp_path: Path, file: str, name: str, branded: bool) -> None:
     path = make_browser(tmp_path / "odd place" / file)
     env = {"PATH": "", "TABHUB_BROWSER": str(path)}
     assert find_browsers(env, platform="linux") == [FoundBrowser(name, path, branded)]
 
 
-def test_a_choice_that_does_not_exist_is_an_error_that_names_the_others(tmp_path: Path) -> None:
+def test_the_error_for_an_unknown_selection_names_the_installed_browsers(tmp_path: Path) -> None:
     make_browser(tmp_path / "chromium")
     with pytest.raises(SetupError, match="'/nowhere/chrome'") as caught:
         find_browsers({"PATH": str(tmp_path), "TABHUB_BROWSER": "/nowhere/chrome"}, platform="linux")

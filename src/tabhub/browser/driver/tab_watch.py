@@ -274,5 +274,4 @@ class TabWatch:
 
     def _tab_ended(self, key: TabKey) -> None:
         state = self.tabs.pop(key)
-        state.dialog = None
-        state.stop_watching()
+        state.dialog, state.watched = None, False

@@ -177,7 +177,7 @@ async def wait_actionable(
                 # The page replaced it between the lookup and the check.
                 continue
             raise problem_error(element, problem)
-        x, y = point = parse_number(facts.get("x")), parse_number(facts.get("y"))
+        x, y = point = float(facts["x"]), float(facts["y"])
         if element.frame.parent is not None:
             try:
                 (x, y), point = await _point_through_frames(element, element.frame, x, y)

@@ -1,7 +1,7 @@
 """What a managed browser writes to its standard error, kept in a file of bounded size.
 
-Owns that file and the one before it. A log that cannot be written never stops the browser: the text is then dropped,
-since a browser whose errors nobody reads would stand still.
+Owns that file and its predecessor. A log that cannot be written never stops the browser: its text is dropped, because a
+browser whose standard error is not read would block.
 """
 
 from __future__ import annotations
@@ -11,35 +11,36 @@ import os
 from collections import deque
 from pathlib import Path
 
-# These say only that there is no desktop session, many times a start.
+# These only say, many times per start, that there is no desktop session.
 _NOISE = (b"dbus/", b"DBus")
 _TAIL = 20
+_CHUNK = 65536
 
 
 class BrowserLog:
-    """The log file, at most `size` bytes, beside `<name>.1`, the one before."""
+    """The log file, at most `size` bytes, and its predecessor `<name>.1`."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path = path
         self._size = size
         self._tail: deque[str] = deque(maxlen=_TAIL)
         self.dropped = 0
+        """Bytes that could not be written."""
 
     def tail(self) -> str:
-        """The last lines the browser wrote since it was started."""
+        """The last lines since the browser was started."""
         return "\n".join(self._tail)
 
     async def copy(self, stream: asyncio.StreamReader) -> None:
-        """Write all that comes until the end of the stream."""
+        """Write everything until the end of the stream."""
         self._tail.clear()
         rest = b""
-        while chunk := await stream.read(65536):
+        while chunk := await stream.read(_CHUNK):
             *lines, rest = (rest + chunk).split(b"\n")
-            if len(rest) > 65536:
+            if len(rest) > _CHUNK:
                 lines, rest = [*lines, rest], b""
             self._write(lines)
-        if rest:
-            self._write([rest])
+        self._write([rest])
 
     def _write(self, lines: list[bytes]) -> None:
         kept = [line for line in lines if line.strip() and not any(noise in line for noise in _NOISE)]
@@ -48,14 +49,11 @@ class BrowserLog:
         self._tail.extend(line.decode(errors="replace") for line in kept)
         text = b"\n".join(kept) + b"\n"
         try:
-            self._append(text)
+            if self.path.exists() and self.path.stat().st_size + len(text) > self._size:
+                self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "ab") as file:
+                file.write(text[-self._size :])
         except OSError:
             self.dropped += len(text)
-
-    def _append(self, text: bytes) -> None:
-        if self.path.exists() and self.path.stat().st_size + len(text) > self._size:
-            self.path.replace(self.path.with_name(f"{self.path.name}.1"))
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "ab") as file:
-            file.write(text[-self._size :])

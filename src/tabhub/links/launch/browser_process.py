@@ -1,8 +1,7 @@
-"""A browser the hub starts, keeps running and ends: its own profile, the extension loaded.
+"""A browser that the hub starts, restarts and ends, with its own profile and the extension loaded.
 
-Owns the life of that one browser. The browser is tied to the hub by the debugging pipe it inherits: when the hub ends,
-also by SIGKILL, the kernel closes the pipe and the browser ends itself. Knows nothing of tabs; those are reached
-through the extension once it has connected.
+Owns the life of that browser. It is tied to the hub by the debugging pipe it inherits: when the hub ends, even by
+SIGKILL, the kernel closes the pipe and the browser exits. Tabs are reached through the extension once it has connected.
 """
 
 from __future__ import annotations
@@ -12,21 +11,28 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tabhub.core.backoff import Backoff
 from tabhub.errors import PipeClosedError, PipeRefusedError, SetupError
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.links.launch.browser_log import BrowserLog
-from tabhub.links.launch.browser_profile import ProfileLock, end_group, free_profile, prepare_profile, remember_loaded
-from tabhub.links.launch.browser_switches import Loading, Machine, command_line, parse_extra
+from tabhub.links.launch.browser_profile import (
+    end_group,
+    free_profile,
+    prepare_profile,
+    profile_lock,
+    remember_loaded,
+)
+from tabhub.links.launch.browser_switches import Loading, command_line, parse_extra
 from tabhub.links.launch.debugging_pipe import DebuggingPipe
 from tabhub.links.launch.extension_files import extension_stamp
 from tabhub.links.launch.installed_browsers import FoundBrowser
 
-# The browser reads commands from descriptor 3 and answers on 4. A shell that becomes the browser moves them there,
-# which is safe with threads, as code run between fork and exec would not be.
+# The browser reads commands from descriptor 3 and answers on 4. A shell moves them there and becomes the browser;
+# unlike code between fork and exec, this is safe with threads.
 _SHELL = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'
 _HINTS = (
     (
@@ -42,11 +48,12 @@ _HINTS = (
 
 @dataclass(frozen=True, slots=True)
 class BrowserExit:
-    """That the browser ended, or could not be started anew, and when it is tried next (None: it is left so)."""
+    """The browser ended, or could not be restarted."""
 
     reason: str
     code: int | None
     restart_in: float | None
+    """Seconds until it is started again; None if it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +72,9 @@ def has_display(env: Mapping[str, str], *, platform: str = sys.platform) -> bool
 
 
 class ManagedBrowser:
-    """One browser, started anew with a growing pause whenever it dies, until `stop`.
+    """One browser, restarted with backoff whenever it exits, until `stop`.
 
-    A window that a person closes is not opened again. `on_exit` is told of every end that `stop` did not cause.
+    It is not restarted when a person closes its window. `on_exit` is called for every exit that `stop` did not cause.
     """
 
     def __init__(
@@ -79,7 +86,7 @@ class ManagedBrowser:
         log_file: Path,
         headless: bool | None = None,
         loading: Loading | None = None,
-        on_exit: Callable[[BrowserExit], None] | None = None,
+        on_exit: Callable[[BrowserExit], None] = lambda _: None,
         limits: Limits = DEFAULTS,
         env: Mapping[str, str] | None = None,
     ) -> None:
@@ -91,7 +98,7 @@ class ManagedBrowser:
         self._on_exit = on_exit
         self._limits = limits
         self._log = BrowserLog(log_file, limits.browser_log)
-        self._lock = ProfileLock(self._profile)
+        self._lock = ExitStack()
         self._running: _Running | None = None
         self._supervisor: asyncio.Task[None] | None = None
         self._extension = extension_dir.absolute()
@@ -99,41 +106,41 @@ class ManagedBrowser:
 
     @property
     def pid(self) -> int | None:
-        """The browser's process, which leads a process group of its own; None when it does not run."""
+        """The browser's process, which leads its own process group; None when it does not run."""
         return self._running.process.pid if self._running is not None and self.alive else None
 
     @property
     def alive(self) -> bool:
-        """Whether the browser runs."""
         return self._running is not None and self._running.process.returncode is None
 
     async def start(self) -> None:
-        """Start the browser and return when it runs and has the extension; SetupError says why it could not."""
+        """Start the browser and wait until it runs and has the extension; otherwise SetupError."""
         if self._supervisor is not None and not self._supervisor.done():
             return
         if sys.platform == "win32":
             raise SetupError("A managed browser is not supported on Windows.", hint="Start the hub with --no-launch.")
-        self._lock.take()
+        self._lock.close()
+        self._lock.enter_context(profile_lock(self._profile))
         try:
             await self._launch()
         except BaseException:
-            self._lock.release()
+            self._lock.close()
             raise
         self._supervisor = asyncio.create_task(self._supervise(), name="managed-browser")
 
     async def stop(self) -> None:
-        """End the browser with all its processes. It may write its profile first, but not take long."""
+        """End the browser with all its processes, after a short time to write its profile."""
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
             supervisor.cancel()
             await asyncio.wait([supervisor])
         await self._end()
-        self._lock.release()
+        self._lock.close()
         if supervisor is not None and not supervisor.cancelled():
             supervisor.result()
 
     async def wait(self) -> int | None:
-        """Wait until the browser that runs now has ended; its exit code, or None when none runs."""
+        """Wait until the running browser has exited; its exit code, or None if it does not run."""
         return await self._running.process.wait() if self._running is not None else None
 
     async def _launch(self) -> _Running:
@@ -149,7 +156,8 @@ class ManagedBrowser:
             extension=self._extension,
             headless=self.headless,
             loading=self._loading,
-            machine=Machine(root=os.geteuid() == 0, small_shm=_small_shm()),
+            is_root=os.geteuid() == 0,
+            has_small_shm=_has_small_shm(),
             extra=parse_extra(self._env.get("TABHUB_BROWSER_ARGS", "")),
         )
         spawning = asyncio.ensure_future(
@@ -183,7 +191,9 @@ class ManagedBrowser:
         running = self._running = _Running(process, pipe, logging, asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(self._limits.browser_start):
-                await self._greet(pipe)
+                self.version = (await pipe.request("Browser.getVersion")).get("product")
+                if self._loading == "pipe":
+                    await pipe.request("Extensions.loadUnpacked", {"path": str(self._extension)})
             remember_loaded(self._profile, stamp)
         except (TimeoutError, PipeClosedError, PipeRefusedError) as error:
             await self._end()
@@ -193,74 +203,65 @@ class ManagedBrowser:
             raise
         return running
 
-    async def _greet(self, pipe: DebuggingPipe) -> None:
-        """The browser runs when it answers; a branded one is then given the extension."""
-        self.version = (await pipe.request("Browser.getVersion")).get("product")
-        if self._loading == "pipe":
-            await pipe.request("Extensions.loadUnpacked", {"path": str(self._extension)})
-
     def _start_failed(self, error: Exception, code: int | None) -> SetupError:
-        said = self._log.tail()
-        hint = next((hint for text, hint in _HINTS if text in said), None)
+        tail = self._log.tail()
+        hint = next((hint for text, hint in _HINTS if text in tail), None)
         if isinstance(error, PipeRefusedError):
             what = f"did not load the extension ({error})"
             if "wasn't found" in str(error):
                 hint = f"Update {self.browser.name}, or choose another browser with TABHUB_BROWSER."
             else:
-                hint = hint or "Start the hub again to install the extension anew."
+                hint = hint or "Start the hub again to reinstall the extension."
         elif isinstance(error, TimeoutError):
             what = f"was not ready after {self._limits.browser_start:g} seconds"
         else:
             what = f"ended while it started (exit code {code})"
-        last = f" It said: {said.splitlines()[-1].strip()}" if said else ""
+        last = f" Its last message: {tail.splitlines()[-1].strip()}" if tail else ""
         return SetupError(
             f"{self.browser.name} ({self.browser.path}) {what}.{last}",
             hint=f"{hint or 'Try another browser with TABHUB_BROWSER.'} Its log: {self._log.path}",
         )
 
     async def _end(self) -> None:
-        """End the browser and everything it started: by the closed pipe, and after a while by force."""
+        """End the browser and everything it started: first by closing the pipe, then by force."""
         running, self._running = self._running, None
         if running is None:
             return
         try:
             running.pipe.close()
-            # Not wait_for: in Python 3.11 it swallows a cancellation that comes when the process has just ended.
+            # Not wait_for: in Python 3.11 it swallows a cancellation at the moment when the process has ended.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.browser_stop):
                     await running.process.wait()
         finally:
             await end_group(running.process.pid, grace=self._limits.browser_stop)
             await running.process.wait()
-            # All writers are gone, so both readers end by themselves.
-            readers = [running.logging, running.pipe.reading]
-            for stuck in (await asyncio.wait(readers, timeout=self._limits.browser_stop))[1]:
+            # All writers are gone, so the log ends by itself.
+            for stuck in (await asyncio.wait([running.logging], timeout=self._limits.browser_stop))[1]:
                 stuck.cancel()
 
     async def _supervise(self) -> None:
-        """Start the browser anew when it dies. The pause doubles, and is short again after a good run."""
-        loop = asyncio.get_running_loop()
-        pause = self._limits.browser_restart_min
+        """Restart the browser whenever it exits; a long run resets the backoff."""
+        limits, loop = self._limits, asyncio.get_running_loop()
+        backoff = Backoff(limits.browser_restart_min, limits.browser_restart_max, jitter=lambda: 1.0)
         running = self._running
         while running is not None:
-            code = await running.process.wait()
-            if loop.time() - running.since > self._limits.browser_restart_max:
-                pause = self._limits.browser_restart_min
+            code: int | None = await running.process.wait()
+            if loop.time() - running.since > limits.browser_restart_max:
+                backoff.reset()
             await self._end()
-            closed = code == 0 and not self.headless
-            self._tell(f"{self.browser.name} {_ended(code)}", code, None if closed else pause)
-            running = None
-            while running is None and not closed:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, self._limits.browser_restart_max)
+            running, reason = None, f"{self.browser.name} {_describe_exit(code or 0)}"
+            if code == 0 and not self.headless:
+                self._on_exit(BrowserExit(reason, code, None))
+                return
+            while running is None:
+                delay = backoff.next_delay()
+                self._on_exit(BrowserExit(reason, code, delay))
+                await asyncio.sleep(delay)
                 try:
                     running = await self._launch()
                 except SetupError as error:
-                    self._tell(error.text(), None, pause)
-
-    def _tell(self, reason: str, code: int | None, restart_in: float | None) -> None:
-        if self._on_exit is not None:
-            self._on_exit(BrowserExit(reason, code, restart_in))
+                    reason, code = error.text(), None
 
 
 async def _discard(process: asyncio.subprocess.Process) -> None:
@@ -269,14 +270,14 @@ async def _discard(process: asyncio.subprocess.Process) -> None:
     await process.communicate()
 
 
-def _ended(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-def _small_shm() -> bool:
-    """Containers often get 64 MB of shared memory, with which pages crash."""
+def _has_small_shm() -> bool:
+    """Whether there is too little shared memory for pages, as in many containers (64 MB)."""
     try:
-        facts = os.statvfs("/dev/shm")  # noqa: S108 - looked at, not written
+        facts = os.statvfs("/dev/shm")  # noqa: S108 - only examined
     except OSError:
         return False
     return facts.f_blocks * facts.f_frsize < 512 * MB

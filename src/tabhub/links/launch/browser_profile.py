@@ -1,100 +1,77 @@
-"""The managed browser's profile: one hub at a time, nothing left of a browser whose hub died, and the extension fresh.
+"""The managed browser's profile: used by one hub at a time, freed from browsers of dead hubs, ready for the extension.
 
-Owns the lock on the profile, the locks a browser leaves in it, the settings the extension needs there, and the ending
-of a browser's processes. Knows nothing of how a browser is started.
+Owns the lock on the profile, the locks a browser leaves in it, the settings the extension needs there, and ending a
+browser's processes. It does not know how a browser is started.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from tabhub.errors import SetupError
+from tabhub.platform.files import make_private_folder, write_atomic
+from tabhub.platform.locks import try_lock
 from tabhub.trust.guard import EXTENSION_ID
 
 _POLL = 0.02
-_LEFT_BEHIND = ("SingletonLock", "SingletonSocket", "SingletonCookie")
+_BROWSER_LOCKS = ("SingletonLock", "SingletonSocket", "SingletonCookie")
 
 
-class ProfileLock:
-    """Held while a hub uses the profile. The kernel releases it when the hub ends, however it ends."""
-
-    def __init__(self, profile: Path) -> None:
-        self._profile = profile
-        self._handle: int | None = None
-
-    def take(self) -> None:
-        """Take the lock, making the profile if there is none; SetupError when another hub holds it."""
-        if self._handle is not None:
-            return
-        path = self._profile.with_name(f"{self._profile.name}.lock")
-        try:
-            self._profile.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
+@contextlib.contextmanager
+def profile_lock(profile: Path) -> Iterator[None]:
+    """Hold the profile, creating it if needed; SetupError if another hub holds it."""
+    make_private_folder(profile)
+    with try_lock(profile.with_name(f"{profile.name}.lock")) as is_free:
+        if not is_free:
             raise SetupError(
-                f"The managed browser's profile {self._profile} cannot be used: {error.strerror}.",
-                hint="Make its folder writable, or set TABHUB_HOME to another folder.",
-            ) from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            raise SetupError(
-                f"Another hub already runs the managed browser of {self._profile}.",
+                f"Another hub already runs the managed browser of {profile}.",
                 hint="Stop it (tabhub stop), start this one with --no-launch, or set TABHUB_HOME to another folder.",
-            ) from None
-        self._handle = handle
-
-    def release(self) -> None:
-        """Let another hub have the profile."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+            )
+        yield
 
 
 async def free_profile(profile: Path, *, grace: float) -> None:
-    """Take the profile back from a browser whose hub is gone. Call it only with the ProfileLock held.
+    """End the browser of a dead hub and remove the locks it left; only to be called while holding `profile_lock`.
 
-    A browser refuses a profile that another one holds, and also one whose holder had another host name (a container
-    started anew), though nothing runs there. We hold the lock, so whoever is named in it is a leftover.
+    A browser refuses a profile with such a lock even if no process holds it, for instance when a container was started
+    again under another host name.
     """
     try:
         host, _, pid = str((profile / "SingletonLock").readlink()).rpartition("-")
     except OSError:
         host, pid = "", ""
-    here = host == os.uname().nodename and pid.isdigit()
-    if here and f" --user-data-dir={profile} " in f"{_command_of(int(pid))} ":
+    is_local = host == os.uname().nodename and pid.isdigit()
+    if is_local and f" --user-data-dir={profile} " in f"{_command_line(int(pid))} ":
         await _end_leftover(int(pid), grace)
-    for name in _LEFT_BEHIND:
+    for name in _BROWSER_LOCKS:
         (profile / name).unlink(missing_ok=True)
 
 
 def prepare_profile(profile: Path, stamp: str) -> None:
-    """Make a profile that no browser uses ready for the extension of that stamp.
+    """Prepare an unused profile for the extension with this stamp.
 
-    Without developer mode a browser unloads an unpacked extension that reloads itself, for good; and it keeps a new
-    extension's button in a menu, where nobody sees what it shows. And it starts a worker from its own cache after the
-    files changed, whatever their version: then the cache has to go. Sites register their workers anew at the next
-    visit; what they stored stays.
+    A browser starts an extension's worker from its own cache even after the files have changed, whatever their version,
+    so the cache is removed then. Sites register their workers again at the next visit; their stored data stays.
     """
     _set_preferences(profile / "Default" / "Preferences")
-    if _loaded(profile) != stamp:
+    if _loaded_stamp(profile) != stamp:
         for name in ("Database", "ScriptCache"):
             shutil.rmtree(profile / "Default" / "Service Worker" / name, ignore_errors=True)
 
 
 def remember_loaded(profile: Path, stamp: str) -> None:
-    """Note which extension the profile has loaded, for the next `prepare_profile`."""
-    if _loaded(profile) != stamp:
+    """Record which extension the profile has loaded, for the next `prepare_profile`."""
+    if _loaded_stamp(profile) != stamp:
         _stamp_file(profile).write_text(stamp)
 
 
@@ -102,7 +79,7 @@ def _stamp_file(profile: Path) -> Path:
     return profile.with_name(f"{profile.name}.extension")
 
 
-def _loaded(profile: Path) -> str | None:
+def _loaded_stamp(profile: Path) -> str | None:
     try:
         return _stamp_file(profile).read_text()
     except OSError:
@@ -110,28 +87,25 @@ def _loaded(profile: Path) -> str | None:
 
 
 def _set_preferences(path: Path) -> None:
+    """Turn on developer mode, without which a browser unloads an unpacked extension that reloads itself."""
     try:
         settings = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        # none yet, or broken: a browser starts over from what it can read
-        settings = {}
+        settings = {}  # a browser ignores a broken file, too
     extensions = settings.setdefault("extensions", {})
     interface = extensions.setdefault("ui", {})
     if interface.get("developer_mode") is not True:
         interface["developer_mode"] = True
-        # Only the first time: a person who takes the button away again means it.
+        # The button belongs on the toolbar, where its state is visible; only at first, so that a person may remove it.
         pinned = extensions.setdefault("pinned_extensions", [])
         if EXTENSION_ID not in pinned:
             pinned.append(EXTENSION_ID)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = path.with_name("Preferences.tabhub")
-        fresh.write_text(json.dumps(settings))
-        fresh.chmod(0o600)
-        fresh.replace(path)
+        write_atomic(path, json.dumps(settings))
 
 
 async def end_group(group: int, *, grace: float) -> None:
-    """Kill what is left of a process group and wait, at most `grace` seconds, until nothing of it runs."""
+    """Kill a process group and wait up to `grace` seconds until none of it runs."""
     loop = asyncio.get_running_loop()
     end = loop.time() + grace
     while group_runs(group):
@@ -143,13 +117,13 @@ async def end_group(group: int, *, grace: float) -> None:
 
 
 def group_runs(group: int) -> bool:
-    """Whether a process of the group still runs; one that ended and was not reaped does not count."""
+    """Whether a process of the group still runs; one that exited and was not reaped does not count."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        # macOS says so of a group in which only unreaped processes are left
+        # On macOS this is the error for a group with only unreaped processes.
         return sys.platform != "darwin"
     if not Path("/proc/self/stat").exists():
         return True
@@ -157,7 +131,7 @@ def group_runs(group: int) -> bool:
 
 
 def _running_group(entry: Path) -> int | None:
-    """The group of a process that runs, None for one that ended."""
+    """The group of a running process; None if it has exited."""
     try:
         fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -165,8 +139,8 @@ def _running_group(entry: Path) -> int | None:
     return None if fields[0] in (b"Z", b"X") else int(fields[2])
 
 
-def _command_of(pid: int) -> str:
-    """The command line of a process, or nothing."""
+def _command_line(pid: int) -> str:
+    """The command line of a process; empty if it cannot be read."""
     try:
         if Path("/proc/self/cmdline").exists():
             return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -179,7 +153,7 @@ def _command_of(pid: int) -> str:
 
 
 async def _end_leftover(pid: int, grace: float) -> None:
-    """Ask the browser to end, then make it."""
+    """Ask the browser to exit, then kill it."""
     end = asyncio.get_running_loop().time() + grace
     with suppress(ProcessLookupError):
         group = os.getpgid(pid)

@@ -1,8 +1,7 @@
-"""Puts the extension where a browser can load it, with the key to this hub beside it.
+"""Installs the extension where a browser can load it, together with the secret of this hub.
 
-Owns the files of `$TABHUB_HOME/extension` (and of the managed browser's own copy): the extension's files and
-`auth.json`. Knows nothing of browsers or of who reads the secret; it is given one and writes it, readable by the
-person alone.
+Owns the files of `$TABHUB_HOME/extension` and of the managed browser's copy: the extension's files and `auth.json`,
+which only the person can read. It knows no browser.
 """
 
 from __future__ import annotations
@@ -13,20 +12,19 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from tabhub.errors import SetupError
 
 AUTH_FILE = "auth.json"
 ADAPTERS = "adapters"
-"""The folder for the scripts of plugins, which come and go while the extension stays."""
+"""The folder for the scripts of plugins, which are not part of the extension."""
 _MANIFEST = "manifest.json"
-# Names that start so are for the browser itself, which refuses an extension that uses them otherwise.
-_RESERVED_ALLOWED = "_locales"
+_LOCALES = "_locales"
+"""The only folder whose name may start with an underscore; browsers refuse others."""
 
 
 def packaged_extension() -> Path:
-    """The extension as shipped: inside the installed package, or beside `src` in a checkout."""
+    """The extension as shipped: inside the installed package, or next to `src` in a checkout."""
     package = Path(__file__).resolve().parents[2]
     for place in (package / "_extension", package.parents[1] / "extension"):
         if (place / _MANIFEST).is_file():
@@ -38,10 +36,10 @@ def packaged_extension() -> Path:
 
 
 def install_extension(home_extension_dir: Path, *, secret: str, port: int, managed: bool = False) -> Path:
-    """Bring the folder to exactly the shipped extension plus `auth.json`, and return it.
+    """Make the folder contain exactly the shipped extension and `auth.json`, and return it.
 
-    Only files that differ are written, each in one step; `manifest.json` comes last, so that a browser that loads
-    the folder while it changes never sees a new manifest with old files.
+    Only files that differ are written, each atomically. `manifest.json` comes last, so that a browser that loads the
+    folder at the same time never sees a new manifest with old files.
     """
     source = packaged_extension()
     try:
@@ -54,27 +52,32 @@ def install_extension(home_extension_dir: Path, *, secret: str, port: int, manag
     except OSError as error:
         raise SetupError(
             f"The extension could not be installed to {home_extension_dir}: {error.strerror or error}.",
-            hint="Make the folder writable and see that the disk has room, or set TABHUB_HOME to another folder.",
+            hint="Make the folder writable and free space on the disk, or set TABHUB_HOME to another folder.",
         ) from error
     return home_extension_dir
 
 
 def write_auth(directory: Path, *, secret: str, port: int, managed: bool = False) -> None:
-    """Write `auth.json`: how the extension in that folder finds the hub and proves itself. Mode 0600, in one step."""
+    """Write `auth.json`, by which the extension in that folder finds the hub and authenticates; mode 0600."""
     auth = {"secret": secret, "port": port, "host": "127.0.0.1", "managed": managed}
     _write_if_changed(directory / AUTH_FILE, (json.dumps(auth, indent=2) + "\n").encode(), mode=0o600)
 
 
 def extension_version(directory: Path) -> str:
     """The version in the folder's manifest."""
-    version = _manifest(directory).get("version")
+    path, hint = directory / _MANIFEST, "Start the hub again to reinstall the extension."
+    try:
+        manifest = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise SetupError(f"{path} cannot be read: {error}.", hint=hint) from error
+    version = manifest.get("version") if isinstance(manifest, dict) else None
     if not isinstance(version, str):
-        raise SetupError(f"{directory / _MANIFEST} names no version.", hint="Start the hub again to install it anew.")
+        raise SetupError(f"{path} has no version.", hint=hint)
     return version
 
 
 def extension_stamp(directory: Path) -> str:
-    """Version and digest of the folder's files; it changes exactly when a browser has to load them anew."""
+    """Version and digest of the folder's files; it changes exactly when a browser has to reload them."""
     digest = hashlib.sha256()
     for name, content in sorted(_shipped(directory).items()):
         digest.update(f"{name}\0{len(content)}\0".encode())
@@ -82,22 +85,11 @@ def extension_stamp(directory: Path) -> str:
     return f"{extension_version(directory)}+{digest.hexdigest()[:16]}"
 
 
-def _manifest(directory: Path) -> dict[str, Any]:
-    path = directory / _MANIFEST
-    try:
-        manifest = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise SetupError(
-            f"{path} cannot be read: {error}.", hint="Start the hub again to install the extension anew."
-        ) from error
-    return manifest if isinstance(manifest, dict) else {}
-
-
 def _shipped(source: Path) -> dict[str, bytes]:
     """The files that belong to the extension, by their path within it."""
     files: dict[str, bytes] = {}
     for folder, folders, names in os.walk(source):
-        folders[:] = [f for f in folders if not f.startswith(".") and (f[0] != "_" or f == _RESERVED_ALLOWED)]
+        folders[:] = [f for f in folders if not f.startswith(".") and (f[0] != "_" or f == _LOCALES)]
         if Path(folder) == source and ADAPTERS in folders:
             folders.remove(ADAPTERS)
         for name in names:
@@ -108,13 +100,13 @@ def _shipped(source: Path) -> dict[str, bytes]:
 
 
 def _own_folder(directory: Path) -> None:
-    """Make the folder, or see that it is one of ours: what is stale in it gets removed."""
+    """Create the folder, or check that it is ours, because stale files in it are removed."""
     ours = {AUTH_FILE, _MANIFEST}
     if directory.is_dir():
         names = {path.name for path in directory.iterdir()}
         if names and not names & ours:
             raise SetupError(
-                f"{directory} holds files that are not the extension's; nothing was changed.",
+                f"{directory} contains files that are not the extension's; nothing was changed.",
                 hint="Move them away, or set TABHUB_HOME to another folder.",
             )
     for folder in (*reversed(directory.parents), directory):
@@ -148,7 +140,7 @@ def _write_if_changed(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 
 
 def _remove_stale(directory: Path, keep: set[str]) -> None:
-    """Remove what no longer belongs, bottom up; a link is removed, never followed."""
+    """Remove stale files, bottom up; a link is removed, never followed."""
     for folder, folders, names in os.walk(directory, topdown=False):
         here = Path(folder)
         if keep and here == directory / ADAPTERS and not here.is_symlink():

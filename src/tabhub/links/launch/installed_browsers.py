@@ -1,6 +1,6 @@
-"""Which browsers this machine has: Chrome, Chromium, Edge and Brave, where each system keeps them.
+"""Which browsers this machine has: Chrome, Chromium, Edge and Brave.
 
-Owns the table of places and the meaning of TABHUB_BROWSER. Knows nothing of how a browser is started.
+Owns the table of installation paths and the meaning of TABHUB_BROWSER. It does not know how a browser is started.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tabhub.errors import SetupError
 
 @dataclass(frozen=True, slots=True)
 class FoundBrowser:
-    """A browser that can be started. A branded one no longer takes an extension from its command line."""
+    """A browser that can be started. A branded one does not load extensions from its command line."""
 
     name: str
     path: Path
@@ -26,7 +26,7 @@ class FoundBrowser:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One browser: what it is called on the PATH and where macOS and Windows install it."""
+    """One browser: its commands on the PATH, and its paths on macOS, Windows and Linux."""
 
     name: str
     branded: bool
@@ -79,9 +79,9 @@ _HOW_TO_INSTALL = {
 
 
 def find_browsers(env: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> list[FoundBrowser]:
-    """Every supported browser on this machine, the one to start first; SetupError when there is none.
+    """Every supported browser on this machine, the preferred one first; SetupError if there is none.
 
-    TABHUB_BROWSER, a path or a name such as `chromium` or `edge`, leaves only that one.
+    TABHUB_BROWSER, a path or a name such as `chromium` or `edge`, selects one.
     """
     env = os.environ if env is None else env
     found = _installed(env, platform)
@@ -92,7 +92,7 @@ def find_browsers(env: Mapping[str, str] | None = None, *, platform: str = sys.p
         how = _HOW_TO_INSTALL.get(platform, "Install one of them.")
         raise SetupError(
             "No browser was found: looked for Chrome, Chromium, Edge and Brave.",
-            hint=f"{how} A browser in an unusual place is used when TABHUB_BROWSER holds its path.",
+            hint=f"{how} To use a browser in an unusual place, set TABHUB_BROWSER to its path.",
         )
     return found
 
@@ -103,7 +103,7 @@ def _installed(env: Mapping[str, str], platform: str) -> list[FoundBrowser]:
         path = next((p for p in _places(kind, env, platform) if _runs(p)), None)
         if path is not None:
             found.append(FoundBrowser(kind.name, path, kind.branded))
-    # A snap cannot read hidden folders of the home directory, where our extension and profile are: the last resort.
+    # Snaps come last: they cannot read hidden folders of the home directory, where our extension and profile are.
     return sorted(found, key=_is_snap)
 
 
@@ -121,7 +121,7 @@ def _places(kind: _Kind, env: Mapping[str, str], platform: str) -> list[Path]:
 
 
 def _chosen(wanted: str, found: list[FoundBrowser], env: Mapping[str, str]) -> FoundBrowser:
-    """What TABHUB_BROWSER names: a found browser by name, a path, or a command on the PATH."""
+    """The browser that TABHUB_BROWSER names: a found one by name, a path, or a command on the PATH."""
     for browser in found:
         if wanted.lower() == browser.name.lower():
             return browser
@@ -131,7 +131,7 @@ def _chosen(wanted: str, found: list[FoundBrowser], env: Mapping[str, str]) -> F
         if command is None:
             names = ", ".join(b.name.lower() for b in found) or "none was found"
             raise SetupError(
-                f"TABHUB_BROWSER is {wanted!r}, and no browser of that path or name can be started.",
+                f"TABHUB_BROWSER is {wanted!r}, but no browser with that path or name can be started.",
                 hint=f"Give the path of a browser, or one of those on this machine ({names}), or unset it.",
             )
         path = Path(command)
@@ -139,7 +139,7 @@ def _chosen(wanted: str, found: list[FoundBrowser], env: Mapping[str, str]) -> F
 
 
 def _described(path: Path) -> FoundBrowser:
-    """Guess the kind from the path: Chrome for Testing and unknown builds count as unbranded."""
+    """Infer the kind from the path: Chrome for Testing and unknown builds count as unbranded."""
     text = path.name.lower()
     for kind in _KINDS:
         if text in kind.commands or text == Path(kind.mac).name.lower() or str(path) in kind.fixed:

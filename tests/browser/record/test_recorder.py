@@ -185,11 +185,11 @@ def test_repeats_are_counted_and_each_reader_clears_for_itself() -> None:
     taken(record, "same", "same", "same")
     (message,) = record.console
     assert message.times == 3
-    record.clear("anna", "console")
-    assert record.uncleared_messages("anna") == []
-    assert len(record.uncleared_messages("ben")) == 1
+    record.console.clear("anna")
+    assert record.console.uncleared("anna") == []
+    assert len(record.console.uncleared("ben")) == 1
     taken(record, "same", at=9.0)
-    (again,) = record.uncleared_messages("anna")
+    (again,) = record.console.uncleared("anna")
     assert again.times == 1
 
 
@@ -197,9 +197,9 @@ def test_what_readers_have_cleared_is_bounded() -> None:
     record = TabRecord(Limits(), 0.0)
     taken(record, "word")
     for number in range(1000):
-        record.clear(f"reader {number}", "console")
-    assert record.uncleared_messages("reader 999") == []
-    assert len(record.uncleared_messages("reader 0")) == 1
+        record.console.clear(f"reader {number}")
+    assert record.console.uncleared("reader 999") == []
+    assert len(record.console.uncleared("reader 0")) == 1
 
 
 def test_pages_are_told_apart_by_navigations_of_the_main_frame_alone() -> None:

@@ -19,7 +19,7 @@ _LOG_LEVEL = {"verbose": "debug", "info": "info", "warning": "warning", "error":
 _SILENT = ("clear", "endGroup", "profile", "profileEnd")
 _STACKED = ("error", "warning", "assert", "trace")
 _PLACE = re.compile(r"%([sdifoOc%])")
-_FRAMES, _SHOWN, _PROPERTIES, _DEEPEST = 5, 20, 300, 2
+_MAX_FRAMES, _MAX_ITEMS, _MAX_PROPERTY, _MAX_DEPTH = 5, 20, 300, 2
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +66,7 @@ def _logged(params: dict[str, Any], most: int) -> Message | None:
     text = _cut(_joined(args if isinstance(args, list) else [], most), most)
     frames = list(_frames(params.get("stackTrace")))
     url, line = frames[0][1:3] if frames else ("", 0)
-    stack = tuple(_shown(frame) for frame in frames[:_FRAMES]) if kind in _STACKED and len(frames) > 1 else ()
+    stack = tuple(_shown(frame) for frame in frames[:_MAX_FRAMES]) if kind in _STACKED and len(frames) > 1 else ()
     return Message(_LEVEL.get(kind, "log"), text, parse_number(params.get("timestamp")), "console", url, line, stack)
 
 
@@ -75,8 +75,8 @@ def _thrown(params: dict[str, Any], most: int) -> Message | None:
     details = details if isinstance(details, dict) else {}
     exception = details.get("exception")
     shown = format_value(exception) if isinstance(exception, dict) else ""
-    said = parse_text(details.get("text"), 200)
-    text = f"{said} {shown}".strip() if not shown.startswith(said) else shown
+    prefix = parse_text(details.get("text"), 200)
+    text = f"{prefix} {shown}".strip() if not shown.startswith(prefix) else shown
     frames = list(_frames(details.get("stackTrace")))
     url, line = parse_url(details.get("url")), parse_int(details.get("lineNumber")) + 1
     if frames and not url:
@@ -127,51 +127,51 @@ def _joined(args: list[Any], most: int) -> str:
 
 
 def format_value(remote: dict[str, Any]) -> str:
-    kind, held = remote.get("type"), remote.get("value")
+    kind, value = remote.get("type"), remote.get("value")
     if kind == "string":
-        return held if type(held) is str else ""
+        return value if type(value) is str else ""
     if kind == "undefined":
         return "undefined"
     if type(unusual := remote.get("unserializableValue")) is str:
         return unusual[:100]
-    if isinstance(held, bool):
-        return "true" if held else "false"
-    if held is None and "value" in remote:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None and "value" in remote:
         return "null"
-    if type(held) in (int, float):
-        return str(held)
+    if type(value) in (int, float):
+        return str(value)
     return _described(remote)
 
 
 def _described(remote: dict[str, Any]) -> str:
     description, preview = remote.get("description"), remote.get("preview")
-    said = description if type(description) is str else str(remote.get("subtype") or remote.get("type") or "")
+    text = description if type(description) is str else str(remote.get("subtype") or remote.get("type") or "")
     if not isinstance(preview, dict) or preview.get("subtype") in ("error", "date", "regexp", "node"):
-        return said[:_PROPERTIES] if remote.get("type") == "function" else said
-    return _preview(preview, said)
+        return text[:_MAX_PROPERTY] if remote.get("type") == "function" else text
+    return _preview(preview, text)
 
 
-def _preview(preview: dict[str, Any], said: str, depth: int = 0) -> str:
+def _preview(preview: dict[str, Any], description: str, depth: int = 0) -> str:
     items: list[str] = []
     entries, properties = preview.get("entries"), preview.get("properties")
-    for entry in entries[:_SHOWN] if isinstance(entries, list) else ():
+    for entry in entries[:_MAX_ITEMS] if isinstance(entries, list) else ():
         if isinstance(entry, dict):
             pair = [_short(entry[name]) for name in ("key", "value") if isinstance(entry.get(name), dict)]
             items.append(" => ".join(pair))
     array = preview.get("subtype") in ("array", "typedarray")
-    for item in properties[:_SHOWN] if isinstance(properties, list) and not items else ():
+    for item in properties[:_MAX_ITEMS] if isinstance(properties, list) and not items else ():
         if isinstance(item, dict):
-            shown = parse_text(item.get("value"), _PROPERTIES)
+            shown = parse_text(item.get("value"), _MAX_PROPERTY)
             shown = f'"{shown}"' if item.get("type") == "string" else shown or str(item.get("type"))
             # CDP includes nested previews only for the rows of console.table.
-            if isinstance(row := item.get("valuePreview"), dict) and depth < _DEEPEST:
+            if isinstance(row := item.get("valuePreview"), dict) and depth < _MAX_DEPTH:
                 shown = _preview(row, parse_text(row.get("description"), 100), depth + 1)
             items.append(shown if array else f"{parse_text(item.get('name'), 100)}: {shown}")
     if preview.get("overflow") is True:
         items.append("…")
     if array:
         return f"[{', '.join(items)}]"
-    name = "" if said == "Object" else f"{said[:100]} "
+    name = "" if description == "Object" else f"{description[:100]} "
     return f"{name}{{{', '.join(items)}}}"
 
 
@@ -182,7 +182,7 @@ def _short(preview: dict[str, Any]) -> str:
 
 def _frames(trace: Any) -> Iterator[tuple[str, str, int]]:
     found = trace.get("callFrames") if isinstance(trace, dict) else None
-    for frame in found[:_FRAMES] if isinstance(found, list) else ():
+    for frame in found[:_MAX_FRAMES] if isinstance(found, list) else ():
         if isinstance(frame, dict):
             yield (
                 parse_text(frame.get("functionName"), 100),

@@ -19,7 +19,8 @@ _ID = re.compile(r"^(\d+|[0-9a-f]{8,}|[0-9a-f-]{32,}|[A-Za-z0-9_-]*\d[A-Za-z0-9_
 _AUTH = re.compile(r"auth|token|api[-_]?key|csrf|xsrf|session", re.IGNORECASE)
 _OPERATION = re.compile(r"\b(query|mutation|subscription)\s+([A-Za-z_]\w{0,80})")
 _WORD = re.compile(r"[^a-z0-9]+")
-_ENDPOINTS, _SUGGESTIONS = 60, 12
+_VERBS = {"GET": "list", "POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "delete"}
+_MAX_ENDPOINTS, _MAX_SUGGESTIONS = 60, 12
 
 
 def endpoints(requests: list[Request]) -> list[dict[str, Any]]:
@@ -33,10 +34,10 @@ def endpoints(requests: list[Request]) -> list[dict[str, Any]]:
         key = (request.method, _template(request.url), ",".join(graphql))
         entry = found.get(key)
         if entry is None:
-            if len(found) >= _ENDPOINTS:
+            if len(found) >= _MAX_ENDPOINTS:
                 continue
             entry = found[key] = {"method": request.method, "url": key[1], "type": kind, "count": 0, "statuses": []}
-            if names := sorted({name for name, _ in _query(request.url)}):
+            if names := sorted(_query_names(request.url)):
                 entry["parameters"] = names[:20]
             if graphql:
                 entry["operations"] = graphql
@@ -85,7 +86,7 @@ def suggestions(page: dict[str, Any], found: list[dict[str, Any]]) -> list[dict[
     made: dict[str, dict[str, str]] = {}
 
     def suggest(name: str, why: str) -> None:
-        if name and name not in made and len(made) < _SUGGESTIONS:
+        if name and name not in made and len(made) < _MAX_SUGGESTIONS:
             made[name] = {"name": name, "why": why[:300]}
 
     for form in page.get("forms", ()):
@@ -108,20 +109,14 @@ def suggestions(page: dict[str, Any], found: list[dict[str, Any]]) -> list[dict[
         if not any(type(status) is int and status < 400 for status in entry["statuses"]):
             continue
         what, one = _subject(entry["url"])
-        verb = {
-            "GET": "get" if one else "list",
-            "POST": "create",
-            "PUT": "update",
-            "PATCH": "update",
-            "DELETE": "delete",
-        }
+        verb = _VERBS.get(entry["method"], "call")
         if what:
-            suggest(f"{verb.get(entry['method'], 'call')}_{what}", f"{entry['method']} {entry['url']}")
+            suggest(f"{'get' if verb == 'list' and one else verb}_{what}", f"{entry['method']} {entry['url']}")
     counts = page.get("counts", {})
     if counts.get("tables"):
         suggest("read_table", f"{counts['tables']} table(s) in the page")
     if not made:
-        suggest("read_page", "no forms or data requests were seen; the page's text is what there is")
+        suggest("read_page", "no forms or data requests were seen, only the page's text")
     return list(made.values())
 
 
@@ -144,8 +139,8 @@ def _template(url: str) -> str:
     return f"{split.scheme}://{split.netloc.rpartition('@')[2]}{path}"[:500]
 
 
-def _query(url: str) -> list[tuple[str, str]]:
-    return [(part.partition("=")[0][:60], "") for part in urlsplit(url).query.split("&")[:50] if part]
+def _query_names(url: str) -> set[str]:
+    return {part.partition("=")[0][:60] for part in urlsplit(url).query.split("&")[:50] if part}
 
 
 def _graphql(request: Request) -> list[str]:
@@ -154,10 +149,10 @@ def _graphql(request: Request) -> list[str]:
     if "graphql" not in urlsplit(request.url).path.lower() and '"query"' not in body[:5000]:
         return []
     try:
-        told = orjson.loads(body)
+        sent = orjson.loads(body)
     except orjson.JSONDecodeError:
-        told = None
-    several = told if isinstance(told, list) else [told]
+        sent = None
+    several = sent if isinstance(sent, list) else [sent]
     names = []
     for each in several[:20]:
         if isinstance(each, dict) and isinstance(each.get("query", ""), str):

@@ -34,10 +34,10 @@ _INTEREST = EventSubscription(
 )
 _CAUGHT_UP = 1.0
 """Seconds to wait for pending events before the record is returned as it is."""
-_LOOK = 512
-_PAGES, _READERS = 50, 200
+_TRIM_INTERVAL = 512
+_MAX_PAGES = 50
 _HOLD = "capture"
-_KEPT_KINDS = ("xhr", "fetch", "document", "eventsource", "other", "")
+_BODY_KINDS = ("xhr", "fetch", "document", "eventsource", "other", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +57,17 @@ class TabRecord:
         self.since = now
         self.console: Ring[messages.Message] = Ring(limits.record_console, limits.record_bytes)
         self.traffic = Traffic(limits.record_requests, limits.record_frames, limits.record_bytes, limits.record_text)
-        self.pages: deque[tuple[int, str]] = deque(maxlen=_PAGES)
+        self.pages: deque[tuple[int, str]] = deque(maxlen=_MAX_PAGES)
         """Numbers and URLs of the recorded documents."""
         self.capture: Capture | None = None
         self.off_since: float | None = None
         self.missed = 0.0
         """Seconds in which the tab was not watched."""
         self.last_event = now
-        self._said = 0
+        self._messages = 0
         self._newest = 0.0
         self._horizon = 0.0
-        self._read: dict[tuple[str, str], int] = {}
-        self._anew = False
+        """When the last message before the debugger reattached was logged."""
 
     @property
     def weight(self) -> int:
@@ -87,20 +86,19 @@ class TabRecord:
             self._message(method, params, child)
 
     def _message(self, method: str, params: dict[str, Any], child: str | None) -> None:
-        told = messages.parse_message(method, params, self.limits.record_text)
+        message = messages.parse_message(method, params, self.limits.record_text)
         # A debugger that reattaches receives old messages again.
-        if told is None or told.at <= self._horizon:
+        if message is None or message.at <= self._horizon:
             return
-        self._newest = max(self._newest, told.at)
-        last = self.console.last()
-        if last is not None and not self._anew and last.repeats(told):
+        self._newest = max(self._newest, message.at)
+        self._messages += 1
+        last = self.console.last_uncleared()
+        if last is not None and last.repeats(message):
             last.times += 1
-            last.n = self._said = self._said + 1
-            return
-        self._said += 1
-        self._anew = False
-        told.n, told.page, told.child = self._said, self.traffic.page, child is not None
-        self.console.add(told)
+            last.n = self._messages
+        else:
+            message.n, message.page, message.child = self._messages, self.traffic.page, child is not None
+            self.console.add(message)
 
     def _navigated(self, frame: Any) -> None:
         if not isinstance(frame, dict) or frame.get("parentId"):
@@ -115,6 +113,12 @@ class TabRecord:
         for ring in (self.console, self.traffic.requests, self.traffic.frames):
             ring.drop_all()
 
+    def resize(self, *, requests: int | None = None, frames: int | None = None, console: int | None = None) -> None:
+        """Set how many entries are kept; None is the usual number."""
+        self.traffic.requests.resize(requests or self.limits.record_requests)
+        self.traffic.frames.resize(frames or self.limits.record_frames)
+        self.console.resize(console or self.limits.record_console)
+
     def watching_started(self, url: str, now: float) -> None:
         if self.off_since is not None:
             self.missed += now - self.off_since
@@ -126,24 +130,6 @@ class TabRecord:
         self._horizon = self._newest
         if self.off_since is None:
             self.off_since = now
-
-    def uncleared_messages(self, reader: str) -> list[messages.Message]:
-        """Console messages that this reader has not cleared."""
-        return self.console.after(self._read.get((reader, "console"), 0))
-
-    def uncleared_requests(self, reader: str) -> list[Request]:
-        return self.traffic.requests.after(self._read.get((reader, "requests"), 0))
-
-    def uncleared_frames(self, reader: str) -> list[traffic.WebSocketFrame]:
-        return self.traffic.frames.after(self._read.get((reader, "frames"), 0))
-
-    def clear(self, reader: str, what: str) -> None:
-        """Clear for one reader; the entries and the other readers are not affected."""
-        while len(self._read) >= _READERS:
-            del self._read[next(iter(self._read))]
-        self._read.pop((reader, what), None)
-        self._anew = self._anew or what == "console"
-        self._read[reader, what] = self._said if what == "console" else self.traffic.last
 
 
 class Recorder:
@@ -186,33 +172,26 @@ class Recorder:
     def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
         """Keep recording a tab while it is idle, and keep bodies; `most` overrides the usual limits."""
         record = self.tab_record(page.key)
-        limits, kept = record.limits, record.traffic
+        kept = record.traffic
         record.capture = Capture(session, url_filter, self._wall())
         kept.wanted = url_matcher(url_filter) if url_filter else None
-        kept.finished = lambda request: self._keep(page.key, kept, request)
-        kept.requests.resize(most.get("requests") or limits.record_requests)
-        kept.frames.resize(most.get("frames") or limits.record_frames)
-        record.console.resize(most.get("console") or limits.record_console)
+        kept.finished = lambda request: self._fetch_body(page.key, kept, request)
+        record.resize(**most)
         self._watch.hold(page.key, _HOLD)
         return record
 
-    def stop_capture(self, page: Page) -> TabRecord:
+    def stop_capture(self, key: TabKey) -> TabRecord:
         """End a capture; the record stays readable."""
-        return self._release(page.key)
+        record = self.tab_record(key)
+        record.capture = record.traffic.wanted = record.traffic.finished = None
+        record.resize()
+        self._watch.release(key, _HOLD)
+        return record
 
     def end_session(self, session: Any) -> None:
         for key, record in list(self._records.items()):
             if record.capture is not None and record.capture.session is session:
-                self._release(key)
-
-    def _release(self, key: TabKey) -> TabRecord:
-        record = self.tab_record(key)
-        record.capture = record.traffic.wanted = record.traffic.finished = None
-        record.traffic.requests.resize(record.limits.record_requests)
-        record.traffic.frames.resize(record.limits.record_frames)
-        record.console.resize(record.limits.record_console)
-        self._watch.release(key, _HOLD)
-        return record
+                self.stop_capture(key)
 
     def _on_event(self, key: TabKey, method: str, params: dict[str, Any], child: str | None) -> None:
         record = self._records.get(key)
@@ -227,7 +206,7 @@ class Recorder:
             record.watching_started(tab.url if tab is not None else "", now)
         record.handle_event(method, params, child, now)
         self._events += 1
-        if self._events % _LOOK == 0:
+        if self._events % _TRIM_INTERVAL == 0:
             self._trim()
 
     def _trim(self) -> None:
@@ -243,10 +222,10 @@ class Recorder:
             if self._records[key].capture is None:
                 del self._records[key]
 
-    def _keep(self, key: TabKey, record: Traffic, request: Request) -> None:
+    def _fetch_body(self, key: TabKey, record: Traffic, request: Request) -> None:
         """Fetch a body before the page navigates and it is lost."""
         most = self._browsers.limits.captured_body
-        if request.kind not in _KEPT_KINDS or request.size > most:
+        if request.kind not in _BODY_KINDS or request.size > most:
             return
         session, request_id = request.key
 

@@ -1,4 +1,4 @@
-"""A ring buffer bounded by count and by weight.
+"""A ring buffer bounded by count and by weight, which each reader can clear for itself.
 
 The oldest entries are dropped first. It does not know what the entries mean.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
+
+_MAX_READERS = 200
 
 
 class Weighed(Protocol):
@@ -23,11 +25,13 @@ E = TypeVar("E", bound=Weighed)
 class Ring(Generic[E]):
     """Entries in order; dropped ones are counted."""
 
-    __slots__ = ("_entries", "_on_drop", "bytes", "dropped", "most", "weight")
+    __slots__ = ("_cleared", "_entries", "_on_drop", "bytes", "dropped", "most", "weight")
 
     def __init__(self, most: int, most_bytes: int, on_drop: Callable[[E], None] = lambda _: None) -> None:
         self._entries: deque[E] = deque()
         self._on_drop = on_drop
+        self._cleared: dict[str, int] = {}
+        """The last sequence number that each reader has cleared."""
         self.most = most
         self.bytes = most_bytes
         self.weight = 0
@@ -59,16 +63,26 @@ class Ring(Generic[E]):
         self._trim()
         self.most = most
 
-    def last(self) -> E | None:
-        return self._entries[-1] if self._entries else None
+    def last_uncleared(self) -> E | None:
+        """The newest entry, unless a reader has cleared it."""
+        last = self._entries[-1] if self._entries else None
+        return last if last is None or all(n < last.n for n in self._cleared.values()) else None
 
-    def after(self, n: int) -> list[E]:
-        """The entries with a higher sequence number."""
-        return [entry for entry in self._entries if entry.n > n]
+    def uncleared(self, reader: str) -> list[E]:
+        """The entries that this reader has not cleared."""
+        cleared = self._cleared.get(reader, 0)
+        return [entry for entry in self._entries if entry.n > cleared]
+
+    def clear(self, reader: str) -> None:
+        """Clear for one reader; the entries and the other readers are not affected."""
+        before = self._cleared.pop(reader, 0)
+        while len(self._cleared) >= _MAX_READERS:
+            del self._cleared[next(iter(self._cleared))]
+        self._cleared[reader] = self._entries[-1].n if self._entries else before
 
     def _trim(self) -> None:
         while self._entries and (len(self._entries) > self.most or self.weight > self.bytes):
-            gone = self._entries.popleft()
-            self.weight -= gone.weight
+            oldest = self._entries.popleft()
+            self.weight -= oldest.weight
             self.dropped += 1
-            self._on_drop(gone)
+            self._on_drop(oldest)

@@ -28,11 +28,11 @@ _NAMES = """requestWillBeSent requestWillBeSentExtraInfo responseReceived respon
     requestServedFromCache loadingFinished loadingFailed webSocketCreated webSocketWillSendHandshakeRequest
     webSocketHandshakeResponseReceived webSocketFrameSent webSocketFrameReceived webSocketFrameError webSocketClosed"""
 EVENTS = tuple(f"Network.{name}" for name in _NAMES.split())
-_WORDS = 300
+_MAX_TEXT = 300
 _BODY = 65_536
 """Bytes of a request body that are kept; the browser sends no more."""
 ENABLE = ("Network.enable", {"maxPostDataSize": _BODY})
-_HOPS, _EARLY = 25, 200
+_MAX_HOPS, _MAX_EARLY = 25, 200
 _NOT_MODIFIED = 304
 ABANDONED = "aborted: its page, frame or worker is gone"
 
@@ -187,8 +187,8 @@ class Traffic:
         return hops[-1] if hops else None
 
     def _sent(self, key: _Key, params: Params, now: float) -> None:
-        told = parse_object(params.get("request"))
-        url = parse_url(told.get("url"))
+        sent = parse_object(params.get("request"))
+        url = parse_url(sent.get("url"))
         hops = self._hops.get(key)
         if hops and isinstance(answer := params.get("redirectResponse"), dict):
             before = hops[-1]
@@ -203,35 +203,35 @@ class Traffic:
             return
         loads = key[0] is None and params.get("loaderId") == key[1] and params.get("type") == "Document"
         opens = loads and self.main_frame in ("", params.get("frameId"))
-        body = told.get("postData")
+        body = sent.get("postData")
         wall = params.get("wallTime")
         request = Request(
             n=self._next(),
             key=key,
             page=self.page + 1 if opens and self.main_frame else self.page,
-            method=parse_text(told.get("method"), 20),
+            method=parse_text(sent.get("method"), 20),
             url=url,
             kind=parse_text(params.get("type"), 30).lower() or "other",
             at=parse_number(wall) or now,
             begun=parse_number(params.get("timestamp")),
             frame_id=parse_text(params.get("frameId"), 100),
-            request_headers=parse_headers(told.get("headers")),
+            request_headers=parse_headers(sent.get("headers")),
             body=body[:_BODY] if type(body) is str else None,
-            has_body=told.get("hasPostData") is True or type(body) is str,
+            has_body=sent.get("hasPostData") is True or type(body) is str,
             initiator=parse_initiator(params.get("initiator")),
         )
         self._add(key, request)
 
     def _skip(self, key: _Key) -> None:
         """Drop early events of a redirect step that is not recorded, up to its response."""
-        told = self._early.get(key[1], [])
-        del told[: next((n for n, (answer, _) in enumerate(told, 1) if answer), 0)]
+        early = self._early.get(key[1], [])
+        del early[: next((n for n, (answer, _) in enumerate(early, 1) if answer), 0)]
 
     def _add(self, key: _Key, request: Request) -> None:
         request.weight = 800 + len(request.url) + len(request.body or "") + headers_size(request.request_headers)
         hops = self._hops.setdefault(key, [])
         self._keys[key[1]] = key
-        if len(hops) < _HOPS:
+        if len(hops) < _MAX_HOPS:
             hops.append(request)
         self.requests.add(request)
         for answer, params in self._early.pop(key[1], ()):
@@ -251,9 +251,9 @@ class Traffic:
                 request.request_headers = self._grown(request, request.request_headers, params)
                 return
         early = self._early.setdefault(key[1], [])
-        if len(early) < _HOPS:
+        if len(early) < _MAX_HOPS:
             early.append((answer, params))
-        if len(self._early) > _EARLY:
+        if len(self._early) > _MAX_EARLY:
             del self._early[next(iter(self._early))]
 
     def _grown(self, request: Request, before: dict[str, str], params: Params) -> dict[str, str]:
@@ -314,14 +314,12 @@ class Traffic:
             return
         request.ended = parse_number(params.get("timestamp"))
         cors = parse_object(params.get("corsErrorStatus")).get("corsError")
-        said = [
-            parse_text(params.get("errorText"), _WORDS),
-            parse_text(params.get("blockedReason"), 100),
-            parse_text(cors, 100),
+        reasons = [
+            parse_text(reason, _MAX_TEXT) for reason in (params.get("errorText"), params.get("blockedReason"), cors)
         ]
         if params.get("canceled") is True:
-            said.append("cancelled")
-        request.error = ", ".join(word for word in said if word) or "failed"
+            reasons.append("cancelled")
+        request.error = ", ".join(filter(None, reasons)) or "failed"
 
     def _socket(self, key: _Key, params: Params, now: float) -> None:
         url = parse_url(params.get("url"))
@@ -345,20 +343,20 @@ class Traffic:
             request.answered = parse_number(params.get("timestamp"))
 
     def _frame(self, key: _Key, params: Params, now: float, *, sent: bool) -> None:
-        told, request = parse_object(params.get("response")), self._current(key)
+        frame, request = parse_object(params.get("response")), self._current(key)
         if request is None and self.wanted is not None:
             return
-        data = told.get("payloadData")
+        data = frame.get("payloadData")
         text = data if type(data) is str else ""
         cut = text[: self._text]
         socket, url = (request.id, request.url) if request is not None else ("", "")
-        opcode = parse_int(told.get("opcode"))
+        opcode = parse_int(frame.get("opcode"))
         length = len(text) if opcode == 1 else len(text) * 3 // 4 - text[-2:].count("=")
         self.frames.add(WebSocketFrame(self._next(), socket, url, sent, now, opcode, cut, length, 200 + len(cut)))
 
     def _socket_failed(self, key: _Key, params: Params, now: float) -> None:
         if (request := self._current(key)) is not None:
-            request.error = parse_text(params.get("errorMessage"), _WORDS)
+            request.error = parse_text(params.get("errorMessage"), _MAX_TEXT)
 
     def _next(self) -> int:
         self.last += 1

@@ -30,7 +30,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     record = await call.box.record.refreshed_record(page)
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
     reader = session_key(call)
-    messages = [m for m in record.uncleared_messages(reader) if LEVELS.index(m.level) >= least]
+    messages = [m for m in record.console.uncleared(reader) if LEVELS.index(m.level) >= least]
     shown = messages[-call.args.get("limit", _DEFAULT_LIMIT) :]
     notes = []
     if left := len(messages) - len(shown):
@@ -38,7 +38,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     if record.console.dropped:
         notes.append(f"{record.console.dropped} older ones are no longer kept.")
     if call.args.get("clear"):
-        record.clear(reader, "console")
+        record.console.clear(reader)
     facts = with_note({"messages": [_facts(message) for message in shown]}, *notes)
     return ToolResult.of([{"type": "text", "text": _text(shown, record, notes)}], structured=facts)
 
@@ -54,8 +54,8 @@ async def clear_console_logs(call: Call) -> ToolResult:
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
-    cleared = len(record.uncleared_messages(reader))
-    record.clear(reader, "console")
+    cleared = len(record.console.uncleared(reader))
+    record.console.clear(reader)
     return ToolResult.data({"tabId": page.tab_id, "cleared": cleared})
 
 

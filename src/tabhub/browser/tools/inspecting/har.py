@@ -57,8 +57,8 @@ async def export_har(call: Call) -> ToolResult:
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
-    requests = record.uncleared_requests(reader)
-    frames = record.uncleared_frames(reader) if args.get("includeWebSocketFrames") else []
+    requests = record.traffic.requests.uncleared(reader)
+    frames = record.traffic.frames.uncleared(reader) if args.get("includeWebSocketFrames") else []
     body_of = await _load_bodies(page, requests)
     archive = har(record, requests, body_of, frames)
     facts: dict[str, Any] = {"tabId": page.tab_id, "entries": len(requests)}
@@ -71,8 +71,8 @@ async def export_har(call: Call) -> ToolResult:
         await asyncio.to_thread(call.box.folder.write, path, data, overwrite=args.get("overwrite", False))
         facts |= {"filePath": str(path), "bytes": len(data)}
     if args.get("clear"):
-        record.clear(reader, "requests")
-        record.clear(reader, "frames")
+        record.traffic.requests.clear(reader)
+        record.traffic.frames.clear(reader)
     return ToolResult.data(facts)
 
 

@@ -78,7 +78,7 @@ async def enable_capture(call: Call) -> ToolResult:
 )
 async def disable_capture(call: Call) -> ToolResult:
     page = await call.page()
-    record = call.box.record.stop_capture(page)
+    record = call.box.record.stop_capture(page.key)
     return ToolResult.data({"tabId": page.tab_id, "capturing": False, "requests": len(record.traffic.requests)})
 
 
@@ -104,7 +104,7 @@ async def get_requests(call: Call) -> ToolResult:
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
-    there = [r for r in record.uncleared_requests(reader) if wanted(r)]
+    there = [r for r in record.traffic.requests.uncleared(reader) if wanted(r)]
     with_bodies = args.get("withBodies", False)
     shown = there[-args.get("limit", _DEFAULT_LIMIT_WITH_BODIES if with_bodies else _DEFAULT_LIMIT) :]
     paused = call.box.interceptions.pending(page)
@@ -118,7 +118,7 @@ async def get_requests(call: Call) -> ToolResult:
     recorded = {request.key[1] for request in record.traffic.requests}
     facts += [p.summary() for p in paused if p.network_id not in recorded]
     if args.get("clear"):
-        record.clear(reader, "requests")
+        record.traffic.requests.clear(reader)
     text = _text(facts, record, notes)
     return ToolResult.of([{"type": "text", "text": text}], structured=with_note({"requests": facts}, *notes))
 
@@ -186,7 +186,7 @@ async def get_frames(call: Call) -> ToolResult:
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
     frames = []
-    for frame in record.uncleared_frames(reader):
+    for frame in record.traffic.frames.uncleared(reader):
         shown = redact(frame.data) if frame.opcode == 1 else frame.data
         facts: dict[str, Any] = {"socket": frame.socket, "sent": frame.sent, "time": iso_time(frame.at), "data": shown}
         facts["type"] = {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}")
@@ -198,7 +198,7 @@ async def get_frames(call: Call) -> ToolResult:
     if record.traffic.frames.dropped:
         answer["note"] = f"{record.traffic.frames.dropped} older frames are no longer kept."
     if call.args.get("clear"):
-        record.clear(reader, "frames")
+        record.traffic.frames.clear(reader)
     return ToolResult.data(answer)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from tabhub.browser.actions import Activity
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.families import SPECS
-from tabhub.browser.files import Folder, NoFolder
+from tabhub.browser.files import Folder
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
@@ -41,7 +41,7 @@ def browser_tools(
         browsers,
         watch,
         choice,
-        Folder(files_dir, files_anywhere) if files_dir is not None else NoFolder(),
+        Folder(files_dir, files_anywhere),
         activity=activity,
         record=record,
         network_overrides=network,

@@ -14,18 +14,29 @@ from pathlib import Path
 
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_LONGEST = 1000
+_MAX_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
     """The folder, and whether the person allowed paths outside it."""
 
-    root: Path
+    path: Path | None
+    """None where no files can be used: a server shared by many people keeps no files of theirs."""
     anywhere: bool = False
 
+    @property
+    def _root(self) -> Path:
+        if self.path is None:
+            raise InvalidArguments(
+                "Files can be neither read nor written here.",
+                hint="Leave filePath out; a hub on your own machine (tabhub start) has a folder for files.",
+            )
+        return self.path.resolve()
+
     def output_path(self, given: str, suffixes: tuple[str, ...]) -> Path:
-        if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
+        root = self._root
+        if not _is_plain(given):
             raise InvalidArguments("filePath must be a plain path of at most 1000 characters.")
         path = Path(given)
         if path.suffix.lower() not in suffixes:
@@ -37,16 +48,15 @@ class Folder:
             )
         if ".." in path.parts:
             raise InvalidArguments(f"filePath {given!r} must not contain `..`.")
-        root = self.root.resolve()
         place = (root / path).parent.resolve() / path.name
         if not self.anywhere and not place.is_relative_to(root):
             raise InvalidArguments(f"filePath {given!r} leaves the folder for files through a symbolic link.")
         return place
 
     def input_path(self, given: str) -> Path:
-        if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
+        root = self._root
+        if not _is_plain(given):
             raise InvalidArguments("A path must be plain and of at most 1000 characters.")
-        root = self.root.resolve()
         place = (root / Path(given).expanduser()).resolve() if self.anywhere else (root / given).resolve()
         if not self.anywhere and not place.is_relative_to(root):
             raise InvalidArguments(
@@ -67,14 +77,14 @@ class Folder:
     def unused_path(self, name: str, suffix: str) -> Path:
         """A path that does not exist yet, based on the name."""
         stem = re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")[:60] or "file"
-        root = self.root.resolve()
+        root = self._root
         names = (f"{stem}{f'-{number}' if number > 1 else ''}{suffix}" for number in itertools.count(1))
         return next(place for name in names if not os.path.lexists(place := root / name))
 
     def check_vacant(self, place: Path, *, overwrite: bool) -> None:
         """Fail as `write` would for an existing file, before data is produced that would then be lost."""
         if not overwrite and os.path.lexists(place):
-            raise _taken(place)
+            raise _exists_error(place)
 
     def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
         """Write the file atomically."""
@@ -97,7 +107,7 @@ class Folder:
                 draft.unlink(missing_ok=True)
                 raise
         except FileExistsError:
-            raise _taken(place) from None
+            raise _exists_error(place) from None
         except OSError as error:
             raise CommandFailed(
                 f"{place} could not be written: {error.strerror}.",
@@ -105,33 +115,11 @@ class Folder:
             ) from None
 
 
-class NoFolder(Folder):
-    """No file access: a server shared by many people keeps no files of theirs."""
-
-    def __init__(self) -> None:
-        super().__init__(Path(os.devnull))
-
-    def output_path(self, given: str, suffixes: tuple[str, ...]) -> Path:
-        raise _no_files("written")
-
-    def input_path(self, given: str) -> Path:
-        raise _no_files("read")
-
-    def unused_path(self, name: str, suffix: str) -> Path:
-        raise _no_files("written")
-
-    def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
-        raise _no_files("written")
+def _is_plain(given: str) -> bool:
+    return 0 < len(given) <= _MAX_LENGTH and all(ord(letter) >= 32 for letter in given)
 
 
-def _taken(place: Path) -> CommandFailed:
+def _exists_error(place: Path) -> CommandFailed:
     return CommandFailed(
         f"{place} exists already and was not changed.", hint="Choose another filePath, or pass overwrite: true."
-    )
-
-
-def _no_files(done: str) -> InvalidArguments:
-    return InvalidArguments(
-        f"Files can be neither read nor written here, so none was {done}.",
-        hint="Leave filePath out; a hub on your own machine (tabhub start) has a folder for files.",
     )

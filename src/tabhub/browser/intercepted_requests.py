@@ -7,10 +7,10 @@ to browser_intercept_requests.
 from __future__ import annotations
 
 from asyncio import TimerHandle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_headers, parse_text, parse_url
+from tabhub.browser.driver.cdp_values import parse_headers, parse_object, parse_text, parse_url
 from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record.headers import redact_headers
@@ -21,7 +21,7 @@ from tabhub.links.browsers import Browsers, TabKey
 from tabhub.trust.redact import redact
 
 NAME = "interception"
-_MOST, _BODY = 200, 2_000
+_MAX_PAUSED, _MAX_BODY = 200, 2_000
 _NOT_PAUSED = "Invalid InterceptionId"
 
 
@@ -53,85 +53,100 @@ class PausedRequest:
         return facts
 
 
+@dataclass(slots=True)
+class _Interception:
+    """Interception in one tab."""
+
+    session: Any
+    patterns: tuple[str, ...]
+    asked: float
+    """When an agent last listed the paused requests, or decided on one."""
+    paused: dict[str, PausedRequest] = field(default_factory=dict)
+    timeouts: int = 0
+    """Requests that timed out since an agent was last told."""
+
+    def drop(self, paused: PausedRequest) -> None:
+        self.paused.pop(paused.id, None)
+        if paused.timer is not None:
+            paused.timer.cancel()
+
+
 class Interceptions:
     """The paused requests of all tabs."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch, held: TabOverrides, record: Recorder) -> None:
-        self._wait = browsers.limits.intercept_wait
+    def __init__(self, browsers: Browsers, watch: TabWatch, overrides: TabOverrides, record: Recorder) -> None:
+        self._timeout = browsers.limits.intercept_wait
         self._idle = browsers.limits.intercept_idle
-        self._held = held
+        self._overrides = overrides
         self._record = record
-        self._waiting: dict[TabKey, dict[str, PausedRequest]] = {}
-        self._patterns: dict[TabKey, tuple[str, ...]] = {}
-        self._sessions: dict[TabKey, Any] = {}
-        self._last = 0
-        self._timeouts: dict[TabKey, int] = {}
-        self._asked: dict[TabKey, float] = {}
-        """When an agent last listed the paused requests, or decided on one."""
-        self._over: dict[tuple[str, int], None] = {}
+        self._tabs: dict[TabKey, _Interception] = {}
+        self._last_id = 0
+        self._ended: dict[tuple[str, int], None] = {}
         """Tabs in which interception ended by itself, by browser: the link may have been replaced by then."""
         watch.subscribe(EventSubscription(("Fetch.requestPaused",)), self._on_event)
-        browsers.drop_with_tab(self._patterns, self._stopped)
-        browsers.drop_with_tab(self._waiting, self._stopped)
-        browsers.drop_when_closed(self._over)
+        browsers.drop_with_tab(self._tabs, self._interception_ended)
+        browsers.drop_when_closed(self._ended)
 
     async def start(self, page: Page, session: Any, patterns: tuple[str, ...]) -> None:
         """Pause the requests of a tab that match one of the patterns."""
-        enable = ("Fetch.enable", {"patterns": [{"urlPattern": each} for each in patterns]})
+        key, enable = page.key, ("Fetch.enable", {"patterns": [{"urlPattern": each} for each in patterns]})
         description = f"requests to {', '.join(patterns)} are intercepted"
-        self._patterns[page.key] = patterns
-        self._sessions[page.key] = session
-        self._asked[page.key] = page.link.loop.time()
+        before, now = self._tabs.get(key), page.link.loop.time()
+        self._tabs[key] = _Interception(session, patterns, now, before.paused if before else {})
         try:
             change = Override(session, description[:300], undo=(("Fetch.disable", {}),), frame_commands=(enable,))
-            await self._held.apply(page, NAME, change, (enable,))
+            await self._overrides.apply(page, NAME, change, (enable,))
         except BaseException:
-            self._forget(page.key)
+            self._forget(key)
             raise
 
     def patterns(self, page: Page) -> tuple[str, ...]:
-        return self._patterns.get(page.key, ())
+        tab = self._tabs.get(page.key)
+        return tab.patterns if tab is not None else ()
 
     async def stop(self, page: Page) -> tuple[bool, int]:
         """End interception and continue paused requests; returns whether it was active, and how many were continued."""
-        key, waiting = page.key, self.pending(page)
-        self._forget(key)
-        for paused in waiting:
-            self._continue(key, paused.child, paused.fetch_id)
-        return await self._held.remove(page, NAME), len(waiting)
+        paused = self.pending(page)
+        self._forget(page.key)
+        for each in paused:
+            self._continue(page.key, each.child, each.fetch_id)
+        return await self._overrides.remove(page, NAME), len(paused)
 
     def pop_ended(self, page: Page) -> bool:
         """Whether interception ended by itself since the last call."""
         tab = (page.link.browser_id, page.tab.chrome_id)
-        over = tab in self._over
-        self._over.pop(tab, None)
-        return over
+        ended = tab in self._ended
+        self._ended.pop(tab, None)
+        return ended
 
     def end_session(self, session: Any) -> None:
         """Forget the requests of a session; the browser continues them when the override is undone."""
-        for key in [key for key, owner in self._sessions.items() if owner is session]:
+        for key in [key for key, tab in self._tabs.items() if tab.session is session]:
             self._forget(key)
 
     def pending(self, page: Page) -> list[PausedRequest]:
         """The paused requests of a tab, oldest first, without those that the page has canceled."""
-        key = page.key
-        if key in self._patterns:
-            self._asked[key] = page.link.loop.time()
-        record = self._record.tab_record(key).traffic
-        for paused in list(self._waiting.get(key, {}).values()):
+        tab = self._tabs.get(page.key)
+        if tab is None:
+            return []
+        tab.asked = page.link.loop.time()
+        record = self._record.tab_record(page.key).traffic
+        for paused in list(tab.paused.values()):
             request = record.by_network_id(paused.child, paused.network_id)
             if request is not None and request.error:
-                self._drop(key, paused)
-        return list(self._waiting.get(key, {}).values())
+                tab.drop(paused)
+        return list(tab.paused.values())
 
     def pop_timed_out_note(self, page: Page) -> str:
         """A note on the requests that timed out since the last call; empty if none did."""
-        count = self._timeouts.pop(page.key, 0)
-        return f"Continued after {self._wait:g} s without a decision: {count}." if count else ""
+        tab = self._tabs.get(page.key)
+        count = tab.timeouts if tab is not None else 0
+        if tab is not None:
+            tab.timeouts = 0
+        return f"Continued after {self._timeout:g} s without a decision: {count}." if count else ""
 
     async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
         """Fulfill, fail or continue one request; if the browser rejects the command, it stays paused."""
-        key = page.key
         paused = next((p for p in self.pending(page) if p.id == request_id), None)
         if paused is None:
             raise self._not_paused(page, f"No request {request_id[:50]!r} is paused in tab {page.tab_id}.")
@@ -139,40 +154,37 @@ class Interceptions:
             await page.cdp(method, {"requestId": paused.fetch_id, **params}, paused.child)
         except CommandFailed as error:
             if _NOT_PAUSED in error.message:
-                self._drop(key, paused)
-                raise self._not_paused(
-                    page, f"Request {paused.id} is no longer paused: the page canceled it."
-                ) from None
+                self._drop(page.key, paused)
+                message = f"Request {paused.id} is no longer paused: the page canceled it."
+                raise self._not_paused(page, message) from None
             if type(error) is not CommandFailed:
                 raise
             raise CommandFailed(
                 f"The browser rejected it: {error.message}", hint=f"Request {paused.id} is still paused: decide again."
             ) from None
-        self._drop(key, paused)
+        self._drop(page.key, paused)
         return paused
 
     def _not_paused(self, page: Page, message: str) -> CommandFailed:
         there = ", ".join(f"{p.id} ({p.method} {redact(p.url)[:80]})" for p in self.pending(page)[:8])
-        none = f"No request is paused. Without a decision each is continued after {self._wait:g} s."
+        none = f"No request is paused. Without a decision each is continued after {self._timeout:g} s."
         return CommandFailed(message, hint=f"Paused: {there}." if there else none)
 
     def _on_event(self, key: TabKey, method: str, params: dict[str, Any], child: str | None) -> None:
+        tab, fetch_id = self._tabs.get(key), params.get("requestId")
         if method == "detached":
-            # The browser continues them by itself.
-            self._stopped(key)
+            if tab is not None:
+                self._interception_ended(key)  # the browser continues the requests by itself
             return
-        fetch_id = params.get("requestId")
         if type(fetch_id) is not str:
             return
-        waiting = self._waiting.setdefault(key, {})
-        if key not in self._patterns or len(waiting) >= _MOST:
+        if tab is None or len(tab.paused) >= _MAX_PAUSED:
             self._continue(key, child, fetch_id)
             return
-        request = params.get("request")
-        request = request if isinstance(request, dict) else {}
-        self._last += 1
+        loop, request = key[0].loop, parse_object(params.get("request"))
+        self._last_id += 1
         paused = PausedRequest(
-            id=f"p{self._last}",
+            id=f"p{self._last_id}",
             child=child,
             fetch_id=fetch_id,
             network_id=parse_text(params.get("networkId"), 100) or fetch_id,
@@ -180,43 +192,40 @@ class Interceptions:
             url=parse_url(request.get("url")),
             kind=parse_text(params.get("resourceType"), 30).lower(),
             headers=parse_headers(request.get("headers")),
-            body=parse_text(request.get("postData"), _BODY),
-            since=key[0].loop.time(),
+            body=parse_text(request.get("postData"), _MAX_BODY),
+            since=loop.time(),
         )
-        paused.timer = key[0].loop.call_later(self._wait, self._timed_out, key, paused)
-        waiting[paused.id] = paused
+        paused.timer = loop.call_later(self._timeout, self._timed_out, key, paused)
+        tab.paused[paused.id] = paused
 
     def _timed_out(self, key: TabKey, paused: PausedRequest) -> None:
-        if paused.id in self._waiting.get(key, {}):
-            self._drop(key, paused)
-            self._timeouts[key] = self._timeouts.get(key, 0) + 1
-            self._continue(key, paused.child, paused.fetch_id)
-            if key[0].loop.time() - self._asked.get(key, 0.0) >= self._idle:
-                # The agent no longer uses it, and every page of the tab would be slow.
-                waiting = list(self._waiting.get(key, {}).values())
-                self._stopped(key)
-                for other in waiting:
-                    self._continue(key, other.child, other.fetch_id)
-                self._held.revoke(key, NAME, f"no agent used the interception for {self._idle:g} s")
+        tab = self._tabs.get(key)
+        if tab is None or paused.id not in tab.paused:
+            return
+        tab.drop(paused)
+        tab.timeouts += 1
+        self._continue(key, paused.child, paused.fetch_id)
+        if key[0].loop.time() - tab.asked >= self._idle:
+            # The agent no longer uses it, and every page of the tab would be slow.
+            rest = list(tab.paused.values())
+            self._interception_ended(key)
+            for other in rest:
+                self._continue(key, other.child, other.fetch_id)
+            self._overrides.revoke(key, NAME, f"no agent used the interception for {self._idle:g} s")
 
-    def _stopped(self, key: TabKey) -> None:
-        if key in self._patterns:
-            self._over[key[0].browser_id, key[1]] = None
+    def _interception_ended(self, key: TabKey) -> None:
+        self._ended[key[0].browser_id, key[1]] = None
         self._forget(key)
 
     def _drop(self, key: TabKey, paused: PausedRequest) -> None:
-        self._waiting.get(key, {}).pop(paused.id, None)
-        if paused.timer is not None:
-            paused.timer.cancel()
+        if (tab := self._tabs.get(key)) is not None:
+            tab.drop(paused)
 
     def _forget(self, key: TabKey) -> None:
-        self._patterns.pop(key, None)
-        self._sessions.pop(key, None)
-        self._timeouts.pop(key, None)
-        self._asked.pop(key, None)
-        for paused in self._waiting.pop(key, {}).values():
-            if paused.timer is not None:
-                paused.timer.cancel()
+        tab = self._tabs.pop(key, None)
+        if tab is not None:
+            for paused in list(tab.paused.values()):
+                tab.drop(paused)
 
     def _continue(self, key: TabKey, child: str | None, fetch_id: str) -> None:
         send_cdp_nowait(key, "Fetch.continueRequest", {"requestId": fetch_id}, child)

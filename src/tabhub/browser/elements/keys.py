@@ -34,6 +34,21 @@ _ALIASES = {
     "plus": "+",
 }
 
+_NUMBERS = {"Tab": 9, "Escape": 27, "Backspace": 8, "Delete": 46, "Insert": 45, "CapsLock": 20, "Pause": 19} | {
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+    "Home": 36,
+    "End": 35,
+    "PageUp": 33,
+    "PageDown": 34,
+    "ContextMenu": 93,
+    "PrintScreen": 44,
+}
+"""Windows virtual key codes of the keys whose `key` and `code` are the same."""
+_MODIFIER_NUMBERS = {"Alt": 18, "Control": 17, "Meta": 91, "Shift": 16}
+
 
 def modifier_bits(names: Iterable[str]) -> int:
     """CDP's bit field for modifiers."""
@@ -55,30 +70,11 @@ class Key:
 
 
 def _named() -> Iterator[Key]:
-    yield from (
-        Key("Enter", "Enter", 13, "\r"),
-        Key("Tab", "Tab", 9),
-        Key("Escape", "Escape", 27),
-        Key("Backspace", "Backspace", 8),
-        Key("Delete", "Delete", 46),
-        Key("Insert", "Insert", 45),
-        Key("ArrowLeft", "ArrowLeft", 37),
-        Key("ArrowUp", "ArrowUp", 38),
-        Key("ArrowRight", "ArrowRight", 39),
-        Key("ArrowDown", "ArrowDown", 40),
-        Key("Home", "Home", 36),
-        Key("End", "End", 35),
-        Key("PageUp", "PageUp", 33),
-        Key("PageDown", "PageDown", 34),
-        Key("CapsLock", "CapsLock", 20),
-        Key("ContextMenu", "ContextMenu", 93),
-        Key("Pause", "Pause", 19),
-        Key("PrintScreen", "PrintScreen", 44),
-        Key("Alt", "AltLeft", 18, location=1),
-        Key("Control", "ControlLeft", 17, location=1),
-        Key("Meta", "MetaLeft", 91, location=1),
-        Key("Shift", "ShiftLeft", 16, location=1),
-    )
+    yield Key("Enter", "Enter", 13, "\r")
+    for name, number in _NUMBERS.items():
+        yield Key(name, name, number)
+    for name, number in _MODIFIER_NUMBERS.items():
+        yield Key(name, f"{name}Left", number, location=1)
     for number in range(1, 25):
         yield Key(f"F{number}", f"F{number}", 111 + number)
 
@@ -119,21 +115,11 @@ def parse(given: str, modifiers: Iterable[str] = ()) -> tuple[Key, int]:
     """The key and modifier bits of a text such as `Enter`, `a`, `Control+Shift+ArrowLeft`."""
     held = 0
     for name in modifiers:
-        if not isinstance(name, str) or name not in MODIFIERS:
-            raise InvalidArguments(
-                f"{str(name)[:40]!r} is not a modifier.", hint=f"Modifiers are {', '.join(MODIFIERS)}."
-            )
-        held |= MODIFIERS[name]
+        held |= _modifier(name, name)
     # A plus sign is itself a key: the last one in `Control++`.
     words = [*given[:-1].split("+")[:-1], "+"] if given == "+" or given.endswith("++") else given.split("+")
     for word in words[:-1]:
-        name = _ALIASES.get(word.strip().lower(), word.strip().capitalize())
-        if name not in MODIFIERS:
-            raise InvalidArguments(
-                f"{word[:40]!r} in key {given[:100]!r} is not a modifier.",
-                hint=f"Modifiers are {', '.join(MODIFIERS)}.",
-            )
-        held |= MODIFIERS[name]
+        held |= _modifier(_ALIASES.get(word.strip().lower(), word.strip().capitalize()), word)
     last = words[-1] if len(words[-1]) == 1 else words[-1].strip()
     name = _ALIASES.get(last.lower(), last)
     key = CHARACTERS.get(name) or NAMED.get(name.lower())
@@ -158,18 +144,25 @@ def parse(given: str, modifiers: Iterable[str] = ()) -> tuple[Key, int]:
     return key, held
 
 
+def _modifier(name: object, given: object) -> int:
+    """The bit of a modifier; `given` is how the agent wrote it."""
+    if not isinstance(name, str) or name not in MODIFIERS:
+        raise InvalidArguments(f"{str(given)[:40]!r} is not a modifier.", hint=f"Modifiers are {', '.join(MODIFIERS)}.")
+    return MODIFIERS[name]
+
+
 def press_events(key: Key, held: int = 0) -> list[dict[str, Any]]:
     """The events of one key press, with the modifiers pressed before and released after."""
     events: list[dict[str, Any]] = []
-    down = [name for name, bit in MODIFIERS.items() if held & bit]
-    so_far = 0
-    for name in down:
-        so_far |= MODIFIERS[name]
-        events.append({"type": "rawKeyDown", "modifiers": so_far, **_facts(NAMED[name.lower()])})
+    pressed = [name for name, bit in MODIFIERS.items() if held & bit]
+    bits = 0
+    for name in pressed:
+        bits |= MODIFIERS[name]
+        events.append({"type": "rawKeyDown", "modifiers": bits, **_facts(NAMED[name.lower()])})
     events += _stroke(key, held)
-    for name in reversed(down):
-        so_far &= ~MODIFIERS[name]
-        events.append({"type": "keyUp", "modifiers": so_far, **_facts(NAMED[name.lower()])})
+    for name in reversed(pressed):
+        bits &= ~MODIFIERS[name]
+        events.append({"type": "keyUp", "modifiers": bits, **_facts(NAMED[name.lower()])})
     return events
 
 
@@ -182,13 +175,13 @@ def character_events(character: str) -> list[dict[str, Any]] | None:
 def _stroke(key: Key, held: int) -> list[dict[str, Any]]:
     # With Control, Alt or Meta held a key produces no text.
     text = key.text if not held & ~MODIFIERS["Shift"] else ""
-    with_held = {"modifiers": held} if held else {}  # the default need not be sent with each key
-    down: dict[str, Any] = {"type": "keyDown" if text else "rawKeyDown", **with_held, **_facts(key)}
+    modifiers = {"modifiers": held} if held else {}  # the default need not be sent with each key
+    down: dict[str, Any] = {"type": "keyDown" if text else "rawKeyDown", **modifiers, **_facts(key)}
     if text:
         down["text"] = down["unmodifiedText"] = text
     if held == MODIFIERS["Meta"] and key.key in _COMMANDS:
         down["commands"] = [_COMMANDS[key.key]]
-    return [down, {"type": "keyUp", **with_held, **_facts(key)}]
+    return [down, {"type": "keyUp", **modifiers, **_facts(key)}]
 
 
 def _facts(key: Key) -> dict[str, Any]:

@@ -121,7 +121,7 @@ async def _settled(hub: RunningHub, name: str) -> None:
 
 def _calls(hub: RunningHub, name: str, context: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The calls the scenario names, or one of each tool."""
-    tools = {t["tool"]: t["name"] for t in hub.hub.upstream.facts(hub.hub.upstream.get(name))["tools"]}
+    tools = {t["tool"]: t["name"] for t in hub.hub.upstream.describe(hub.hub.upstream.get(name))["tools"]}
     if "toolCalls" in context:  # an agent leaves out what it has no value for: null fits few schemas
         return [
             (tools[call["name"]], {key: value for key, value in call["arguments"].items() if value is not None})

@@ -129,7 +129,7 @@ async def test_an_invalid_paste_is_reported_with_its_position_and_without_secret
         ({"good": {"headers": {"X-Key": SECRET}}}, "good.url is missing."),
         (
             {"good": {"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": [SECRET]}}},
-            "good.headers.X-Key must be a text",
+            "good.headers.X-Key must be a string",
         ),
         ({"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": SECRET}}, "The server has no name."),
     ):

@@ -33,7 +33,7 @@ async def test_broken_servers_leave_a_good_one_alone(tmp_path: Path) -> None:
         for kind in ("good", "junk", "late"):
             await until(lambda kind=kind: state(hub, kind) == "ready")  # type: ignore[misc]
         adding.cancel()
-        await until(lambda: "exit code 3" in str(hub.hub.upstream.facts(hub.hub.upstream.get("crash")).get("error")))
+        await until(lambda: "exit code 3" in str(hub.hub.upstream.describe(hub.hub.upstream.get("crash")).get("error")))
         facts = {each["name"]: each for each in hub.hub.upstream.all()}
         assert "no licence found" in facts["crash"]["error"]
         for kind in ("hang", "flood"):
@@ -109,7 +109,7 @@ async def test_a_server_that_keeps_crashing_is_started_again_until_the_hub_ends(
     async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub:
         await hub.hub.upstream.add({"c": crashing})
         await until(lambda: len(log.read_text().split()) >= 4)
-    facts = hub.hub.upstream.facts(hub.hub.upstream.get("c"))
+    facts = hub.hub.upstream.describe(hub.hub.upstream.get("c"))
     assert facts["state"] == "off"
 
 

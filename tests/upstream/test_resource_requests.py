@@ -310,7 +310,7 @@ async def test_servers_whose_lists_fail_or_hang_keep_their_tools_and_harm_no_oth
 
 
 def problems(hub: RunningHub, name: str) -> list[str]:
-    facts = hub.hub.upstream.facts(hub.hub.upstream.get(name))
+    facts = hub.hub.upstream.describe(hub.hub.upstream.get(name))
     found: list[str] = facts.get("problems", [])
     return found
 

@@ -346,8 +346,8 @@ class ServerConnection:
                 each.set_result(None)
 
 
-def facts_of(connection: ServerConnection) -> dict[str, Any]:
-    """The state of a server, as health, panel and command line show it."""
+def describe_connection(connection: ServerConnection) -> dict[str, Any]:
+    """The state of a server, for health, panel and command line."""
     facts: dict[str, Any] = {"state": connection.state}
     if connection.error and connection.state in ("waiting", "login", "connecting"):
         facts["error"] = connection.error

@@ -1,8 +1,8 @@
-"""External MCP servers in the hub: their records, their tools in the registry, and what panel and command line may do.
+"""External MCP servers in the hub: their records, their tools in the registry, and how a person changes them.
 
-Owns which servers there are and which of their tools are listed: from the cache at once, from the server once it
-answers. Connections are upstream.pool's, calls upstream.calls'. Only the person may change servers, since a record can
-name a command that runs on this machine: the panel's link and the approver's key reach these methods, agents do not.
+Owns which servers there are and which of their tools are registered: from the cache at once, from the server when it
+answers. Connections are in upstream.pool, calls in upstream.calls. Only the person may change servers, because a record
+can name a command that runs on this machine: panel and approver's key reach these methods, agents do not.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ from tabhub.store.upstream_servers import Server, UpstreamStore
 from tabhub.trust.redact import redact
 from tabhub.upstream import config
 from tabhub.upstream.calls import UpstreamCalls
-from tabhub.upstream.config import Wanted
 from tabhub.upstream.launch_plan import ConnectionPlan
 from tabhub.upstream.login_callbacks import PendingLogins
 from tabhub.upstream.pool import Pool
 from tabhub.upstream.secrets import has_reference
-from tabhub.upstream.server_connection import ServerConnection, facts_of
+from tabhub.upstream.server_connection import ServerConnection, describe_connection
 from tabhub.upstream.tools import ToolListing
 from tabhub.wire import strict_json as strict
 
 log = logging.getLogger("tabhub.upstream")
 
-_WORDS = 2_000
+_MAX_DESCRIPTION = 2_000
 
 
 class SharedResources(Protocol):
@@ -94,7 +93,7 @@ class Upstreams:
             updated=self._resource_updated,
             authorize=self._authorize,
         )
-        self.logins = PendingLogins(folder / "mcp-logins", port, self._show)
+        self.logins = PendingLogins(folder / "mcp-logins", port, self._open_login_page)
         self.changes = 0
         """Counts changes of what the panel shows."""
         self._starting: asyncio.Task[None] | None = None
@@ -111,10 +110,10 @@ class Upstreams:
         if self._resources is not None:
             self._resources.resource_updated(connection.server.name, uri)
 
-    # life
+    # start and stop
 
     def start(self) -> None:
-        """List the cached tools and begin to connect, without waiting for it."""
+        """Register the cached tools and connect in the background."""
         self._starting = asyncio.ensure_future(self._start())
 
     async def _start(self) -> None:
@@ -125,13 +124,12 @@ class Upstreams:
             await self._register_tools(server)
 
     async def stop(self) -> None:
-        """End all connections."""
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
         await self.pool.stop()
 
-    # what servers list
+    # tools and resources
 
     async def _listed(self, connection: ServerConnection, listed: ToolListing) -> None:
         server = self._servers.get(connection.server.name)
@@ -187,27 +185,27 @@ class Upstreams:
     # logging in
 
     def _authorize(self, connection: ServerConnection, plan: ConnectionPlan) -> Any:
-        """OAuth for servers by address, unless the person gave them an Authorization of their own."""
+        """OAuth for servers with a URL, unless the person set their Authorization header."""
         if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
             return None
         from tabhub.upstream.oauth import make_auth  # the SDK is loaded by now
 
         return make_auth(connection, plan.url, self.logins, plan.oauth)
 
-    async def _show(self, address: str) -> None:
+    async def _open_login_page(self, url: str) -> None:
         """Open the login page in a local browser, if one is connected; panel and terminal show it too."""
         for link in self._browsers.links():
             if link.local:
                 try:
-                    await link.request("createTab", {"url": address, "active": True})
+                    await link.request("createTab", {"url": url, "active": True})
                 except TabhubError as error:
                     log.info("the login page could not be opened in a browser: %s", error.message)
                 return
 
-    # what a person does
+    # changes by a person
 
     def get(self, name: str) -> Server:
-        """One server, or UnknownServer naming those there are."""
+        """Raises UnknownServer, which names the known ones."""
         found = self._servers.get(name)
         if found is None:
             names = ", ".join(sorted(self._servers)[:30])
@@ -218,37 +216,37 @@ class Upstreams:
         return found
 
     async def add(self, given: Any) -> list[dict[str, Any]]:
-        """Add or replace servers from a pasted configuration, and wait until each has been tried."""
-        value = strict.decode(given, self._limits) if isinstance(given, str) else given
-        wanted = config.read(value)
+        """Add or replace servers from a pasted configuration, and wait for the first attempt to connect to each."""
+        wanted = config.read(strict.decode(given, self._limits) if isinstance(given, str) else given)
         for each in wanted:
-            await self._judge(each)
+            await self._check_address(each)
         async with self._change:
-            fresh = [record(each, self._servers.get(each.name)) for each in wanted]
-            await self._store(fresh)
-            await self._take(fresh)
+            fresh = [merge(each, self._servers.get(each.name)) for each in wanted]
+            await self._apply(fresh)
         connections = [connection for each in fresh if (connection := self.pool.get(each.name)) is not None]
-        await self._tried(connection.settled() for connection in connections)
-        return [self.facts(self.get(each.name)) for each in fresh if each.name in self._servers]
+        await self._wait_for(connection.settled() for connection in connections)
+        return [self.describe(self.get(each.name)) for each in fresh if each.name in self._servers]
 
-    async def _judge(self, wanted: Wanted) -> None:
-        """Refuse an address that must not be reached before it is stored; one that is only not found may be later."""
-        if wanted.url is None or has_reference(wanted.url):
+    async def _check_address(self, server: Server) -> None:
+        """Refuse an address that must not be reached; a name that does not resolve now may do so later."""
+        if server.url is None or has_reference(server.url):
             return
-        parts = urlsplit(wanted.url)
+        parts = urlsplit(server.url)
         try:
             await self.pool.guard.resolve(parts.hostname or "", parts.port or 443)
         except UpstreamOffline as error:
-            log.info("%s: %s", wanted.name, error.message)
+            log.info("%s: %s", server.name, error.message)
 
-    async def _take(self, fresh: Iterable[Server]) -> None:
-        # A person asked for these, and may be sent to log in.
+    async def _apply(self, fresh: Sequence[Server]) -> None:
+        """Store changed servers, connect to them and register their tools."""
+        await self._store(fresh)
+        # A person changed these, and may be sent to log in.
         await self.pool.apply_servers(self._servers.values(), asked={server.name for server in fresh})
         for server in fresh:
             await self._register_tools(server)
 
-    async def _tried(self, waits: Iterable[Awaitable[None]]) -> None:
-        tasks = [asyncio.ensure_future(wait) for wait in waits]
+    async def _wait_for(self, attempts: Iterable[Awaitable[None]]) -> None:
+        tasks = [asyncio.ensure_future(attempt) for attempt in attempts]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=self._limits.upstream_connect + 1)
             for task in late:
@@ -257,7 +255,7 @@ class Upstreams:
     async def set(
         self, name: str, *, enabled: bool | None = None, disabled: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Enable a server, or some of its tools or off."""
+        """Enable or disable a server, or set its disabled tools."""
         async with self._change:
             server = self.get(name)
             fresh = replace(
@@ -266,12 +264,11 @@ class Upstreams:
                 disabled_tools=server.disabled_tools if disabled is None else tuple(dict.fromkeys(disabled)),
             )
             if fresh != server:
-                await self._store([fresh])
-                await self._take([fresh])
+                await self._apply([fresh])
         connection = self.pool.get(name)
         if enabled and connection is not None:
-            await self._tried([connection.settled()])
-        return self.facts(self.get(name))
+            await self._wait_for([connection.settled()])
+        return self.describe(self.get(name))
 
     async def refresh(self, name: str) -> dict[str, Any]:
         """List a server's tools again, connecting first if needed; the person may be asked to log in."""
@@ -279,11 +276,10 @@ class Upstreams:
         connection = self.pool.get(name)
         if not server.enabled or connection is None:
             raise InvalidParams(f"The server {name} is disabled.", hint=f"Enable it: tabhub mcp enable {name}")
-        await self._tried([connection.refresh(login=True)])
-        return self.facts(self.get(name))
+        await self._wait_for([connection.refresh(login=True)])
+        return self.describe(self.get(name))
 
     async def remove(self, name: str) -> None:
-        """Remove a server: its record, its tools, its connection."""
         async with self._change:
             server = self.get(name)
             await self._store((), removed=[name])
@@ -296,19 +292,17 @@ class Upstreams:
             self._pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)
 
-    # facts
+    # for panel, command line and health
 
     def all(self) -> list[dict[str, Any]]:
-        """Every server, as panel and command line show it; secrets are not in it."""
-        return [self.facts(self._servers[name]) for name in sorted(self._servers)]
+        return [self.describe(self._servers[name]) for name in sorted(self._servers)]
 
-    def facts(self, server: Server) -> dict[str, Any]:
-        """One server."""
+    def describe(self, server: Server) -> dict[str, Any]:
+        """A server and its state, without secrets."""
         connection = self.pool.get(server.name)
-        return {**shown(server), **(facts_of(connection) if connection is not None else {"state": "off"})}
+        return describe_record(server) | (describe_connection(connection) if connection else {"state": "off"})
 
     def brief(self) -> list[dict[str, Any]]:
-        """Every server in a line, for health."""
         return [
             {"name": each["name"], "state": each["state"], "toolCount": len(each["tools"])}
             | ({"error": each["error"]} if "error" in each else {})
@@ -316,37 +310,26 @@ class Upstreams:
         ]
 
     def problem(self) -> str | None:
-        """What health says of the store."""
-        return f"External servers cannot be kept: {self.store.error}" if self.store.error else None
+        """The problem with the file of servers, if any, for health."""
+        return f"External servers cannot be saved: {self.store.error}" if self.store.error else None
 
 
-def record(wanted: Wanted, known: Server | None) -> Server:
-    """The record of a server as it is wanted; one of that name keeps its id, its cache and what was switched off."""
-    made = Server(
-        id=known.id if known is not None else os.urandom(8).hex(),
-        name=wanted.name,
-        enabled=wanted.enabled,
-        url=wanted.url,
-        headers=dict(wanted.headers),
-        oauth=dict(wanted.oauth),
-        command=wanted.command,
-        args=wanted.args,
-        env=dict(wanted.env),
-        cwd=wanted.cwd,
-        disabled_tools=wanted.disabled_tools,
-    )
+def merge(wanted: Server, known: Server | None) -> Server:
+    """The record of a server that the person added; one that replaces another keeps its id, and settings and cache
+    where they still apply."""
     if known is None:
-        return made
-    same_place = (known.url, known.command, known.args) == (made.url, made.command, made.args)
+        return replace(wanted, id=os.urandom(8).hex())
+    same_place = (known.url, known.command, known.args) == (wanted.url, wanted.command, wanted.args)
     return replace(
-        made,
-        disabled_tools=made.disabled_tools or known.disabled_tools,
+        wanted,
+        id=known.id,
+        disabled_tools=wanted.disabled_tools or known.disabled_tools,
         cached_tools=known.cached_tools if same_place else (),
     )
 
 
-def shown(server: Server) -> dict[str, Any]:
-    """A record as it may be shown: names of headers and variables, never what they hold."""
+def describe_record(server: Server) -> dict[str, Any]:
+    """The names of headers and variables, never their values."""
     facts: dict[str, Any] = {"id": server.id, "name": server.name, "enabled": server.enabled}
     if server.url is not None:
         parts = urlsplit(server.url)
@@ -357,17 +340,17 @@ def shown(server: Server) -> dict[str, Any]:
     else:
         facts["command"] = redact(server.where)
         facts["env"] = sorted(server.env)
-    facts["tools"] = [_tool(server, tool) for tool in server.cached_tools]
+    facts["tools"] = [_describe_tool(server, tool) for tool in server.cached_tools]
     return facts
 
 
-def _tool(server: Server, tool: dict[str, Any]) -> dict[str, Any]:
+def _describe_tool(server: Server, tool: dict[str, Any]) -> dict[str, Any]:
     own = str(tool.get("name"))
     return {
         "name": upstream_name(server.name, own),
         "tool": own,
         "title": tool.get("title"),
-        "description": str(tool.get("description") or "")[:_WORDS],
+        "description": str(tool.get("description") or "")[:_MAX_DESCRIPTION],
         "readOnly": (tool.get("annotations") or {}).get("readOnlyHint") is True,
         "enabled": own not in server.disabled_tools,
     }

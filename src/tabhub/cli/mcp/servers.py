@@ -58,20 +58,20 @@ class StoredServers:
         self._store = UpstreamStore(home.root / "mcp.json")
 
     def all(self) -> list[dict[str, Any]]:
-        from tabhub.calls.sources.upstream import shown
+        from tabhub.calls.sources.upstream import describe_record
 
-        facts = [{**shown(server), "state": "off"} for server in self._store.load()]
+        facts = [{**describe_record(server), "state": "off"} for server in self._store.load()]
         return sorted(facts, key=lambda each: str(each["name"]))
 
     def add(self, given: Any) -> list[dict[str, Any]]:
-        from tabhub.calls.sources.upstream import record
+        from tabhub.calls.sources.upstream import merge
         from tabhub.upstream.config import read
 
         wanted = {each.name: each for each in read(given)}
 
         def change(before: Any) -> Any:
             known = {server.name: server for server in before}
-            return list((known | {name: record(each, known.get(name)) for name, each in wanted.items()}).values())
+            return list((known | {name: merge(each, known.get(name)) for name, each in wanted.items()}).values())
 
         self._store.change(change)
         return [each for each in self.all() if each["name"] in wanted]

@@ -156,7 +156,7 @@ async def _messages(response: Response) -> AsyncIterator[dict[str, Any]]:
         yield _message(await response.body())
         return
     reader = EventReader(_BOUNDS.max_body)
-    async for chunk in response.chunks():
+    async for chunk in response.chunks(_BOUNDS.max_body):
         try:
             events = reader.feed(chunk)
         except BadInput as error:

@@ -15,16 +15,79 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import ValidationError
 
+from tabhub.client_errors import HttpError
 from tabhub.errors import LoginRequired
+from tabhub.net.async_http import Bounds, Connections, Response
 from tabhub.platform.files import write_atomic
 
 if TYPE_CHECKING:
     from tabhub.upstream.login_callbacks import PendingLogins
     from tabhub.upstream.server_connection import ServerConnection
+
+_OWN_HEADERS = ("host", "connection", "content-length", "transfer-encoding", "accept-encoding")
+_STEP_TIMEOUT = 30.0
+_BOUNDS = Bounds(max_body=1024 * 1024, connect=_STEP_TIMEOUT)
+
+
+class _LoginTransport(httpx2.AsyncBaseTransport):
+    """Sends the requests of the SDK's login over the checked connections to the server."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        headers = {name: value for name, value in request.headers.items() if name not in _OWN_HEADERS}
+        headers["accept-encoding"] = "identity"
+        body = await request.aread()
+        try:
+            sent = self._connections.request(request.method, str(request.url), headers, body or None, _BOUNDS)
+            async with asyncio.timeout(_STEP_TIMEOUT), sent as response:
+                return httpx2.Response(
+                    response.status, headers=response.headers, content=await response.body(), request=request
+                )
+        except (HttpError, TimeoutError) as error:
+            raise httpx2.TransportError(str(error) or "it took too long", request=request) from None
+
+
+class Login:
+    """The authorization of a server's requests: the stored login, or a new one if a person asked for it."""
+
+    def __init__(self, provider: OAuthClientProvider, tokens: _TokenFile) -> None:
+        self._provider = provider
+        self._tokens = tokens
+        self._headers: dict[str, str] | None = None
+
+    async def headers(self) -> Mapping[str, str]:
+        if self._headers is None:
+            tokens = await self._tokens.get_tokens()
+            self._headers = {"authorization": f"Bearer {tokens.access_token}"} if tokens is not None else {}
+        return self._headers
+
+    async def renew(self, url: str, sent: Mapping[str, str], refused: Response, connections: Connections) -> bool:
+        """Refresh the token or log in. Returns whether a refused request can be sent again.
+
+        The request itself is not the SDK's, because it would let one request at a time wait for its response.
+        """
+        request = httpx2.Request("POST", url, headers=sent)
+        before = request.headers.get("authorization")
+        response = httpx2.Response(refused.status, headers=refused.headers, request=request)
+        flow = self._provider.async_auth_flow(request)
+        try:
+            async with httpx2.AsyncClient(transport=_LoginTransport(connections), trust_env=False) as client:
+                step = await anext(flow)
+                while step is not request or request.headers.get("authorization") == before:
+                    step = await flow.asend(response if step is request else await client.send(step))
+        except StopAsyncIteration:
+            return False
+        finally:
+            await flow.aclose()
+        self._headers = {"authorization": request.headers["authorization"]}
+        return True
 
 
 class _TokenFile:
@@ -97,13 +160,8 @@ class _TokenFile:
         await self._write(client=known, redirect=self._redirect)
 
 
-def make_auth(
-    connection: ServerConnection, url: str, logins: PendingLogins, registered: Mapping[str, str]
-) -> OAuthClientProvider:
-    """The authorization of a server's requests: the stored login, or a new one if a person asked for it.
-
-    `registered` is the OAuth client a person registered by hand; without it the hub registers itself.
-    """
+def make_login(connection: ServerConnection, url: str, logins: PendingLogins, registered: Mapping[str, str]) -> Login:
+    """`registered` is the OAuth client that the person registered; without it the hub registers itself."""
     metadata: dict[str, Any] = {
         "client_name": "Tabhub",
         "redirect_uris": [logins.redirect],
@@ -142,8 +200,8 @@ def make_auth(
             raise LoginRequired(f"The login at {connection.server.name} failed: {why[:200]}.")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 
-    made = OAuthClientProvider(
+    provider = OAuthClientProvider(
         url, OAuthClientMetadata.model_validate(metadata), token_file, redirect, wait_for_callback
     )
-    token_file.provider = made
-    return made
+    token_file.provider = provider
+    return Login(provider, token_file)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tabhub.upstream.sdk_session import Hooks, SdkSession
 
 Authorize = Callable[[ServerConnection, ConnectionPlan], Any]
-"""Gives the authorization of a server's requests (httpx2.Auth), or None."""
+"""Gives the authorization of a server's requests (upstream.oauth.Login), or None."""
 
 
 class Pool:
@@ -91,8 +91,8 @@ class Pool:
     async def _open(self, connection: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
         plan = await asyncio.to_thread(make_plan, connection.server)
         sdk = await self._load()
-        auth = self._authorize(connection, plan) if self._authorize is not None else None
-        opened = sdk.open_session(plan, hooks_of(), self.guard, self._limits, legacy=connection.legacy, auth=auth)
+        login = self._authorize(connection, plan) if self._authorize is not None else None
+        opened = sdk.open_session(plan, hooks_of(), self.guard, self._limits, legacy=connection.legacy, login=login)
         async with opened as session:
             yield session
 

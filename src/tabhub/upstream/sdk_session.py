@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpx2
 import mcp.client.auth  # noqa: F401 - loaded here, in the thread, for those who log in
 import mcp_types as types
 from mcp import Client
 from mcp.client.session import ClientRequestContext
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
@@ -35,15 +32,8 @@ from tabhub.upstream.launch_plan import ConnectionPlan
 from tabhub.upstream.notifications import dispatch_change, subscribe_to_changes
 from tabhub.upstream.subscriptions import ServerSubscriptions
 from tabhub.upstream.transport.address_guard import AddressGuard
-from tabhub.upstream.transport.guarded_http import (
-    LOGIN,
-    LOST,
-    NOT_SENT,
-    GuardedTransport,
-    closing_exchanges,
-    make_client,
-)
 from tabhub.upstream.transport.stdio import Process
+from tabhub.upstream.transport.streamable_http import Login, StreamableHttp
 
 log = logging.getLogger("tabhub.upstream")
 for _noisy in ("mcp", "client"):  # failures are logged here in one line; the SDK would add its tracebacks
@@ -63,13 +53,6 @@ _REQUESTS: Mapping[str, type[Any]] = {
     "resources/templates/list": types.ListResourceTemplatesRequest,
     "prompts/list": types.ListPromptsRequest,
 }
-_CLOSED = "Connection closed"
-_STREAM_ENDED = "SSE stream "
-"""How messages of the SDK itself begin that have its code for a closed connection, which many servers use for errors of
-their own."""
-_NOT_PARSED = "Failed to parse "
-TLS = ssl.create_default_context()
-"""Made with the import, which is in a thread: loading the certificates is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +73,18 @@ class SdkSession:
     """An open session."""
 
     def __init__(
-        self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, hooks: Hooks
+        self, name: str, client: Client, limits: Limits, transport: Process | StreamableHttp, hooks: Hooks
     ) -> None:
         self._name = name
         self._client = client
         self._limits = limits
         self._transport = transport
         self._hooks = hooks
-        self.session_expired = False
+
+    @property
+    def session_expired(self) -> bool:
+        """Whether the server no longer knows the session."""
+        return isinstance(self._transport, StreamableHttp) and self._transport.session_expired
 
     @property
     def version(self) -> str:
@@ -137,8 +124,7 @@ class SdkSession:
         try:
             built = _REQUESTS[method].model_validate({"method": method, "params": params}, by_name=False)
             session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
-            with closing_exchanges():
-                answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
+            answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
             return answer
         except MCPError as error:
             raise self._failure(method, error, background=background) from None
@@ -195,9 +181,8 @@ class SdkSession:
 
     async def _tools_page(self, page: types.PaginatedRequestParams) -> dict[str, Any]:
         try:
-            with closing_exchanges():
-                async with asyncio.timeout(self._limits.upstream_connect):
-                    listed = await self._client.session.list_tools(params=page)
+            async with asyncio.timeout(self._limits.upstream_connect):
+                listed = await self._client.session.list_tools(params=page)
         except MCPError as error:
             raise self._failure("tools/list", error) from None
         except TimeoutError:
@@ -208,40 +193,23 @@ class SdkSession:
         return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _failure(self, method: str, error: MCPError, *, background: bool = False) -> UpstreamError:
-        code, message = error.code, error.message[:2000]
-        data = {"upstream": {"server": self._name, "code": code}}
-        if code == NOT_SENT:
-            self._connection_lost(background)
-            return UpstreamOffline(f"{self._name} cannot be reached: {message}", data=data)
-        if code == LOGIN:
-            return LoginRequired(
-                f"{self._name} requires the person to log in for this.",
-                hint=f"They ask for it with `tabhub mcp refresh {self._name}`, or in the panel; then call again.",
-                data=data,
-            )
-        closed = code == types.CONNECTION_CLOSED
-        if code == LOST or (closed and message.startswith(_STREAM_ENDED)):
-            if not background:
-                self._hooks.changed("tools")  # listing again shows whether the server is still there
-            return UpstreamLost(f"{self._name} did not answer {method}: {message}.", data=data)
-        if self._transport is not None and self._transport.session_expired:
-            self.session_expired = self.session_expired or not background
-            self._connection_lost(background)
-            return UpstreamOffline(f"{self._name} no longer knows the session; a new one is opened.", data=data)
-        if closed and message.startswith(_CLOSED):
-            self._connection_lost(background)
-            return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
-        if code == types.REQUEST_TIMEOUT and message == f"Request {method!r} timed out":
-            return UpstreamLost(f"{self._name} did not answer {method} in time.", data=data)
-        if self._transport is not None and message == "Server returned an error response":
-            message = f"it answered with status {self._transport.last_refusal.status}"
-        if code == types.PARSE_ERROR and message.startswith(_NOT_PARSED):
-            message = "its answer is no JSON-RPC message"
-        return UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
-
-    def _connection_lost(self, background: bool) -> None:
-        if not background:
+        lost = False
+        if isinstance(error.data, UpstreamError):  # made by the transport
+            failure: UpstreamError = error.data
+        else:
+            data = {"upstream": {"server": self._name, "code": error.code}}
+            if lost := self._transport.ended and error.code == types.CONNECTION_CLOSED:
+                failure = UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
+            else:
+                message = error.message[:2000]
+                failure = UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
+        if background:
+            return failure
+        if lost or (isinstance(failure, UpstreamOffline) and not isinstance(failure, LoginRequired)):
             self._hooks.lost()
+        elif isinstance(failure, UpstreamLost):
+            self._hooks.changed("tools")  # listing again shows whether the server is still there
+        return failure
 
     async def subscribe(self, subscriptions: ServerSubscriptions) -> None:
         """Receive changes in the stateless era. Returns when the server refuses."""
@@ -256,11 +224,14 @@ async def open_session(
     limits: Limits,
     *,
     legacy: bool,
-    auth: httpx2.Auth | None = None,
+    login: Login | None = None,
 ) -> AsyncIterator[SdkSession]:
     """Connect, negotiate, and close on leaving. Failures say what the server did instead of answering."""
-    process = Process(plan, limits.upstream_answer) if plan.url is None else None
-    transport = GuardedTransport(guard, TLS, limits.upstream_answer, plan.url) if plan.url is not None else None
+    transport: Process | StreamableHttp = (
+        Process(plan, limits.upstream_answer, hooks.lost)
+        if plan.url is None
+        else StreamableHttp(plan, guard, limits.upstream_answer, login)
+    )
 
     async def handle_message(message: Any) -> None:
         dispatch_change(message, hooks)
@@ -274,13 +245,8 @@ async def open_session(
     async def sampled(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
         return await _asked(hooks, plan.name, "sampling/createMessage", params, types.CreateMessageResult)
 
-    http = make_client(transport, dict(plan.headers), auth) if transport is not None else None
-    if process is not None:
-        streams: Any = process.streams()
-    else:
-        streams = streamable_http_client(plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer)
     client = Client(
-        streams,
+        transport.streams(),
         mode="legacy" if legacy else "auto",
         cache=None,
         client_info=types.Implementation(name="tabhub", title="Tabhub", version=__version__),
@@ -292,26 +258,12 @@ async def open_session(
     )
     try:
         async with client:
-            session = SdkSession(plan.name, client, limits, transport, hooks)
-            watch = asyncio.ensure_future(_watch(process, hooks)) if process is not None else None
-            try:
-                yield session
-            finally:
-                if watch is not None:
-                    watch.cancel()
+            yield SdkSession(plan.name, client, limits, transport, hooks)
     except Exception as error:
         cause = first_cause(error)
         if not isinstance(cause, MCPError):
             raise
-        raise _no_connection(plan, cause, process, transport) from None
-    finally:
-        if http is not None:
-            await http.aclose()
-
-
-async def _watch(process: Process, hooks: Hooks) -> None:
-    await process.ended.wait()
-    hooks.lost()
+        raise _no_session(plan.name, cause, transport) from None
 
 
 async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: type[Any]) -> Any:
@@ -325,27 +277,12 @@ async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: ty
         return types.ErrorData(code=types.INVALID_REQUEST, message=error.text())
 
 
-def _no_connection(
-    plan: ConnectionPlan, error: MCPError, process: Process | None, transport: GuardedTransport | None
-) -> UpstreamOffline:
+def _no_session(name: str, error: MCPError, transport: Process | StreamableHttp) -> UpstreamError:
     """The error that says what the server did instead of opening a session."""
-    if process is not None:
-        if process.ended.is_set():
-            return UpstreamOffline(f"{plan.name} does not start. {process.exit_reason()}")
-        written = f" It wrote: {tail}" if (tail := process.stderr_tail()) else ""
-        return UpstreamOffline(f"{plan.name} started and does not speak MCP: {error.message[:300]}.{written}")
-    refusal = transport.last_refusal if transport is not None else None
-    if error.code == NOT_SENT or refusal is None or refusal.status == 0:
-        return UpstreamOffline(f"{plan.name} cannot be reached: {error.message[:500]}")
-    if refusal.status in (401, 403):
-        return UpstreamOffline(
-            f"{plan.name} refuses the hub with status {refusal.status}.",
-            hint="Check the required headers, or log in: tabhub mcp refresh " + plan.name,
-        )
-    what = f"status {refusal.status}" + (f" and {refusal.content_type}" if refusal.content_type else "")
-    if 300 <= refusal.status < 400:
-        return UpstreamOffline(f"{plan.name} redirects elsewhere, which is not followed: {error.message[:300]}")
-    return UpstreamOffline(
-        f"{plan.name} does not speak Streamable HTTP: it answered a POST of JSON-RPC 2.0 with {what}.",
-        hint="Check the URL; it often ends in /mcp. The old SSE transport alone is not supported.",
-    )
+    if transport.failure is not None:
+        return transport.failure
+    failure = error.data
+    if isinstance(failure, UpstreamError):
+        return failure
+    written = f" It wrote: {tail}" if isinstance(transport, Process) and (tail := transport.stderr_tail()) else ""
+    return UpstreamOffline(f"{name} does not open an MCP session: {error.message[:300]}.{written}")

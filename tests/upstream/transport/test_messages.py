@@ -1,4 +1,4 @@
-"""What an external server sends: read, mended where half a character is all that is wrong, or refused."""
+"""Parsing messages of external servers: valid ones, ones with a lone surrogate, and invalid ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.upstream.transport.messages import SurrogateFilter, read_message, replace_surrogates
+from tabhub.upstream.transport.messages import read_message
 from tests.harness.agent import Agent
 from tests.harness.hub import running_hub
 from tests.upstream.servers import python, text
@@ -39,36 +39,23 @@ def read(data: bytes | str) -> Any:
         (r'{"\udc00": ["\ud800"]}', {"\ufffd": ["\ufffd"]}),
     ],
 )
-def test_half_a_character_is_replaced_and_nothing_else_changes(written: str, meant: Any, kind: type) -> None:
+def test_a_lone_surrogate_is_replaced_and_nothing_else_changes(written: str, meant: Any, kind: type) -> None:
     line = f'{{"jsonrpc":"2.0","id":1,"result":{{"value":{written}}}}}'
     assert read(line if kind is str else line.encode()) == meant
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.booleans())
-def test_whole_texts_stay_as_they_are(value: str, escaped: bool) -> None:
+def test_other_texts_are_unchanged(value: str, escaped: bool) -> None:
     assert read(json.dumps(answer(value), ensure_ascii=escaped)) == value
 
 
-@given(st.lists(st.sampled_from([r"\ud83d", r"\ude00", r"\u0041", "\\\\", r"\n", "u", "d83d", "x"])), st.integers(1, 7))
-def test_chunks_are_filtered_like_the_whole(parts: list[str], size: int) -> None:
-    data = "".join(parts).encode()
-    surrogates = SurrogateFilter()
-    chunks = [surrogates.feed(data[start : start + size]) for start in range(0, len(data), size)]
-    assert b"".join(chunks) + surrogates.rest == replace_surrogates(data)
-
-
-def test_the_end_of_an_event_is_not_held_back() -> None:
-    event = rb'data: {"text":"say \"hi\""}' + b"\n\n"
-    assert SurrogateFilter().feed(event) == event
-
-
 @pytest.mark.parametrize("data", ["", "{", "[]", r'"\ud800"', '{"jsonrpc":"2.0"}', "\\ud800"])
-def test_what_is_no_message_is_refused(data: str) -> None:
+def test_invalid_messages_are_refused(data: str) -> None:
     with pytest.raises(ValueError, match="validation error"):
         read_message(data.encode())
 
 
-async def test_a_server_that_cuts_its_texts_in_the_middle_of_a_character_is_understood(tmp_path: Path) -> None:
+async def test_texts_cut_inside_a_character_are_accepted(tmp_path: Path) -> None:
     listing = tmp_path / "tools.json"
     listing.write_text(json.dumps([{"name": "cut", "description": "Cuts \ud83d", "inputSchema": {"type": "object"}}]))
     async with running_hub(tmp_path) as hub, Agent(hub) as agent:

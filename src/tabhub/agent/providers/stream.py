@@ -78,7 +78,7 @@ async def events(
 
 async def _event_data(response: Response, max_event: int) -> AsyncIterator[bytes]:
     reader = EventReader(max_event)
-    async for chunk in response.chunks():
+    async for chunk in response.chunks(max_event):
         try:
             found = reader.feed(chunk)
         except BadInput as error:

@@ -188,9 +188,9 @@ class Upstreams:
         """OAuth for servers with a URL, unless the person set their Authorization header."""
         if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
             return None
-        from tabhub.upstream.oauth import make_auth  # the SDK is loaded by now
+        from tabhub.upstream.oauth import make_login  # the SDK is loaded by now
 
-        return make_auth(connection, plan.url, self.logins, plan.oauth)
+        return make_login(connection, plan.url, self.logins, plan.oauth)
 
     async def _open_login_page(self, url: str) -> None:
         """Open the login page in a local browser, if one is connected; panel and terminal show it too."""

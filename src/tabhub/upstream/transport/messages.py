@@ -1,44 +1,26 @@
-r"""Parsing the messages of external servers.
+"""The messages of external servers: parsing them, and the stream in which the SDK's session receives them.
 
-Owns the one leniency: a lone surrogate, as JavaScript servers send when they cut text inside a character, becomes a
-replacement character. Everything else that is not a message is refused.
+Owns the one leniency of parsing: a lone surrogate, as JavaScript servers send when they cut text inside a character,
+becomes a replacement character. Everything else that is not a message is refused.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import deque
+from contextvars import Context, copy_context
 
+import anyio
 import mcp_types as types
+from anyio.abc import ObjectReceiveStream
+from mcp.shared.message import SessionMessage
 
 _ESCAPES = re.compile(
-    rb"(?P<incomplete>\\(?:u[0-9a-fA-F]{0,4}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?\Z)"  # the next chunk decides
-    rb"|\\\\"  # a backslash that is written out; what follows it is text
+    rb"\\\\"  # a backslash that is written out; what follows it is text
     rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a whole character
     rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-
-
-class SurrogateFilter:
-    """Replaces lone surrogates in JSON that arrives in chunks."""
-
-    def __init__(self) -> None:
-        self.rest = b""
-        """The beginning of an escape at the end of the last chunk."""
-
-    def feed(self, chunk: bytes) -> bytes:
-        data, self.rest = self.rest + chunk, b""
-        return _ESCAPES.sub(self._replace, data) if b"\\" in data else data
-
-    def _replace(self, found: re.Match[bytes]) -> bytes:
-        if found["incomplete"]:
-            self.rest = found[0]
-            return b""
-        return rb"\ufffd" if found["lone"] else found[0]
-
-
-def replace_surrogates(data: bytes) -> bytes:
-    surrogates = SurrogateFilter()
-    return surrogates.feed(data) + surrogates.rest
 
 
 def read_message(data: bytes) -> types.JSONRPCMessage:
@@ -46,4 +28,43 @@ def read_message(data: bytes) -> types.JSONRPCMessage:
     try:
         return types.jsonrpc_message_adapter.validate_json(data, by_name=False)
     except ValueError:
-        return types.jsonrpc_message_adapter.validate_json(replace_surrogates(data), by_name=False)
+        whole = _ESCAPES.sub(lambda found: rb"\ufffd" if found["lone"] else found[0], data)
+        return types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
+
+
+def write_message(message: types.JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+class ReceivedMessages(ObjectReceiveStream[SessionMessage]):
+    """Received messages in order, for the SDK's session.
+
+    The session handles each in the context of the call that it was received for.
+    """
+
+    def __init__(self) -> None:
+        self._messages: deque[tuple[Context, SessionMessage]] = deque()
+        self._changed = asyncio.Event()
+        self._closed = False
+        self.last_context: Context | None = None
+
+    def put(self, message: types.JSONRPCMessage) -> None:
+        self._messages.append((copy_context(), SessionMessage(message)))
+        self._changed.set()
+
+    def close(self) -> None:
+        """The server sends nothing more."""
+        self._closed = True
+        self._changed.set()
+
+    async def receive(self) -> SessionMessage:
+        while not self._messages:
+            if self._closed:
+                raise anyio.EndOfStream
+            self._changed.clear()
+            await self._changed.wait()
+        self.last_context, message = self._messages.popleft()
+        return message
+
+    async def aclose(self) -> None:
+        self.close()

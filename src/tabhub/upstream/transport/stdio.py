@@ -2,7 +2,7 @@
 
 Owns the process from start to end, the bounds of its lines, and the end of what it wrote to standard error. A line that
 is not a message is counted and skipped: programs greet, warn and print. The command is a program and its arguments; no
-shell is involved. The process has a session of its own, and everything it started is ended with it.
+shell is involved. The process has its own session, and everything it started is ended with it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import logging
 import os
 import signal
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, cast
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.abc import ObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from tabhub.errors import SetupError
+from tabhub.errors import SetupError, UpstreamOffline
 from tabhub.upstream.launch_plan import ConnectionPlan
-from tabhub.upstream.transport.messages import read_message
+from tabhub.upstream.transport.messages import ReceivedMessages, read_message, write_message
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -31,159 +31,143 @@ _GRACE = 2.0
 _KILL = 1.0
 _STDERR_LINES = 20
 _STDERR_LENGTH = 500
-_CHUNK = 64 * 1024
 _MAX_INVALID_LINES = 10_000
 """Lines that are no messages before the process is given up."""
-_MAX_WAITING = 64
-"""Messages read from the process that the session has not taken."""
 
 
-class Process:
-    """One running command."""
+class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
+    """One running command; the session sends its messages here."""
 
-    def __init__(self, plan: ConnectionPlan, longest: int) -> None:
+    def __init__(self, plan: ConnectionPlan, max_line: int, lost: Callable[[], None]) -> None:
+        """`lost` is called when the command ends on its own."""
         self._plan = plan
-        self._longest = longest
+        self._max_line = max_line
+        self._lost = lost
+        self._received = ReceivedMessages()
+        self._line = bytearray()
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
-        self.invalid_lines = 0
-        self.ended = asyncio.Event()
-        self._process: asyncio.subprocess.Process | None = None
+        self._invalid_lines = 0
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._exited = asyncio.Event()
+        self._stopping = False
+        self.ended = False
+        """Whether it can no longer be spoken to."""
+
+    @property
+    def failure(self) -> UpstreamOffline | None:
+        """Why there can be no session."""
+        if not self.ended:
+            return None
+        code = self._transport.get_returncode() if self._transport is not None else None
+        how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
+        written = f"; it wrote: {tail}" if (tail := self.stderr_tail()) else ""
+        invalid = f"; {self._invalid_lines} lines of its output were no messages" if self._invalid_lines else ""
+        return UpstreamOffline(f"{self._plan.name} does not start. The command ended{how}{invalid}{written}.")
 
     def stderr_tail(self) -> str:
         return " | ".join(self._stderr)[-_STDERR_LENGTH:]
 
-    def exit_reason(self) -> str:
-        code = self._process.returncode if self._process is not None else None
-        how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
-        written = f"; it wrote: {tail}" if (tail := self.stderr_tail()) else ""
-        invalid = f"; {self.invalid_lines} lines of its output were no messages" if self.invalid_lines else ""
-        return f"The command ended{how}{invalid}{written}."
-
     @asynccontextmanager
-    async def streams(self) -> AsyncIterator[tuple[MemoryObjectReceiveStream[SessionMessage], _Input]]:
+    async def streams(self) -> AsyncIterator[tuple[ReceivedMessages, Process]]:
         """Start the process and return the SDK's two streams. Leaving ends it."""
-        process = await self._start()
-        self._process = process
-        send, receive = anyio.create_memory_object_stream[SessionMessage](_MAX_WAITING)
-        tasks = [asyncio.ensure_future(work) for work in (self._read(process, send), self._read_stderr(process))]
-        try:
-            yield receive, _Input(process, self.ended)
-        finally:
-            send.close()
-            receive.close()
-            with anyio.CancelScope(shield=True):
-                await _run_uncancelled(self._stop(process, tasks))
-
-    async def _start(self) -> asyncio.subprocess.Process:
         plan = self._plan
         try:
-            return await asyncio.create_subprocess_exec(
-                *plan.argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=dict(plan.env),
-                cwd=plan.cwd,
-                start_new_session=True,
+            transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                lambda: self, *plan.argv, env=dict(plan.env), cwd=plan.cwd, start_new_session=True
             )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise SetupError(f"The command {plan.argv[0]} of {plan.name} cannot be started: {why}.") from None
-
-    async def _read(
-        self, process: asyncio.subprocess.Process, messages: MemoryObjectSendStream[SessionMessage]
-    ) -> None:
-        assert process.stdout is not None  # noqa: S101 - asked for above
-        line = bytearray()
         try:
-            while chunk := await process.stdout.read(_CHUNK):
-                *whole, rest = chunk.split(b"\n")
-                for part in whole:
-                    line += part
-                    if (message := self._message(bytes(line))) is not None:
-                        await messages.send(message)
-                    line.clear()
-                line += rest
-                if len(line) > self._longest or self.invalid_lines > _MAX_INVALID_LINES:
-                    self._stderr.append(
-                        f"more than {self._longest} bytes in a line, or {_MAX_INVALID_LINES} lines of junk"
-                    )
-                    return
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            log.debug("the session with %s ended while it was writing", self._plan.name)
+            yield self._received, self
         finally:
-            self.ended.set()
-            messages.close()
+            self._stopping = self._stopping or not self.ended
+            await _run_uncancelled(self._stop(transport))
 
-    def _message(self, line: bytes) -> SessionMessage | None:
-        if not line.strip():
-            return None
-        try:
-            return SessionMessage(read_message(line))
-        except ValueError:
-            self.invalid_lines += 1
-            if self.invalid_lines == 1:
-                log.warning("%s writes lines to its standard output that are not messages: skipped", self._plan.name)
-            return None
+    async def send(self, item: SessionMessage) -> None:
+        await self._writable.wait()
+        if self.ended or self._transport is None:
+            raise anyio.ClosedResourceError
+        stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
+        stdin.write(write_message(item.message) + b"\n")
 
-    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr is not None  # noqa: S101 - asked for above
-        while chunk := await process.stderr.read(_CHUNK):
-            for line in chunk.decode("utf-8", "replace").splitlines():
-                if line.strip():
-                    self._stderr.append(line.strip()[:_STDERR_LENGTH])
+    async def aclose(self) -> None:
+        """The session has nothing more to send; `streams` ends the process."""
 
-    async def _stop(self, process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
+    async def _stop(self, transport: asyncio.SubprocessTransport) -> None:
         """Close its input, wait, terminate, kill; every wait is bounded."""
-        if process.stdin is not None:
-            process.stdin.close()
+        if (stdin := transport.get_pipe_transport(0)) is not None:
+            stdin.close()
         for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, None)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
-                    await process.wait()
+                    await self._exited.wait()
                 break
             if then is not None:
-                _signal(process.pid, then)
-        _signal(process.pid, signal.SIGKILL)  # whatever it started and left behind
-        transport = getattr(process, "_transport", None)
-        if transport is not None:
-            transport.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+                _signal(transport.get_pid(), then)
+        _signal(transport.get_pid(), signal.SIGKILL)  # whatever it started and left behind
+        transport.close()
 
+    # from the event loop
 
-class _Input:
-    """The process's standard input, as a stream the SDK's session writes (its WriteStream)."""
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)  # uvloop's does not inherit from it
 
-    def __init__(self, process: asyncio.subprocess.Process, ended: asyncio.Event) -> None:
-        assert process.stdin is not None  # noqa: S101 - asked for above
-        self._stdin = process.stdin
-        self._ended = ended
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self._read(data)
+        else:
+            lines = (line.strip()[:_STDERR_LENGTH] for line in data.decode("utf-8", "replace").splitlines())
+            self._stderr.extend(filter(None, lines))
 
-    async def send(self, given: SessionMessage) -> None:
-        text = given.message.model_dump_json(by_alias=True, exclude_unset=True)
-        if self._stdin.is_closing():
-            raise anyio.ClosedResourceError
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd != 2:
+            self._end()
+
+    def process_exited(self) -> None:
+        self._exited.set()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def _read(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._read_line(bytes(self._line + line))
+            self._line.clear()
+        self._line += rest
+        if len(self._line) > self._max_line or self._invalid_lines > _MAX_INVALID_LINES:
+            self._stderr.append(f"more than {self._max_line} bytes in a line, or {_MAX_INVALID_LINES} invalid lines")
+            self._line.clear()
+            self._end()
+
+    def _read_line(self, line: bytes) -> None:
+        if not line.strip() or self.ended:
+            return
         try:
-            self._stdin.write(text.encode() + b"\n")
-            await self._stdin.drain()
-        except OSError:
-            self._ended.set()
-            raise anyio.BrokenResourceError from None
+            self._received.put(read_message(line))
+        except ValueError:
+            self._invalid_lines += 1
+            if self._invalid_lines == 1:
+                log.warning("%s writes lines to its standard output that are not messages: skipped", self._plan.name)
 
-    async def aclose(self) -> None:
-        """The process is ended by Process.streams."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+    def _end(self) -> None:
+        if self.ended:
+            return
+        self.ended = True
+        self._writable.set()
+        self._received.close()
+        if not self._stopping:
+            self._lost()
 
 
 async def _run_uncancelled(work: Coroutine[Any, Any, None]) -> None:
-    """Finish work even if this task is cancelled meanwhile: a process must not be left behind."""
+    """Finish work even if this task is cancelled: a process must not be left behind."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -102,6 +102,23 @@ async def test_an_endless_answer_is_a_timeout_with_unknown_outcome(tmp_path: Pat
         await until(lambda: _open_to(url) <= len(WITHOUT_END))
 
 
+@pytest.mark.req("F14")
+async def test_a_call_does_not_wait_for_another_call_to_the_same_server(tmp_path: Path) -> None:
+    async with (
+        python_http("broken_http", free_port()) as url,
+        running_hub(tmp_path) as hub,
+        Agent(hub) as agent,
+    ):
+        await added(hub, bad=url)
+        hanging = asyncio.create_task(call(agent, "bad", "hangs"))
+        connection = hub.hub.upstream.pool.get("bad")
+        assert connection is not None
+        await until(lambda: len(connection.calls) == 1)
+        assert text(await call(agent, "bad", "fine")) == "fine 1"
+        assert not hanging.done()
+        hanging.cancel()
+
+
 async def test_a_broken_event_stream_is_resumed(tmp_path: Path) -> None:
     async with (
         python_http("broken_http", free_port()) as url,

@@ -19,7 +19,7 @@ from tests.harness.hub import RunningHub
 from tests.harness.waiting import until
 
 _numbers = itertools.count(1)
-_PATIENCE = 20.0
+_PATIENCE = 100.0
 _LOGINS = 3
 _SAMPLES: dict[str, Any] = {"string": "text", "integer": 5, "number": 3, "boolean": True, "array": [], "object": {}}
 

@@ -74,7 +74,7 @@ class Frame:
     """None for the main frame."""
 
     async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
-        """Call the function of `js/<name>.js` in this frame; it has `kit` and the library in its scope."""
+        """Call the function of script `<name>.js` in this frame; it has `kit` and the library in its scope."""
         return await self.run_code(call_source(name, argument, library))
 
     async def run_code(self, body: str, follow: FollowUp | None = None) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import orjson
@@ -30,8 +31,15 @@ FrameKey = tuple[str | None, str]
 
 
 @cache
+def _scripts() -> dict[str, Traversable]:
+    """The scripts below `js/` by name; their folders only group them by subject."""
+    folders = files("tabhub.browser").joinpath("js").iterdir()
+    return {script.name.removesuffix(".js"): script for folder in folders for script in folder.iterdir()}
+
+
+@cache
 def source(name: str) -> str:
-    return files("tabhub.browser").joinpath("js", f"{name}.js").read_text("utf-8").strip()
+    return _scripts()[name].read_text("utf-8").strip()
 
 
 def literal(value: Any) -> str:
@@ -43,7 +51,7 @@ def literal(value: Any) -> str:
 
 
 def call_source(name: str, argument: dict[str, Any], library: str = "") -> str:
-    """A function body that calls the function of `js/<name>.js`, with the names of a library file in its scope."""
+    """A function body that calls the function of script `<name>.js`, with the names of a library file in its scope."""
     shared = source(library) + "\n" if library else ""
     return f"{shared}return (\n{source(name)}\n)({literal(argument)});"
 

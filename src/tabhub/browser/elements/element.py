@@ -30,7 +30,7 @@ TARGET: dict[str, Any] = {
 REF = re.compile(r"^(f[0-9]{1,6})?[a-z][0-9]{1,7}$")
 _FRAME_REF = re.compile(r"(f[0-9]+)e[0-9]+")
 _WEAK = 20
-"""From this rank on a match only contains the text, or is hidden; see `js/match.js`."""
+"""From this rank on a match only contains the text, or is hidden; see `js/kit/match.js`."""
 _POLL_PAUSES = (0.02, 0.05, 0.1, 0.2)
 _ELEMENT_GONE = "tabhub:gone"
 _COVERED_PAUSE = 0.1
@@ -66,7 +66,7 @@ class Element:
     """How many more elements the selector matches."""
 
     async def call(self, name: str, argument: dict[str, Any] | None = None, library: str = "") -> Any:
-        """Call the function of `js/<name>.js` with the element as `this`, in our world; promises are awaited."""
+        """Call the function of the script `<name>.js` with the element as `this`, in our world; promises are awaited."""
         shared = source(library) + "\n" if library else ""
         value = await self.frame.run_code(
             f"{shared}const found = kit.element({literal(self.ref)});\n"
@@ -161,7 +161,7 @@ async def find_element(page: Page, args: Mapping[str, Any], *, wait: float = 0.0
 async def wait_actionable(
     page: Page, args: Mapping[str, Any], need: str, *, follow: FollowUp | None = None, **more: Any
 ) -> ActionableElement:
-    """Wait until the element that the arguments name is actionable; for `need` see `js/wait_actionable.js`.
+    """Wait until the element that the arguments name is actionable; for `need` see `js/acting/wait_actionable.js`.
 
     `follow` is sent at once if the element is a text field of the tab's main document.
     """

@@ -6,17 +6,17 @@ function ({ values, labels, either }) {
   }
   const flat = (text) => text.trim().replace(/\s+/g, " ");
   const options = [...select.options];
-  const said = (option) => flat(option.label || option.text);
+  const labelOf = (option) => flat(option.label || option.text);
   const byValue = (wanted) => options.find((option) => option.value === wanted);
   const byLabel = (wanted) =>
-    options.find((option) => said(option) === flat(wanted)) || options.find((option) => said(option).toLowerCase() === flat(wanted).toLowerCase());
+    options.find((option) => labelOf(option) === flat(wanted)) || options.find((option) => labelOf(option).toLowerCase() === flat(wanted).toLowerCase());
   const chosen = [];
   for (const [list, look] of [[values, byValue], [labels, byLabel], [either, (wanted) => byValue(wanted) || byLabel(wanted)]]) {
     for (const wanted of list || []) {
       const option = look(wanted);
-      const all = options.slice(0, 40).map((each) => `${said(each)}${each.value === said(each) ? "" : ` (${each.value})`}`.slice(0, 80).toWellFormed());
+      const all = options.slice(0, 40).map((each) => `${labelOf(each)}${each.value === labelOf(each) ? "" : ` (${each.value})`}`.slice(0, 80).toWellFormed());
       if (!option) return { problem: { why: "noOption", detail: wanted.slice(0, 80), options: all, more: Math.max(0, options.length - 40) } };
-      if (option.disabled || option.parentElement.disabled) return { problem: { why: "offOption", detail: said(option).slice(0, 80).toWellFormed() } };
+      if (option.disabled || option.parentElement.disabled) return { problem: { why: "offOption", detail: labelOf(option).slice(0, 80).toWellFormed() } };
       chosen.push(option);
     }
   }
@@ -28,7 +28,7 @@ function ({ values, labels, either }) {
   const changed = options.some((option, at) => option.selected !== before[at]);
   if (changed) for (const type of ["input", "change"]) select.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
   return {
-    chosen: [...select.selectedOptions].slice(0, 40).map((option) => said(option).slice(0, 200).toWellFormed()),
+    chosen: [...select.selectedOptions].slice(0, 40).map((option) => labelOf(option).slice(0, 200).toWellFormed()),
     changed,
     url: location.href.slice(0, 8192).toWellFormed(),
   };

@@ -7,9 +7,9 @@ function ({ files }) {
   const [clientX, clientY] = [box.x + box.width / 2, box.y + box.height / 2];
   const hit = this.getRootNode().elementFromPoint(clientX, clientY);
   const target = hit && this.contains(hit) ? hit : this;
-  const tell = (type) => !target.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, composed: true, clientX, clientY, dataTransfer }));
-  tell("dragenter");
-  const taken = tell("dragover");
-  tell(taken ? "drop" : "dragleave");
-  return { taken };
+  const dispatch = (type) => !target.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, composed: true, clientX, clientY, dataTransfer }));
+  dispatch("dragenter");
+  const accepted = dispatch("dragover");
+  dispatch(accepted ? "drop" : "dragleave");
+  return { accepted };
 }

@@ -1,8 +1,8 @@
 // The value of a field, now or after the given number of keyup events; of a password only the length.
 async function ({ keyups, patience }) {
   const keys = globalThis.tabhubKeys;
-  if (keyups && !((await keys?.heard.reach(keyups, patience)) && this.isConnected)) return null;
-  keys?.heard.drop();
+  if (keyups && !((await keys?.events.reach(keyups, patience)) && this.isConnected)) return null;
+  keys?.events.drop();
   keys?.stop();
   const inner = () => this.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
   let field = this.localName === "label" && this.control ? this.control : this;

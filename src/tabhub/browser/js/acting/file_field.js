@@ -1,4 +1,4 @@
-// The file field that is meant: the element itself, its label's, or the only one inside it.
+// The file field meant: the element itself, its label's, or the only one inside it.
 function () {
   const is = (node) => node?.localName === "input" && node.type === "file";
   const inner = () => [...this.querySelectorAll("input[type=file]")];

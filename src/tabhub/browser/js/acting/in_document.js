@@ -1,4 +1,4 @@
-// Whether the awaited element is in this document, and whether it is visible.
+// Whether the wanted element is in this document, and whether it is visible.
 ({ wanted }) => {
   const found = kit.find(wanted);
   const missing = found?.missing;

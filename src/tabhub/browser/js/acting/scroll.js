@@ -17,7 +17,7 @@ async function ({ direction, distance, position }) {
   let node = own ? this : page;
   if (own) for (let at = this; at; at = parent(at)) if (scrolls(at)) { node = at; break; }
   if (!own && !scrolls(page)) {
-    // Many pages keep their window still and scroll a part of it: the largest one is meant.
+    // Many pages scroll an element instead of the window: use the largest one.
     let most = 0;
     for (const each of document.querySelectorAll("*")) {
       if (each.scrollHeight <= each.clientHeight && each.scrollWidth <= each.clientWidth) continue;
@@ -27,12 +27,12 @@ async function ({ direction, distance, position }) {
   const before = [node.scrollLeft, node.scrollTop];
   const step = distance ?? Math.round((sideways ? node.clientWidth : node.clientHeight) * 0.85);
   const by = { up: [0, -step], down: [0, step], left: [-step, 0], right: [step, 0] }[direction] || [0, 0];
-  if (position) node.scrollTo({ top: (position === "top" ? -1 : 1) * node.scrollHeight, behavior: "instant" }); // some begin below zero
+  if (position) node.scrollTo({ top: (position === "top" ? -1 : 1) * node.scrollHeight, behavior: "instant" }); // some areas start below zero
   else node.scrollBy({ left: by[0], top: by[1], behavior: "instant" });
-  // The page is told in the first frame, and what it adds is laid out in the second; at an end it may take a few more.
+  // The page gets the event in the first frame and its additions are laid out in the second; at the end it may take more.
   const reached = room(node);
   const atEnd = () => Math.abs(node.scrollTop) >= reached[1] - 1 && reached[1] > 0 && (position === "bottom" || direction === "down");
-  for (let turn = 0; turn < 2 || (turn < 8 && atEnd() && room(node)[1] <= reached[1]); turn += 1) {
+  for (let frames = 0; frames < 2 || (frames < 8 && atEnd() && room(node)[1] <= reached[1]); frames += 1) {
     await Promise.race([new Promise((done) => requestAnimationFrame(done)), new Promise((done) => setTimeout(done, 50))]);
   }
   const [width, height] = room(node);

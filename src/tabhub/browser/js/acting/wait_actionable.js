@@ -1,5 +1,5 @@
 // Waits until the element is actionable and returns the point to act on, or the problem when the time is over.
-// need: click, hover (only a place), edit (text), field (any of a form), key (the focus), look (only in view).
+// need: click, hover (only a point), edit (text), field (any form field), key (the focus), look (only in view).
 async function ({ need, within, patient, all, value }) {
   const begun = performance.now();
   const TEXTS = ["text", "search", "url", "tel", "email", "password", "number"];
@@ -23,20 +23,20 @@ async function ({ need, within, patient, all, value }) {
     return found;
   };
 
-  // The field that is meant: of a label its control, of a wrapper its only field, of a radio group the one with the value.
+  // The field meant: the control of a label, the only field of a wrapper, the radio button with the value.
   const field = (node) => {
-    let meant = node.localName === "label" && node.control ? node.control : node;
-    if (!meant.matches("input, textarea, select, [role=textbox], [role=searchbox], [role=combobox]") && !meant.isContentEditable) {
-      const inner = meant.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
-      if (inner.length === 1) meant = inner[0];
+    let target = node.localName === "label" && node.control ? node.control : node;
+    if (!target.matches("input, textarea, select, [role=textbox], [role=searchbox], [role=combobox]") && !target.isContentEditable) {
+      const inner = target.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
+      if (inner.length === 1) target = inner[0];
     }
-    if (meant.type === "radio" && meant.localName === "input" && typeof value === "string") {
-      const group = [...meant.getRootNode().querySelectorAll("input[type=radio]")].filter((each) => each.name === meant.name && each.form === meant.form);
+    if (target.type === "radio" && target.localName === "input" && typeof value === "string") {
+      const group = [...target.getRootNode().querySelectorAll("input[type=radio]")].filter((each) => each.name === target.name && each.form === target.form);
       const named = (each) => [...(each.labels || [])].map((label) => label.innerText.trim().toLowerCase());
       const wanted = value.trim().toLowerCase();
-      return group.find((each) => each.value.toLowerCase() === wanted) || group.find((each) => named(each).includes(wanted)) || meant;
+      return group.find((each) => each.value.toLowerCase() === wanted) || group.find((each) => named(each).includes(wanted)) || target;
     }
-    return meant;
+    return target;
   };
   const kindOf = (node) => {
     if (node.localName === "select") return "select";
@@ -60,13 +60,13 @@ async function ({ need, within, patient, all, value }) {
     if (own.length || node.localName === "input") return own;
     return [...(node.shadowRoot || node).children].slice(0, 20).flatMap((child) => [...child.getClientRects()].filter((box) => box.width > 0 && box.height > 0));
   };
-  // What is inside a closed <details> and the like has a place, but is not drawn.
+  // Content of a closed <details>, for example, has a box but is not rendered.
   const drawn = (node, { display }) => display === "contents" || node.checkVisibility();
   const shown = (node) => {
     const style = getComputedStyle(node);
     return rects(node).length > 0 && style.visibility === "visible" && drawn(node, style);
   };
-  // What may be clicked in its place: styled checkboxes hide the input and show the label.
+  // Elements to click instead: styled checkboxes hide the input and show the label.
   const bodies = () => {
     const labels = element.localName === "input" ? [...(element.labels || [])] : [];
     return [element, ...labels].filter(shown);
@@ -124,10 +124,10 @@ async function ({ need, within, patient, all, value }) {
     }
     return null;
   };
-  // As it stands, then in the middle, then at the edges, where what sticks to one side leaves it free.
+  // Where it is, then scrolled to the centre, then to the edges, where a sticky header or footer does not cover it.
   let looks = 0;
   const seek = () => {
-    // Not at every look: a page that jumps about all the time helps nobody.
+    // Only at every fifth attempt, so that the page does not keep jumping.
     const ways = looks % 5 ? [""] : ["", "center", "end", "start"];
     let usual = null;
     const scroll = (block) => (bodies()[0] || element).scrollIntoView({ block, inline: "center", behavior: "instant" });
@@ -188,24 +188,24 @@ async function ({ need, within, patient, all, value }) {
 
   // Counts our input events, so that a probe can wait for the last one without a round trip for each.
   const counter = () => {
-    const heard = { count: 0, wake: () => {}, drop: () => {} };
-    heard.add = () => {
-      heard.count += 1;
-      heard.wake();
+    const events = { count: 0, wake: () => {}, drop: () => {} };
+    events.add = () => {
+      events.count += 1;
+      events.wake();
     };
     // True when the count is reached; false on timeout or if another probe replaces this one.
-    heard.reach = (wanted, patience = 5000) => {
+    events.reach = (wanted, patience = 5000) => {
       const { promise, resolve } = Promise.withResolvers();
-      heard.wake = () => heard.count >= wanted && resolve(true);
-      heard.drop = () => resolve(false);
-      heard.wake();
-      setTimeout(heard.drop, patience);
+      events.wake = () => events.count >= wanted && resolve(true);
+      events.drop = () => resolve(false);
+      events.wake();
+      setTimeout(events.drop, patience);
       return promise;
     };
-    return heard;
+    return events;
   };
 
-  // Of a form that cannot be sent as it is, the first field is the one that the browser points at.
+  // Of a form that is not valid, the browser points at the first invalid field.
   const sending = () => {
     globalThis.tabhubForm?.end();
     const form = { invalid: null };
@@ -221,10 +221,10 @@ async function ({ need, within, patient, all, value }) {
     globalThis.tabhubClick?.stop();
     const types = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
     const hosts = roots(element).map((root) => root.host).filter(Boolean);
-    // The browser counts also what the page keeps from us.
+    // The browser also counts events that the page stops before they reach us.
     const presses = performance.eventCounts?.get("pointerdown");
     const unseen = () => presses !== undefined && performance.eventCounts.get("pointerdown") === presses;
-    const aim = { verdict: "none", cover: null, sent: false, heard: counter(), unseen };
+    const aim = { verdict: "none", cover: null, sent: false, events: counter(), unseen };
     const judge = (event) => {
       if (!event.isTrusted) return;
       if (aim.verdict === "none") {
@@ -239,11 +239,11 @@ async function ({ need, within, patient, all, value }) {
       }
     };
     for (const type of types) addEventListener(type, judge, { capture: true, passive: false });
-    // The native context menu would stay open over the person's window.
+    // The native context menu would stay open in the person's window.
     const noMenu = (event) => event.preventDefault();
     addEventListener("contextmenu", noMenu);
-    // The last to hear of it: what the page does at once is done by then.
-    const count = (event) => event.isTrusted && aim.heard.add();
+    // The last listener: by then the page has handled the event.
+    const count = (event) => event.isTrusted && aim.events.add();
     addEventListener("click", count);
     const sent = () => (aim.sent = true);
     addEventListener("formdata", sent);
@@ -262,10 +262,10 @@ async function ({ need, within, patient, all, value }) {
   const listen = () => {
     globalThis.tabhubKeys?.stop();
     sending();
-    const heard = counter();
-    const take = (event) => event.isTrusted && heard.add();
-    addEventListener("keyup", take);
-    globalThis.tabhubKeys = { heard, field: this, stop: () => removeEventListener("keyup", take) };
+    const events = counter();
+    const count = (event) => event.isTrusted && events.add();
+    addEventListener("keyup", count);
+    globalThis.tabhubKeys = { events, field: this, stop: () => removeEventListener("keyup", count) };
   };
 
   const focus = () => {
@@ -284,7 +284,7 @@ async function ({ need, within, patient, all, value }) {
     } else if (kind === "area" || (kind === "text" && element.selectionStart !== null)) {
       element.setSelectionRange(element.value.length, element.value.length);
     } else if (kind === "text") {
-      // Numbers and addresses do not tell where their cursor is.
+      // Number and email fields do not report their cursor position.
       getSelection().modify("move", "forward", "documentboundary");
     }
     return true;

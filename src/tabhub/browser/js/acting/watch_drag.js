@@ -2,16 +2,16 @@
 () => {
   const before = globalThis.tabhubDrag;
   if (before) {
-    removeEventListener("dragstart", before.take);
+    removeEventListener("dragstart", before.onDragStart);
     globalThis.tabhubDrag = undefined;
     return { began: before.began };
   }
   const watch = { began: false };
-  watch.take = (event) => {
+  watch.onDragStart = (event) => {
     watch.began = event.isTrusted && !event.defaultPrevented;
   };
   // Runs last, after a page that prevents the drag has done so.
-  addEventListener("dragstart", watch.take);
+  addEventListener("dragstart", watch.onDragStart);
   globalThis.tabhubDrag = watch;
   return {};
 }

@@ -1,4 +1,4 @@
-// Reports what a page is built with and what it stores: names only, never the values of cookies, storage or fields.
+// Frameworks, forms, login and storage of a page: names only, never the values of cookies, storage or fields.
 async () => {
   const short = (text, most = 120) => String(text ?? "").replace(/\s+/g, " ").trim().slice(0, most).toWellFormed();
   const some = (selector, most) => [...document.querySelectorAll(selector)].slice(0, most);
@@ -65,13 +65,13 @@ async () => {
     ]);
     for (const tool of [...(listed || [])].slice(0, 50)) tools.push({ name: short(tool.name, 100), description: short(tool.description, 200) });
   } catch {
-    // A page without tools, or one whose tools cannot be listed, offers none.
+    // The page has no tools, or they cannot be listed.
   }
   let databases = [];
   try {
     databases = (await indexedDB.databases()).slice(0, 30).map(({ name }) => short(name));
   } catch {
-    // Not every page may use databases.
+    // Some pages may not use databases.
   }
   return {
     url: location.href.slice(0, 2000),

@@ -1,4 +1,4 @@
-// Whether the page has a permission: granted, prompt, denied, or unavailable where it cannot even ask.
+// Whether the page has a permission: granted, prompt, denied, or unavailable where it cannot ask.
 async ({ name }) => {
   const { hidden } = document;
   if (!isSecureContext || origin === "null") return { state: "unavailable", hidden };

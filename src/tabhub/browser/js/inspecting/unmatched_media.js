@@ -1,2 +1,2 @@
-// Those of the media queries that do not match.
+// The media queries that do not match.
 ({ queries }) => ({ failed: queries.filter((query) => !matchMedia(query).matches) })

@@ -1,4 +1,4 @@
-// How the page loaded, from what the browser has recorded of it.
+// Load metrics, from the browser's own records.
 () => {
   const entries = (type) => {
     if (!PerformanceObserver.supportedEntryTypes.includes(type)) return [];
@@ -20,7 +20,7 @@
   if (paint) vitals.fcp = round(paint.startTime);
   const largest = entries("largest-contentful-paint").at(-1);
   if (largest) vitals.lcp = round(largest.startTime);
-  // The score is that of the worst burst: shifts less than a second apart, five seconds at most.
+  // The score is that of the worst burst: shifts less than a second apart, at most five seconds in all.
   let worst = 0;
   let burst = { sum: 0, first: 0, last: 0 };
   for (const { value, startTime, hadRecentInput } of entries("layout-shift")) {

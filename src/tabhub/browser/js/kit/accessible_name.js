@@ -1,4 +1,4 @@
-// The accessible name of an element, close enough to the specification for real pages.
+// The accessible name of an element, close enough to the specification for real pages; children across shadow roots.
 const LONGEST_NAME = 300;
 // Private use characters are glyphs of icon fonts without meaning.
 const UNEVEN = /^\s|\s$|\s\s|[^\S ]|[\ue000-\uf8ff]/;
@@ -7,16 +7,16 @@ const cut = (text, longest = LONGEST_NAME) => (text.length > longest ? `${text.s
 const SILENT = new Set(
   "script style noscript template head link meta title desc datalist param source track defs symbol metadata clipPath mask pattern".split(" "),
 );
-// Lists inside an item are items of their own, and no part of its name.
+// Lists inside an item are separate items and not part of its name.
 const NESTED = "ul, ol, [role=group], [role=menu], [role=tree], [role=list]";
 
 const closedRoots = new WeakMap();
 const rootOf = (element) => element.shadowRoot ?? closedRoots.get(element) ?? null;
-// Custom elements may have a closed root, which only the browser can open; each is asked about once.
+// Custom elements may have a closed root, which only the browser can open; each is tried once.
 const triedHosts = new WeakSet();
 const mayHide = (element) => element.localName.includes("-") && !rootOf(element) && !triedHosts.has(element);
 
-// The children a reader meets: those of the shadow root, and what is slotted into it.
+// The children as rendered: those of the shadow root, and those assigned to a slot.
 const childrenOf = (element) => {
   if (element.localName === "slot" && element.assignedNodes) {
     const assigned = element.assignedNodes();
@@ -43,7 +43,7 @@ const partText = (child, left, before) => {
   return display.startsWith("inline") || display === "contents" ? inner : ` ${inner} `;
 };
 
-// The text of an element as it counts for a name; `left` bounds the walk on huge ones.
+// The text of an element that counts for its name; `left` bounds the walk in huge elements.
 const contentText = (element, left = { nodes: 2000 }) => {
   if (element.localName === "slot") {
     let text = "";
@@ -85,7 +85,7 @@ const byIds = (element, attribute) => {
   return squeeze(texts.join(" "));
 };
 
-// The browser looks through the whole document for the labels of each control: while a tree is walked, once for all.
+// The browser searches the whole document for the labels of each control; while a tree is walked, it is searched once.
 let labelled = null;
 const labelsOf = (element) => {
   if (!labelled) return element.labels;
@@ -139,10 +139,10 @@ const nativeName = (element) => {
   return labels?.length ? Array.from(labels, (label) => contentText(label)).join(" ") : "";
 };
 
-// The whole name, and whether it is only what the element holds.
+// The full name, and whether it comes from the element's content.
 const nameFrom = (element, role) => {
-  const told = byIds(element, "aria-labelledby") || squeeze(element.getAttribute("aria-label") ?? "") || squeeze(nativeName(element));
-  if (told) return { name: told, content: element.localName === "summary" };
+  const given = byIds(element, "aria-labelledby") || squeeze(element.getAttribute("aria-label") ?? "") || squeeze(nativeName(element));
+  if (given) return { name: given, content: element.localName === "summary" };
   if (NAMED_BY_CONTENT.has(role) || role === "clickable" || role === "listitem") {
     const name = squeeze(contentText(element, { nodes: 2000, flat: role === "treeitem" || role === "menuitem" || role === "listitem" }));
     if (name) return { name, content: true };

@@ -28,7 +28,7 @@ const pairsOf = (word) => {
   return all;
 };
 
-const likeness = (one, other) => {
+const similarity = (one, other) => {
   if (one === other) return 1;
   if (one.length > 2 && other.length > 2 && (other.includes(one) || one.includes(other))) return 0.8;
   const [a, b] = [pairsOf(one), pairsOf(other)];
@@ -54,7 +54,7 @@ const nearSelector = (selector) => {
     if (name) names.push([`[name="${name}"]`, name]);
     for (const [shown, word] of names) {
       if (scored.has(shown) || shown.length > 80) continue;
-      scored.set(shown, Math.max(0, ...words.map((wanted) => likeness(wanted, word.toLowerCase()))));
+      scored.set(shown, Math.max(0, ...words.map((wanted) => similarity(wanted, word.toLowerCase()))));
     }
   }
   return best(scored, 6);
@@ -84,8 +84,8 @@ const lightText = (element) => {
   return squeeze(texts.join("")).toLowerCase();
 };
 
-// The innermost elements whose text holds the words.
-const holders = function* (wanted) {
+// The innermost elements whose text contains the wanted text.
+const innermostWithText = function* (wanted) {
   for (const root of allRoots()) {
     const within = [...(root.body ?? root).children].filter((child) => !SILENT.has(child.localName));
     const descend = function* (element) {
@@ -107,10 +107,10 @@ const holders = function* (wanted) {
         yield one;
       }
     }
-    // Words that stand in the body itself, beside its elements.
+    // Text directly in the body, outside its elements.
     const { body } = root;
-    const holds = !below && body && lightText(body).includes(wanted);
-    if (holds) yield { element: body, role: roleOf(body), acts: false, name: squeeze(contentText(body)) };
+    const inBody = !below && body && lightText(body).includes(wanted);
+    if (inBody) yield { element: body, role: roleOf(body), acts: false, name: squeeze(contentText(body)) };
   }
 };
 
@@ -119,21 +119,21 @@ const matches = (text, role) => {
   const wanted = squeeze(text ?? "");
   const folded = wanted.toLowerCase();
   const scored = [];
-  const taken = new Set();
-  const take = ({ element, role: own, acts, name }) => {
-    if (taken.has(element)) return;
+  const added = new Set();
+  const add = ({ element, role: own, acts, name }) => {
+    if (added.has(element)) return;
     const lower = name.toLowerCase();
     const fit = !wanted ? 1 : name === wanted ? 0 : lower === folded ? 1 : lower.includes(folded) ? 2 : -1;
     if (fit < 0) return;
-    taken.add(element);
+    added.add(element);
     const visible = seen(element);
     scored.push({ element, role: own, name, visible, rank: (visible ? 0 : 100) + fit * 10 + (acts ? 0 : 1) });
   };
   for (const one of nameable()) {
     if (role && one.role !== role) continue;
-    take({ ...one, name: wholeName(one.element, one.role) });
+    add({ ...one, name: wholeName(one.element, one.role) });
   }
-  if (wanted && !role) for (const one of holders(folded)) take(one);
+  if (wanted && !role) for (const one of innermostWithText(folded)) add(one);
   return scored.sort((a, b) => a.rank - b.rank);
 };
 
@@ -146,7 +146,7 @@ const nearText = (label, text, role) => {
     if (!one.acts && one.role !== "heading") continue;
     const name = wholeName(one.element, one.role).toLowerCase();
     const words = wanted.split(" ");
-    const like = wanted ? Math.max(likeness(wanted, name), ...words.map((word) => (word.length > 2 && name.includes(word) ? 0.6 : 0))) : 0;
+    const like = wanted ? Math.max(similarity(wanted, name), ...words.map((word) => (word.length > 2 && name.includes(word) ? 0.6 : 0))) : 0;
     if (like > 0.3) scored.set(one.element, like + (one.role === role ? 0.2 : 0));
     else if (role && one.role === role) scored.set(one.element, 0.35);
   }
@@ -154,17 +154,17 @@ const nearText = (label, text, role) => {
   return worth.map(([element]) => label(element));
 };
 
-const about = ({ ref, label }, element) => ({ ref: ref(element), label: label(element) });
+const refAndLabel = ({ ref, label }, element) => ({ ref: ref(element), label: label(element) });
 
-// From here on a match only contains the words, or cannot be seen: another frame may have a better one.
+// From this rank on a match only contains the text, or is hidden: another frame may have a better one.
 const WEAK = 20;
 const asRole = (role) => {
   const word = role?.trim().toLowerCase();
   return word === "image" ? "img" : word;
 };
 
-// An element and what it consists of are one where both say the same: the better match counts, of equal ones the inner.
-const onesOf = (found) => {
+// Of nested elements with the same name only the best match remains; of equal ones the inner.
+const withoutNested = (found) => {
   const known = new Map(found.map((one) => [one.element, one]));
   const same = new Set();
   for (const one of found) {
@@ -176,7 +176,7 @@ const onesOf = (found) => {
   return found.filter((one) => !same.has(one));
 };
 
-// The row, item or article an element is in, by what else is there.
+// The row, item or article around an element, described by its other text.
 const rowOf = (element) => {
   for (let at = parentOf(element), left = 12; at && left; at = parentOf(at), left -= 1) {
     const role = roleOf(at);
@@ -194,7 +194,7 @@ const findTarget = (kit, { ref, selector, text, role: asked, near }) => {
   const places = () => ({ frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length });
   if (ref) {
     const element = kit.element(ref);
-    return element ? about(kit, element) : { missing: { why: "gone" } };
+    return element ? refAndLabel(kit, element) : { missing: { why: "gone" } };
   }
   if (selector) {
     let found = null;
@@ -213,19 +213,19 @@ const findTarget = (kit, { ref, selector, text, role: asked, near }) => {
     } catch (error) {
       return { missing: { why: "invalid", message: String(error.message).slice(0, 300) } };
     }
-    if (found) return { ...about(kit, found), others };
+    if (found) return { ...refAndLabel(kit, found), others };
     return { missing: { why: "absent", nearest: near ? nearSelector(selector) : [], ...places() } };
   }
   const found = matches(text, role);
   const first = found[0];
   if (!first) return { missing: { why: "absent", nearest: near ? nearText(kit.label, text, role) : [], ...places() } };
-  // The best kind of match counts.
-  const apart = onesOf(found.filter((one) => one.rank === first.rank));
+  // Only matches of the best rank count.
+  const apart = withoutNested(found.filter((one) => one.rank === first.rank));
   const fit = { rank: first.rank, frames: first.rank < WEAK ? 0 : places().frames };
-  if (apart.length === 1) return { ...about(kit, apart[0].element), ...fit };
-  const told = ({ element }) => {
+  if (apart.length === 1) return { ...refAndLabel(kit, apart[0].element), ...fit };
+  const describe = ({ element }) => {
     const row = rowOf(element);
     return `${kit.label(element)}${row ? ` in ${row}` : ""}`;
   };
-  return { missing: { why: "several", count: apart.length, nearest: apart.slice(0, 8).map(told), ...fit } };
+  return { missing: { why: "several", count: apart.length, nearest: apart.slice(0, 8).map(describe), ...fit } };
 };

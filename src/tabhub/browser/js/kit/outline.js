@@ -44,12 +44,12 @@ const printTree = (refOf, nodes, { depth = Infinity, most }) => {
   return { text: lines.join("\n"), frames, elements, full };
 };
 
-// Only what can be acted on, below the place on the page it belongs to.
+// Only interactive elements, below the landmark and heading they belong to.
 const printActing = (refOf, nodes, { most }) => {
   const lines = [];
   const frames = [];
   let [length, elements, full, place, printed] = [0, 0, false, "", ""];
-  const put = (line) => {
+  const add = (line) => {
     length += line.length + 1;
     lines.push(line);
   };
@@ -62,12 +62,12 @@ const printActing = (refOf, nodes, { most }) => {
       const named = node.name ? `${node.role} ${JSON.stringify(cut(node.name, 60))}` : node.role;
       if (node.role === "heading") place = landmark ? `${landmark}, ${named}` : named;
       if (node.acts) {
-        if (place !== printed) put(place ? `in ${place}` : "in the page");
+        if (place !== printed) add(place ? `in ${place}` : "in the page");
         printed = place;
         const ref = refOf(node.element);
         if (node.frame) frames.push([ref, lines.length]);
         elements += 1;
-        put(` ${lineOf(node, ref, "")}`);
+        add(` ${lineOf(node, ref, "")}`);
       }
       const inner = LANDMARKS.has(node.role) || node.role === "table" ? named : "";
       if (inner) place = inner;
@@ -82,7 +82,7 @@ const printActing = (refOf, nodes, { most }) => {
 const snapshot = (kit, { ref, interactiveOnly, ...limits }) => {
   const start = ref ? kit.element(ref) : document.documentElement;
   if (!start && ref) return { gone: true };
-  // One in a component, met on the way, lies over those of the document.
+  // A modal dialog inside a component covers those of the document.
   let modal = ref ? null : [...document.querySelectorAll("dialog:modal")].at(-1);
   let seen = treeOf(modal ?? start);
   if (!ref && seen.modal && seen.modal !== modal) {

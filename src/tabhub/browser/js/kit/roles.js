@@ -141,7 +141,7 @@ const roleOf = (element) => {
   return nativeRole(element) || (editable(element) ? "textbox" : "");
 };
 
-// Somebody acts on it though no role says so: `clickable` is our own word.
+// Interactive even without an interactive role; `clickable` is our own role.
 const actable = (element, role) => {
   if (WIDGETS.has(role)) return role !== "option" || element.localName !== "option";
   if (role === "canvas" || role === "video" || role === "audio" || role === "iframe" || role === "embed") return true;

@@ -1,4 +1,4 @@
-// All elements that match a text or role, each with the place on the page it belongs to.
+// All elements that match a text or role, each with its landmark, heading and row.
 const placeOf = (element) => {
   let landmark = null;
   let role = "";
@@ -21,7 +21,7 @@ const placeOf = (element) => {
 
 const search = (kit, { text, role: asked, limit, near }) => {
   const role = asRole(asked);
-  const apart = onesOf(matches(text, role));
+  const apart = withoutNested(matches(text, role));
   const list = apart.slice(0, limit).map(({ element, role: own, name, visible, rank }) => ({
     ref: kit.ref(element),
     role: own || element.localName,

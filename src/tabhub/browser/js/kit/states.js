@@ -1,21 +1,21 @@
-// What state an element is in, as words; and what a control holds.
+// The states of an element as words, and the value of a control.
 const LONGEST_VALUE = 100;
 const SHOWN_OPTIONS = 12;
 const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"]);
-const said = (element, attribute) => element.getAttribute(attribute)?.trim().toLowerCase() ?? "";
+const ariaValue = (element, attribute) => element.getAttribute(attribute)?.trim().toLowerCase() ?? "";
 
 const checkedState = (element) => {
-  const own = element.localName === "input" ? (element.indeterminate ? "mixed" : String(element.checked)) : said(element, "aria-checked");
+  const own = element.localName === "input" ? (element.indeterminate ? "mixed" : String(element.checked)) : ariaValue(element, "aria-checked");
   return own === "true" ? "checked" : own === "mixed" ? "mixed" : "";
 };
 
 const expandedState = (element) => {
-  const own = element.localName === "summary" ? String(element.parentElement.open) : said(element, "aria-expanded");
+  const own = element.localName === "summary" ? String(element.parentElement.open) : ariaValue(element, "aria-expanded");
   return own === "true" ? "expanded" : own === "false" ? "collapsed" : "";
 };
 
 const levelOf = (element) => {
-  const level = Number(said(element, "aria-level") || /^h([1-6])$/.exec(element.localName)?.[1]);
+  const level = Number(ariaValue(element, "aria-level") || /^h([1-6])$/.exec(element.localName)?.[1]);
   return level > 0 ? `level=${level}` : "";
 };
 
@@ -29,23 +29,23 @@ const isAria = (name) => name.startsWith("aria-");
 
 const statesOf = (element, role, active) => {
   const words = [];
-  // Most elements have none of the attributes that are asked for below.
-  const aria = element.getAttributeNames().some(isAria);
-  const told = (attribute) => (aria ? said(element, attribute) : "");
+  // Most elements have none of the attributes below.
+  const hasAria = element.getAttributeNames().some(isAria);
+  const aria = (attribute) => (hasAria ? ariaValue(element, attribute) : "");
   if (CHECKABLE.has(role)) words.push(checkedState(element));
-  if (element.matches(":disabled") || told("aria-disabled") === "true") words.push("disabled");
-  if (aria || element.localName === "summary") words.push(expandedState(element));
-  if (told("aria-selected") === "true") words.push("selected");
-  const pressed = told("aria-pressed");
+  if (element.matches(":disabled") || aria("aria-disabled") === "true") words.push("disabled");
+  if (hasAria || element.localName === "summary") words.push(expandedState(element));
+  if (aria("aria-selected") === "true") words.push("selected");
+  const pressed = aria("aria-pressed");
   if (pressed === "true") words.push("pressed");
   else if (pressed === "mixed") words.push("mixed");
-  const current = told("aria-current");
+  const current = aria("aria-current");
   if (current && current !== "false") words.push("current");
   if (role === "heading") words.push(levelOf(element));
-  if (element.required || told("aria-required") === "true") words.push("required");
-  const invalid = told("aria-invalid");
+  if (element.required || aria("aria-required") === "true") words.push("required");
+  const invalid = aria("aria-invalid");
   if ((invalid && invalid !== "false") || element.matches(":user-invalid")) words.push("invalid");
-  if ((element.readOnly && role !== "checkbox" && role !== "radio") || told("aria-readonly") === "true") words.push("readonly");
+  if ((element.readOnly && role !== "checkbox" && role !== "radio") || aria("aria-readonly") === "true") words.push("readonly");
   if (element.localName === "dialog" && element.matches(":modal")) words.push("modal");
   if (element === active) words.push("focused");
   return words.filter(Boolean);
@@ -59,7 +59,7 @@ const options = (select) => {
 
 const quoted = (text) => (text ? ` = ${JSON.stringify(cut(text, LONGEST_VALUE))}` : "");
 
-// What a control holds, ready to be put behind it.
+// The value of a control, to be appended to its line.
 const valueOf = (element, role) => {
   switch (element.localName) {
     case "select": {
@@ -85,7 +85,7 @@ const valueOf = (element, role) => {
   return "";
 };
 
-// A link's address, as short as it still tells where it leads.
+// A link's URL, shortened where it is clear which site is meant.
 const addressOf = (element) => {
   const href = typeof element.href === "string" ? element.href : element.href?.baseVal;
   if (!href) return "";

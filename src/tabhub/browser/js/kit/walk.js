@@ -8,15 +8,15 @@ const TRANSPARENT = new Set(
   document definition term rowgroup legend caption directory`.split(/\s+/),
 );
 const ONLY_NAMED = new Set(["group", "figure", "img", "region", "form", "list", "toolbar", "note", "application"]);
-// Those whose inside counts only as their name.
+// Roles whose content counts only as their name.
 const WHOLE = new Set("button checkbox radio switch img meter progressbar slider separator menuitemcheckbox menuitemradio tab".split(" "));
 const FIELDS = new Set(["textbox", "searchbox", "combobox"]);
 const CONTAINERS = new Set("list table rowgroup grid tree menu listbox tablist".split(" "));
 const CLOSED = new Set(["iframe", "frame", "select", "textarea"]);
-// Mice that show that something can be clicked or dragged.
-const HANDS = new Set("pointer grab move zoom-in col-resize row-resize ew-resize ns-resize".split(" "));
-// Where the mouse shows that these can be clicked, no role of theirs says so.
-const UNSAID = new Set(["", "listitem", "cell", "gridcell", ...TRANSPARENT]);
+// Cursors that show that something can be clicked or dragged.
+const CLICK_CURSORS = new Set("pointer grab move zoom-in col-resize row-resize ew-resize ns-resize".split(" "));
+// With such a cursor, these roles become `clickable`.
+const NOT_INTERACTIVE = new Set(["", "listitem", "cell", "gridcell", ...TRANSPARENT]);
 
 const acting = (nodes, out = []) => {
   for (const node of nodes) {
@@ -30,15 +30,15 @@ const anyActs = (nodes) => {
   return false;
 };
 
-// What stands as a block of its own is parted from the text around it.
-const pass = (nodes, out, block) => {
+// Appends nodes; a block is separated from the text around it.
+const append = (nodes, out, block) => {
   if (block) out.push(BREAK);
   for (const node of nodes) out.push(node);
   if (block) out.push(BREAK);
 };
 
-// Runs of text become one; what only parts them goes.
-const joined = (nodes) => {
+// Joins runs of text and removes the separators.
+const joinText = (nodes) => {
   const out = [];
   let text = "";
   const flush = () => {
@@ -60,13 +60,13 @@ const joined = (nodes) => {
 
 const textOf = (nodes) => squeeze(nodes.map((node) => (node.text !== undefined ? node.text : node.gap ? " " : node.kids ? ` ${textOf(node.kids)} ` : "")).join(""));
 
-// Reading styles is what costs most here: each property is read once, and only where it counts.
+// Reading styles costs most: each property is read once, and only where needed.
 const walker = (active) => {
   let left = MOST_ELEMENTS;
   let hosts = 0;
   let modal = null;
 
-  // Upload fields are often hidden behind a nicer button, and still what takes the file.
+  // Upload fields are often hidden behind a styled button but still receive the file.
   const hiddenFiles = (element, out) => {
     const fields = element.matches("input[type=file]") ? [element] : element.querySelectorAll("input[type=file]");
     for (const field of fields) out.push({ role: "file", name: nameOf(field, "file"), element: field, acts: true, states: ["hidden"], after: "", kids: [] });
@@ -90,11 +90,11 @@ const walker = (active) => {
     }
     const root = rootOf(element);
     if (root) modal = [...root.querySelectorAll("dialog:modal")].at(-1) ?? modal;
-    // Going from sibling to sibling is much faster than through a list.
+    // Following siblings is much faster than iterating a list.
     for (let node = (root ?? element).firstChild; node; node = node.nextSibling) child(node, out, shown, over);
   };
 
-  // `over`: the style around it, or null where a pointing mouse there says nothing of what is inside.
+  // `over`: the style around it, or null if the cursor there says nothing about its content.
   const walk = (element, out, over) => {
     const tag = element.localName;
     if (SILENT.has(tag)) return;
@@ -114,13 +114,13 @@ const walker = (active) => {
       hiddenFiles(element, out);
       return;
     }
-    // Frames without a size watch or count, and show nothing.
+    // Frames without a size are trackers and show nothing.
     if (tag === "iframe" && element.offsetWidth < 3 && element.offsetHeight < 3) return;
     const shown = style.visibility === "visible";
     let role = roleOf(element);
     const spread = tag === "body" || tag === "html" || CONTAINERS.has(role);
     const kids = [];
-    // What is inline or has no box of its own cannot skip what it holds.
+    // Inline elements and those without a box cannot skip their content.
     const boxed = display !== "inline" && display !== "contents";
     if (!CLOSED.has(tag) && !(boxed && style.contentVisibility === "hidden")) {
       children(element, tag, kids, shown, spread ? null : style);
@@ -132,40 +132,40 @@ const walker = (active) => {
     }
     if (tag === "legend" || tag === "caption" || tag === "figcaption") {
       if (nativeName(element.parentElement)) {
-        pass(acting(kids), out, block);
+        append(acting(kids), out, block);
         return;
       }
     }
     let acts = shown && ((tag !== "body" && tag !== "html") || editable(element)) && actable(element, role);
     if (!shown && WIDGETS.has(role)) role = "";
     if (!acts && shown && !spread && tag !== "label" && !LANDMARKS.has(role) && (role === "row" || !anyActs(kids))) {
-      acts = HANDS.has(style.cursor) && style.cursor !== over?.cursor;
+      acts = CLICK_CURSORS.has(style.cursor) && style.cursor !== over?.cursor;
     }
-    if (acts && UNSAID.has(role)) role = !role && anyActs(kids) ? "group" : "clickable";
-    if (!acts && (!role || TRANSPARENT.has(role))) pass(kids, out, block);
-    else pass(nodes(element, role, acts, kids), out, block);
+    if (acts && NOT_INTERACTIVE.has(role)) role = !role && anyActs(kids) ? "group" : "clickable";
+    if (!acts && (!role || TRANSPARENT.has(role))) append(kids, out, block);
+    else append(nodes(element, role, acts, kids), out, block);
   };
 
-  // A label speaks for its control; where that one is hidden, the label is what is clicked.
+  // A label names its control; if that is hidden, the label is clicked instead.
   const labelFor = (element, kids, out, block, shown) => {
     const { control } = element;
     if (getComputedStyle(control).display !== "none" || control.type === "file") {
       const name = wholeName(control, roleOf(control));
       const own = squeeze(textOf(kids));
-      pass(own && !name.includes(own) ? kids : acting(kids), out, block);
+      append(own && !name.includes(own) ? kids : acting(kids), out, block);
       return;
     }
     const role = roleOf(control);
-    if (!shown || !role) pass(kids, out, block);
-    else pass([{ role, name: nameOf(control, role), element, acts: true, states: statesOf(control, role, active), after: valueOf(control, role), kids: acting(kids) }], out, block);
+    if (!shown || !role) append(kids, out, block);
+    else append([{ role, name: nameOf(control, role), element, acts: true, states: statesOf(control, role, active), after: valueOf(control, role), kids: acting(kids) }], out, block);
   };
 
-  // An element as one node, or what is inside it where that says it all.
+  // An element as one node, or only its content where the element adds nothing.
   const nodes = (element, role, acts, kids) => {
     const named = role === "listitem" || role === "row" ? UNNAMED : nameFrom(element, role);
     let name = role === "group" && named.content ? "" : named.name;
     const byContent = named.content && Boolean(name);
-    let inside = joined(kids);
+    let inside = joinText(kids);
     if (FIELDS.has(role)) inside = acting(inside);
     else if (WHOLE.has(role) || byContent) {
       const structured = inside.filter((one) => one.role || one.text).length > 1;
@@ -173,7 +173,7 @@ const walker = (active) => {
       else {
         inside = acting(inside);
         if (inside.length === 1 && inside[0].name === name) {
-          // The one thing inside says it all.
+          // Its only content has the same name.
           if (!acts && role !== "heading") return inside;
           if (role === "clickable") return inside;
           if (!acts) return [{ ...inside[0], states: [...inside[0].states, levelOf(element).replace("level", "heading")] }];
@@ -194,7 +194,7 @@ const walker = (active) => {
     return [{ role, name, element, acts, states, after, kids: inside, holds: anyActs(inside), frame: role === "iframe" }];
   };
 
-  // A row of a table on one line; what can be acted on in it comes below.
+  // A table row on one line, followed by its interactive elements.
   const CELLS = new Set(["cell", "gridcell", "columnheader", "rowheader"]);
   const row = (element, acts, states, cells) => {
     const texts = [];
@@ -221,7 +221,7 @@ const walker = (active) => {
 const treeOf = (start) => {
   const out = [];
   const { walk, facts } = walker(activeElement());
-  // A page may have taken its whole document away.
+  // A page may have removed its whole document.
   if (start) labelsOnce(() => walk(start, out, null));
-  return { nodes: joined(out), ...facts() };
+  return { nodes: joinText(out), ...facts() };
 };

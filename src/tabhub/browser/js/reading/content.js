@@ -1,5 +1,5 @@
 // The page as a person reads it: visible text, plain or as Markdown.
-// A frame that cannot be read from here leaves its ref between two marks, for the hub to put its content there.
+// A frame that cannot be read from here leaves its ref between two markers, where the hub inserts its content.
 // `framed`: only if the parent document cannot read it along with its own content, and it is visible.
 function ({ markdown, maxLength, framed }) {
   if (framed && (window.frameElement || innerWidth < 2 || innerHeight < 2)) return {};
@@ -58,7 +58,7 @@ function ({ markdown, maxLength, framed }) {
     const named = /language-([\w+-]+)/.exec(`${node.className} ${node.firstElementChild?.className || ""}`);
     return paragraph(`${marks}${named ? named[1] : ""}\n${body}\n${marks}`);
   };
-  const marked = (node, state, around) => {
+  const wrapped = (node, state, around) => {
     const text = children(node, state);
     const inner = flat(text);
     return inner ? `${/^\s/.test(text) ? " " : ""}${around}${inner}${around}${/\s$/.test(text) ? " " : ""}` : "";
@@ -78,11 +78,11 @@ function ({ markdown, maxLength, framed }) {
     table,
     pre: fence,
     a: anchor,
-    strong: (node, state) => marked(node, state, "**"),
-    b: (node, state) => marked(node, state, "**"),
-    em: (node, state) => marked(node, state, "*"),
-    i: (node, state) => marked(node, state, "*"),
-    code: (node, state) => marked(node, state, "`"),
+    strong: (node, state) => wrapped(node, state, "**"),
+    b: (node, state) => wrapped(node, state, "**"),
+    em: (node, state) => wrapped(node, state, "*"),
+    i: (node, state) => wrapped(node, state, "*"),
+    code: (node, state) => wrapped(node, state, "`"),
     blockquote: (node, state) => paragraph(settle(children(node, state)).replace(/^/gm, "> ")),
     hr: () => paragraph("---"),
     img: (node) => (node.alt ? `![${node.alt.replace(/[[\]\n]/g, " ")}](${link(node.src)})` : ""),

@@ -1,4 +1,4 @@
-// The HTML of an element or of the whole document as it is now, with its shadow roots.
+// The current HTML of an element or of the whole document, with its shadow roots.
 function ({ maxLength }) {
   const start = this instanceof Element ? this : document.documentElement;
   const shadowRoots = [...kit.roots(start)].filter((root) => root instanceof ShadowRoot);

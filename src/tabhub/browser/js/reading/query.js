@@ -10,7 +10,7 @@
     return squeeze(name).toLowerCase().includes(wanted);
   };
   const attribute = (element, name) => {
-    // What a field holds now, where its attribute only says what it held at first.
+    // The current value; the attribute is only the initial one.
     const now = ["value", "checked", "selected", "disabled", "open"].includes(name) ? element[name] : undefined;
     const value = now ?? (["href", "src", "action"].includes(name) && typeof element[name] === "string" ? element[name] : element.getAttribute(name));
     return value === null || value === undefined ? null : String(value).slice(0, 2000).toWellFormed();
@@ -19,7 +19,7 @@
     const { x, y, width, height } = element.getBoundingClientRect();
     const round = (value) => Math.round(value * 10) / 10;
     const own = element.localName === "input" || element.localName === "textarea" ? "" : kit.text(element);
-    const told = {
+    const shown = {
       ref: kit.ref(element),
       tag: element.localName,
       text: (own || kit.name(element)).slice(0, 200).toWellFormed(),
@@ -27,9 +27,9 @@
       box: { x: round(x), y: round(y), width: round(width), height: round(height) },
     };
     const ownRole = kit.role(element);
-    if (ownRole) told.role = ownRole;
-    if (attributes.length) told.attributes = Object.fromEntries(attributes.map((name) => [name, attribute(element, name)]));
-    return told;
+    if (ownRole) shown.role = ownRole;
+    if (attributes.length) shown.attributes = Object.fromEntries(attributes.map((name) => [name, attribute(element, name)]));
+    return shown;
   };
   let total = 0;
   const elements = [];

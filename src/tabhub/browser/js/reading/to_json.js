@@ -1,10 +1,10 @@
 // Converts a script's return value to JSON text, and notes what was described instead of copied.
-// Text, because an object would lose the order of its keys on the way out of the browser.
+// Text, because an object would lose the order of its keys in transit.
 (value) => {
   const notes = new Set();
   const path = new Set();
   let left = 200000;
-  // Old libraries give arrays a toJSON of their own that makes them texts.
+  // Old libraries add a toJSON to arrays that turns them into strings.
   const list = (items) => ("toJSON" in items ? Object.setPrototypeOf(items, null) : items);
   const text = (string) => (string.isWellFormed && !string.isWellFormed() ? string.toWellFormed() : string);
   const describe = (item, note) => {
@@ -65,7 +65,7 @@
       }
       if (Array.isArray(item)) return list(Array.from(item, (each) => plain(each, depth + 1)));
       if (typeof item.toJSON === "function") return plain(item.toJSON(), depth + 1);
-      // Without a prototype, so that a key named __proto__ is a key like any other.
+      // Without a prototype, so that a key named __proto__ is an ordinary key.
       const copy = Object.create(null);
       for (const key of Object.keys(item)) {
         if (item[key] !== undefined) copy[text(key)] = plain(item[key], depth + 1);

@@ -6,7 +6,7 @@
     const x = (Math.max(0, box.left) + Math.min(innerWidth, box.right)) / 2;
     const y = (Math.max(0, box.top) + Math.min(innerHeight, box.bottom)) / 2;
     const top = element.getRootNode().elementFromPoint(x, y);
-    // Something else over its middle: a dialog, a banner. A label or an icon inside of it is not something else.
+    // Covered at its centre by another element, such as a dialog or banner; its own label or icon does not count.
     return !top || top === element || element.contains(top) || top.contains(element) || [...(element.labels ?? [])].some((label) => label.contains(top));
   };
   for (const element of kit.all("*")) {

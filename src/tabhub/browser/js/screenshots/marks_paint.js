@@ -1,10 +1,10 @@
-// Draws boxes with refs over the page, or removes them; they disappear by themselves after a while.
+// Draws boxes with refs over the page, or removes them; they disappear after 10 seconds.
 ({ marks, scrolled }) => {
   kit.painted?.remove();
   kit.painted = null;
   clearTimeout(kit.painting);
   if (!marks.length) {
-    // A view that was as large as the page could not stay scrolled.
+    // A viewport as large as the page has lost its scroll position.
     if (scrolled) scrollTo({ left: scrolled.x, top: scrolled.y, behavior: "instant" });
     return {};
   }
@@ -14,11 +14,11 @@
   for (const rule of plain.split("; ")) host.style.setProperty(...rule.split(": "), "important");
   const root = host.attachShadow({ mode: "closed" });
   document.documentElement.append(host);
-  // A dialog of the page is in the top layer; so is this, then, and above it.
+  // In the top layer, above any dialog of the page.
   host.popover = "manual";
   host.style.setProperty("overflow", "visible", "important");
   host.showPopover();
-  // The boxes are where they were when the page was scrolled so; the view may be another one by now.
+  // The boxes were measured at `scrolled`; the scroll position may have changed since.
   const zero = host.getBoundingClientRect();
   zero.x += scrollX - scrolled.x;
   zero.y += scrollY - scrolled.y;

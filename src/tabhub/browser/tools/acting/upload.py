@@ -131,7 +131,7 @@ async def _upload_through_chooser(
 
 async def _drop_files(page: Page, element: Element, files: list[Path]) -> None:
     result = await element.call("drop_files", {"files": await asyncio.to_thread(_read_files, page, files)})
-    if not isinstance(result, dict) or not result.get("taken"):
+    if not isinstance(result, dict) or not result.get("accepted"):
         raise CommandFailed(
             f"{element.label} opened no file chooser when clicked and does not accept dropped files.",
             hint="Target the file field itself (input[type=file]), or complete what the page requires first.",

@@ -7,39 +7,22 @@ replies. It knows no tool.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tabhub.browser.tool_spec import Call
-from tabhub.core.tabs import Tab
-from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, TabhubError, TabNotFound
+from tabhub.browser.schemas import Fields, integer, text
+from tabhub.browser.tool_spec import Call, tool
+from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, TabhubError
 from tabhub.links.extension import ExtensionLink
 
-BROWSER_ID = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 200,
-    "description": "Which browser; without it, that of the session's tab, else the one used last.",
-}
-WHICH_BROWSER = {
-    **BROWSER_ID,
-    "description": "Which browser; needed only when several have that number.",
-}
-TAB_IDS = {
-    "type": "array",
-    "items": {"type": "integer", "minimum": 0},
-    "minItems": 1,
-    "maxItems": 500,
-    "uniqueItems": True,
-}
-MORE = {"type": "integer", "description": "How many more there are than listed."}
+BROWSER_ID = text("Which browser; without it, that of the session's tab, else the one used last.", least=1, most=200)
+WHICH_BROWSER = text("Which browser; needed only when several have that number.", least=1, most=200)
+MORE = integer("How many more there are than listed.")
 _LONGEST = 4096
 _NAMED = 10
 _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
-
-Fields = Mapping[str, str]
-"""The fields of a reply by name, each with its JSON type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +33,87 @@ class Found:
     what: dict[str, Any]
 
 
-def choose_link(call: Call) -> ExtensionLink:
-    """The browser named by the call, that of the session's tab, or the one used last."""
-    browsers = call.box.browsers
-    if (named := call.args.get("browserId")) is not None:
-        return browsers.link(named)
-    own: int | None = getattr(call.ctx.session, "tab", None)
-    tab = browsers.book.get(own) if own is not None else None
-    return browsers.link(tab.browser_id) if tab is not None else browsers.default_link()
+@dataclass(slots=True)
+class BrowserCall(Call):
+    """A call that goes to a browser."""
+
+    def link(self) -> ExtensionLink:
+        """The browser named by the call, that of the session's tab, or the one used last."""
+        browsers = self.box.browsers
+        if (named := self.args.get("browserId")) is not None:
+            return browsers.link(named)
+        own: int | None = getattr(self.ctx.session, "tab", None)
+        tab = browsers.book.get(own) if own is not None else None
+        return browsers.link(tab.browser_id) if tab is not None else browsers.default_link()
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of the arguments that were given."""
+        return {name: self.args[name] for name in names if name in self.args}
+
+    def run(self, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
+        """Send a command that changes something; it is recorded as sent, so that it is never repeated."""
+        self.ctx.sent()
+        return query_browser(link, command, params)
+
+    async def list_rows(self, command: str, params: dict[str, Any], name: str, fields: Fields) -> dict[str, Any]:
+        """The rows one browser lists, with `more` or `cut` if there are others."""
+        answer = await query_browser(self.link(), command, params)
+        cut = {"cut": True} if answer.get("cut") is True else {}
+        return {name: pick_rows(answer, name, fields), **pick_fields(answer, {"more": "integer"}), **cut}
+
+    async def query_all(self, command: str, params: dict[str, Any] | None = None) -> tuple[list[Found], list[str]]:
+        """Query every browser, or the named one; returns the replies, and a sentence for each that failed."""
+        browsers = self.box.browsers
+        named = self.args.get("browserId")
+        links = [browsers.link(named)] if named is not None else browsers.links() or [browsers.default_link()]
+        answers = await asyncio.gather(*(_in_time(link, command, params) for link in links), return_exceptions=True)
+        found: list[Found] = []
+        problems: list[str] = []
+        for link, answer in zip(links, answers, strict=True):
+            if isinstance(answer, TabhubError) and len(links) > 1:
+                problems.append(f"Browser {link.browser_id} is left out: {answer.message}")
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found.append(Found(link, answer))
+        return found, problems
+
+    async def list_all(self, command: str, listed: str) -> tuple[list[Found], list[str]]:
+        """The items that every browser lists, and a sentence for each browser that failed."""
+        answers, problems = await self.query_all(command)
+        items = [Found(answer.link, item) for answer in answers for item in list_items(answer.what, listed)]
+        return items, problems
+
+    async def find(self, command: str, listed: str, key: str, label: Callable[[dict[str, Any]], str]) -> Found:
+        """The item whose id is the argument `key`, in any browser; the error describes each one by `label`."""
+        number = self.args[key]
+        there, problems = await self.list_all(command, listed)
+        matching = [found for found in there if found.what.get(key) == number]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            owners = ", ".join(found.link.browser_id for found in matching)
+            raise InvalidArguments(
+                f"{key} {number} is in several browsers: {owners}.", hint="Choose one with browserId."
+            )
+        hint = alternatives_hint((f"{found.what.get(key)} ({label(found.what)})" for found in there), listed)
+        raise NotInBrowser(f"There is no {key} {number}.", hint=" ".join([hint, *problems]))
+
+    def hub_tab_ids(self, link: ExtensionLink, chrome_ids: Any) -> list[int]:
+        """The hub's ids of a browser's tabs; tabs that the hub does not know yet are left out."""
+        book, owner = self.box.browsers.book, link.browser_id
+        numbers = chrome_ids if type(chrome_ids) is list else ()
+        tabs = (book.find(owner, number) for number in numbers if type(number) is int)
+        return [tab.tab_id for tab in tabs if tab is not None]
+
+    def hub_tab_id(self, link: ExtensionLink, name: str, chrome_id: Any) -> dict[str, int]:
+        """The hub's id of a browser's tab as a field, if the hub knows the tab."""
+        known = self.hub_tab_ids(link, [chrome_id])
+        return {name: known[0]} if known else {}
+
+
+browser_tool = partial(tool, on_tab=False, open_world=False, call_type=BrowserCall)
+"""Define a tool that takes no `tabId`; by default it concerns only the browser itself."""
 
 
 async def query_browser(link: ExtensionLink, command: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -66,33 +122,6 @@ async def query_browser(link: ExtensionLink, command: str, params: dict[str, Any
     if not isinstance(answer, dict):
         raise CommandFailed(f"invalid response: the browser's answer to {command} is not an object.")
     return answer
-
-
-def run_command(call: Call, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
-    """Send a command that changes something; it is recorded as sent, so that it is never repeated."""
-    if not call.read_only:
-        call.ctx.sent()
-    return query_browser(link, command, params)
-
-
-async def query_all_browsers(
-    call: Call, command: str, params: dict[str, Any] | None = None
-) -> tuple[list[Found], list[str]]:
-    """Query every browser, or the named one; returns the replies, and a sentence for each that failed."""
-    browsers = call.box.browsers
-    named = call.args.get("browserId")
-    links = [browsers.link(named)] if named is not None else browsers.links() or [browsers.default_link()]
-    answers = await asyncio.gather(*(_in_time(link, command, params) for link in links), return_exceptions=True)
-    found: list[Found] = []
-    problems: list[str] = []
-    for link, answer in zip(links, answers, strict=True):
-        if isinstance(answer, TabhubError) and len(links) > 1:
-            problems.append(f"Browser {link.browser_id} is left out: {answer.message}")
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            found.append(Found(link, answer))
-    return found, problems
 
 
 async def _in_time(link: ExtensionLink, command: str, params: dict[str, Any] | None) -> dict[str, Any]:
@@ -104,64 +133,12 @@ async def _in_time(link: ExtensionLink, command: str, params: dict[str, Any] | N
         raise CommandFailed(f"Browser {link.browser_id} did not answer within {limit:g} s.") from None
 
 
-async def find_by_number(
-    call: Call, command: str, listed: str, key: str, number: int, label: Callable[[dict[str, Any]], str]
-) -> Found:
-    """The item with this id in any browser; `label` describes each existing one for the error."""
-    answers, problems = await query_all_browsers(call, command)
-    there = [Found(answer.link, item) for answer in answers for item in list_items(answer.what, listed)]
-    matching = [found for found in there if found.what.get(key) == number]
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        owners = ", ".join(found.link.browser_id for found in matching)
-        raise InvalidArguments(f"{key} {number} is in several browsers: {owners}.", hint="Choose one with browserId.")
-    alternatives = [f"{found.what.get(key)} ({label(found.what)})" for found in there]
-    hint = " ".join([alternatives_hint(alternatives, listed), *problems])
-    raise NotInBrowser(f"There is no {key} {number}.", hint=hint)
-
-
-def alternatives_hint(existing: Sequence[str], what: str) -> str:
+def alternatives_hint(alternatives: Iterable[str], what: str) -> str:
+    existing = list(alternatives)
     if not existing:
         return f"There are no {what}."
     more = len(existing) - _NAMED
     return f"There are: {'; '.join(existing[:_NAMED])}{f'; and {more} more' if more > 0 else ''}."
-
-
-def chosen_tabs(call: Call) -> tuple[ExtensionLink, list[Tab]]:
-    """The tabs named by `tabIds`, which must be of one browser, and the link to it."""
-    refs = [call.box.browsers.tab(tab_id) for tab_id in call.args["tabIds"]]
-    owners = {ref.tab.browser_id for ref in refs}
-    if len(owners) > 1:
-        listed = "; ".join(f"{ref.tab.tab_id} is in {ref.tab.browser_id}" for ref in refs[:_NAMED])
-        raise InvalidArguments(
-            "The tabs belong to different browsers, and a group is in one.", hint=f"Tab {listed}. Call once for each."
-        )
-    for ref in refs:
-        call.box.choice.require_free(call.ctx.session, ref.tab.tab_id)
-        call.ctx.touch(ref.tab.tab_id, ref.tab.origin)
-    return refs[0].link, [ref.tab for ref in refs]
-
-
-async def run_on_tabs(
-    call: Call, link: ExtensionLink, tabs: list[Tab], command: str, params: dict[str, Any]
-) -> dict[str, Any]:
-    try:
-        return await run_command(call, link, command, {**params, "tabIds": [tab.chrome_id for tab in tabs]})
-    except TabNotFound:
-        listed = ", ".join(str(tab.tab_id) for tab in tabs[:_NAMED])
-        raise TabNotFound(
-            f"One of the tabs {listed} is closed.", hint="browser_list_tabs shows what is open; nothing was changed."
-        ) from None
-
-
-def hub_tab_ids(call: Call, link: ExtensionLink, chrome_ids: Any) -> list[int]:
-    """The hub's ids of a browser's tabs; tabs that the hub does not know yet are left out."""
-    book, owner = call.box.browsers.book, link.browser_id
-    tabs = (
-        (book.find(owner, number) for number in chrome_ids if type(number) is int) if type(chrome_ids) is list else ()
-    )
-    return [tab.tab_id for tab in tabs if tab is not None]
 
 
 def list_items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict[str, Any]]:
@@ -173,22 +150,14 @@ def list_items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict
 
 def pick_fields(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
     """The known fields of an object that have the right type; long texts are truncated."""
-    kept = {name: item[name] for name, kind in fields.items() if type(item.get(name)) in _KINDS[kind]}
-    return {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in kept.items()}
+    picked: dict[str, Any] = {}
+    for field, kind in fields.items():
+        name = field.removesuffix("?")
+        value = item.get(name)
+        if type(value) in _KINDS[kind]:
+            picked[name] = value[:_LONGEST] if isinstance(value, str) else value
+    return picked
 
 
 def pick_rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[str, Any]]:
     return [pick_fields(item, fields) for item in list_items(answer, name)]
-
-
-async def list_from_browser(
-    call: Call, command: str, params: dict[str, Any], name: str, fields: Fields
-) -> dict[str, Any]:
-    """The rows one browser lists, with `more` or `cut` if there are others."""
-    answer = await query_browser(choose_link(call), command, params)
-    cut = {"cut": True} if answer.get("cut") is True else {}
-    return {name: pick_rows(answer, name, fields), **pick_fields(answer, {"more": "integer"}), **cut}
-
-
-def given_args(call: Call, *names: str) -> dict[str, Any]:
-    return {name: call.args[name] for name in names if name in call.args}

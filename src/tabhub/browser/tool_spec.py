@@ -5,7 +5,7 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from tabhub.browser.files import Folder
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
+from tabhub.browser.schemas import TAB_ID, Fields, object_schema
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease
@@ -23,43 +24,6 @@ from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
 from tabhub.errors import TabLeased
 from tabhub.links.browsers import Browsers, TabRef
-
-TAB_ID = {"type": "integer", "minimum": 0, "description": "The tab; without it, the session's own tab."}
-
-
-def object_schema(fields: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
-    """The schema of an object; a field is a schema, or the name of a JSON type."""
-    return {"type": "object", "properties": _properties(fields), "required": list(required)}
-
-
-def _properties(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: {"type": field} if isinstance(field, str) else field for name, field in fields.items()}
-
-
-TAB = object_schema(
-    {
-        "tabId": "integer",
-        "title": "string",
-        "url": "string",
-        "active": "boolean",
-        "windowId": "integer",
-        "status": "string",
-        "browserId": "string",
-    },
-    ("tabId", "title", "url", "active", "browserId"),
-)
-
-
-def hints(
-    *, read_only: bool = False, destructive: bool = False, idempotent: bool = False, open_world: bool = True
-) -> dict[str, bool]:
-    """All four annotations, stated explicitly."""
-    return {
-        "readOnlyHint": read_only,
-        "destructiveHint": destructive,
-        "idempotentHint": read_only or idempotent,
-        "openWorldHint": open_world,
-    }
 
 
 class TabChoice(Protocol):
@@ -176,7 +140,8 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
     return {**facts, "note": text} if text else facts
 
 
-Run = Callable[[Call], Awaitable[ToolResult]]
+Run = Callable[[Any], Awaitable[ToolResult]]
+"""The function of a tool: takes a `Call` or the subclass named in its definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +150,13 @@ class ToolSpec:
 
     tool: Tool
     run: Run
+    call_type: type[Call]
 
     def bind(self, box: Toolbox) -> tuple[Tool, Runner]:
-        run, read_only = self.run, self.tool.read_only
+        run, call_type, read_only = self.run, self.call_type, self.tool.read_only
 
         def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:
-            return run(Call(box, ctx, args, read_only))
+            return run(call_type(box, ctx, args, read_only))
 
         return self.tool, runner
 
@@ -200,30 +166,31 @@ def tool(
     title: str,
     description: str,
     *,
-    params: dict[str, Any] | None = None,
-    required: Iterable[str] = (),
-    output: dict[str, Any],
-    output_required: Iterable[str] | None = None,
-    annotations: dict[str, bool] | None = None,
+    params: Fields | None = None,
+    output: Fields,
+    read_only: bool = False,
+    destructive: bool = False,
+    idempotent: bool = False,
+    open_world: bool = True,
     on_tab: bool = True,
+    call_type: type[Call] = Call,
 ) -> Callable[[Run], ToolSpec]:
-    """Define a tool: `params` are its parameters besides `tabId`, `output` the fields of its result.
-
-    All fields of the result but `note` are required, unless `output_required` names those that are.
-    """
-    properties = {**({"tabId": TAB_ID} if on_tab else {}), **_properties(params or {})}
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    if wanted := list(required):
-        schema["required"] = wanted
-    if output_required is None:
-        output_required = (field for field in output if field != "note")
+    """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect."""
+    schema = object_schema({**({"tabId?": TAB_ID} if on_tab else {}), **(params or {})})
+    if not schema["required"]:
+        del schema["required"]
     made = Tool(
         name=name,
         source=BROWSER,
         title=title,
         description=description,
-        input_schema=schema,
-        output_schema=object_schema(output, output_required),
-        annotations=annotations or hints(),
+        input_schema={**schema, "additionalProperties": False},
+        output_schema=object_schema(output),
+        annotations={
+            "readOnlyHint": read_only,
+            "destructiveHint": destructive,
+            "idempotentHint": read_only or idempotent,
+            "openWorldHint": open_world,
+        },
     )
-    return lambda run: ToolSpec(made, run)
+    return lambda run: ToolSpec(made, run, call_type)

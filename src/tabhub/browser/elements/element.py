@@ -19,14 +19,17 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.driver.worlds import World, literal, source
 from tabhub.browser.elements.element_errors import missing_error, problem_error
+from tabhub.browser.schemas import text
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
 
 TARGET: dict[str, Any] = {
-    "selector": {"type": "string", "description": "CSS selector"},
-    "ref": {"type": "string", "description": "ref of a snapshot"},
-    "text": {"type": "string", "description": "its name or text"},
-    "role": {"type": "string"},
+    "selector?": text("CSS selector"),
+    "ref?": text("ref of a snapshot"),
+    "text?": text("its name or text"),
+    "role?": "string",
 }
+"""The parameters that name an element."""
+TARGET_NAMES = tuple(name.removesuffix("?") for name in TARGET)
 REF = re.compile(r"^(f[0-9]{1,6})?[a-z][0-9]{1,7}$")
 _FRAME_REF = re.compile(r"(f[0-9]+)e[0-9]+")
 _WEAK = 20
@@ -66,7 +69,7 @@ class Element:
     """How many more elements the selector matches."""
 
     async def call(self, name: str, argument: dict[str, Any] | None = None, library: str = "") -> Any:
-        """Call the function of the script `<name>.js` with the element as `this`, in our world; promises are awaited."""
+        """Call the function of script `<name>.js` with the element as `this`, in our world; promises are awaited."""
         shared = source(library) + "\n" if library else ""
         value = await self.frame.run_code(
             f"{shared}const found = kit.element({literal(self.ref)});\n"
@@ -143,7 +146,7 @@ class _Check:
 
 def target_of(args: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the arguments that name an element."""
-    return {name: args[name] for name in TARGET if args.get(name)}
+    return {name: args[name] for name in TARGET_NAMES if args.get(name)}
 
 
 def names_element(args: Mapping[str, Any]) -> bool:

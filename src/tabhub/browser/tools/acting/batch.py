@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.tool_spec import Call, ToolSpec, hints, tool
+from tabhub.browser.tool_spec import Call, ToolSpec, tool
 from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
@@ -43,11 +43,10 @@ _KIND = "action"
             "maxItems": _MAX_ACTIONS,
             "items": {"type": "object", "properties": {_KIND: {"enum": list(_ACTIONS)}}, "required": [_KIND]},
         },
-        "onError": {"enum": ["stop", "continue"]},
+        "onError?": {"enum": ["stop", "continue"]},
     },
-    required=("actions",),
     output={"results": "array"},
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def browser_act(call: Call) -> ToolResult:
     actions = call.args["actions"]

@@ -10,7 +10,7 @@ from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, wait_actionable
 from tabhub.browser.elements.element_errors import problem_error
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 
 MODIFIERS = {"type": "array", "items": {"enum": list(keys.MODIFIERS)}}
@@ -26,9 +26,14 @@ _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
     "browser_click_element",
     "Click",
     "Clicks an element once it is actionable; reports the page, tab or dialog it opened.",
-    params={**TARGET, "button": {"enum": list(pointer.BUTTONS)}, "count": {"enum": [1, 2, 3]}, "modifiers": MODIFIERS},
+    params={
+        **TARGET,
+        "button?": {"enum": list(pointer.BUTTONS)},
+        "count?": {"enum": [1, 2, 3]},
+        "modifiers?": MODIFIERS,
+    },
     output=OUTPUT,
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def click_element(call: Call) -> ToolResult:
     page, args = await call.page(), call.args
@@ -102,7 +107,7 @@ async def _click_landed(action: TrackedAction, target: ActionableElement, clicks
     "Moves the mouse onto an element, e.g. to open a menu or tooltip.",
     params=TARGET,
     output=OUTPUT,
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def hover_element(call: Call) -> ToolResult:
     page = await call.page()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -14,10 +14,9 @@ from tabhub.errors import CommandFailed
     "browser_handle_dialog",
     "Answer a dialog",
     "Answers the alert, confirm, prompt or beforeunload dialog of a tab.",
-    params={"action": {"enum": ["accept", "dismiss"]}, "promptText": "string"},
-    required=("action",),
+    params={"action": {"enum": ["accept", "dismiss"]}, "promptText?": "string"},
     output=OUTPUT,
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def handle_dialog(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

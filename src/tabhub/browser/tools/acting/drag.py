@@ -11,14 +11,15 @@ from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import REF, TARGET, names_element, wait_actionable
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.schemas import object_schema
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
 _COORDINATE = {"type": "number", "minimum": 0, "maximum": 100_000}
 _END_SCHEMA = {
     "type": ["string", "object"],
-    "properties": {**TARGET, "x": _COORDINATE, "y": _COORDINATE},
+    "properties": object_schema({**TARGET, "x?": _COORDINATE, "y?": _COORDINATE})["properties"],
     "additionalProperties": False,
     "minLength": 1,
     "maxLength": 2000,
@@ -64,9 +65,8 @@ class _DragEnd:
         },
         "to": {**_END_SCHEMA, "description": "The same."},
     },
-    required=("from", "to"),
     output=OUTPUT,
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def browser_drag(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

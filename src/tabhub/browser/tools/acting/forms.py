@@ -7,8 +7,15 @@ from typing import Any
 
 from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, raise_problem, wait_actionable
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.elements.element import (
+    TARGET,
+    TARGET_NAMES,
+    ActionableElement,
+    names_element,
+    raise_problem,
+    wait_actionable,
+)
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
@@ -17,7 +24,6 @@ from tabhub.errors import CommandFailed, InvalidArguments
 _ONE_OR_MORE = {"type": ["string", "array"]}
 _MAX_FIELDS = 100
 _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "on", "checked", "1")
-_TARGET_NAMES: dict[str, Any] = {name: {} for name in TARGET}
 
 
 @tool(
@@ -29,19 +35,23 @@ _TARGET_NAMES: dict[str, Any] = {name: {} for name in TARGET}
         "fields": {
             "type": "array",
             "maxItems": _MAX_FIELDS,
-            "items": {"type": "object", "properties": {**_TARGET_NAMES, "value": {}}, "required": ["value"]},
+            "items": {
+                "type": "object",
+                "properties": {**{name: {} for name in TARGET_NAMES}, "value": {}},
+                "required": ["value"],
+            },
         }
     },
-    required=("fields",),
     output=OUTPUT,
-    annotations=hints(destructive=True, idempotent=True),
+    destructive=True,
+    idempotent=True,
 )
 async def fill_form(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     fields = args["fields"]
     for number, field in enumerate(fields, 1):
         if unknown := [
-            name for name in field if name != "value" and not (name in TARGET and isinstance(field[name], str))
+            name for name in field if name != "value" and not (name in TARGET_NAMES and isinstance(field[name], str))
         ]:
             raise InvalidArguments(
                 f"Field {number} has {unknown[0]!r}, which is not a target. Nothing was filled in.",
@@ -155,9 +165,10 @@ def _texts(value: Any) -> list[str]:
     "browser_select_option",
     "Choose an option",
     "Selects options of a <select> by value or label; a list for several.",
-    params={**TARGET, "value": _ONE_OR_MORE, "label": _ONE_OR_MORE},
+    params={**TARGET, "value?": _ONE_OR_MORE, "label?": _ONE_OR_MORE},
     output=OUTPUT,
-    annotations=hints(destructive=True, idempotent=True),
+    destructive=True,
+    idempotent=True,
 )
 async def select_option(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

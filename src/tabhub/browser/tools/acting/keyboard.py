@@ -11,7 +11,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, raise_problem, wait_actionable
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
 
@@ -26,13 +26,12 @@ _KEY_TIMEOUT_MS = 60
     params={
         **TARGET,
         "text": {"type": "string", "description": "what to type"},
-        "label": {"type": "string", "description": "the field's name"},
-        "clear": "boolean",
-        "submit": {"type": "boolean", "description": "press Enter after"},
+        "label?": {"type": "string", "description": "the field's name"},
+        "clear?": "boolean",
+        "submit?": {"type": "boolean", "description": "press Enter after"},
     },
-    required=("text",),
     output=OUTPUT,
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def type_text(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
@@ -197,10 +196,9 @@ def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict
     "browser_press_key",
     "Press a key",
     "Presses a key (Enter, ArrowDown, a, Control+A) in the focused or given element.",
-    params={"key": "string", **TARGET, "modifiers": "array"},
-    required=("key",),
+    params={"key": "string", **TARGET, "modifiers?": "array"},
     output=OUTPUT,
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def press_key(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

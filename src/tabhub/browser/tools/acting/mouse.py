@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.actions import OUTPUT
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 
 _COORDINATE = {"type": "number", "minimum": 0, "maximum": 100_000}
@@ -30,15 +30,14 @@ _DONE = {
         "action": {"enum": list(_DONE)},
         "x": _COORDINATE,
         "y": _COORDINATE,
-        "button": {"enum": list(pointer.BUTTONS), "description": "Default left."},
-        "count": {"type": "integer", "minimum": 1, "maximum": 3},
-        "deltaX": _DELTA,
-        "deltaY": {**_DELTA, "description": "For wheel; positive is down."},
-        "modifiers": {"type": "array", "items": {"enum": list(keys.MODIFIERS)}},
+        "button?": {"enum": list(pointer.BUTTONS), "description": "Default left."},
+        "count?": {"type": "integer", "minimum": 1, "maximum": 3},
+        "deltaX?": _DELTA,
+        "deltaY?": {**_DELTA, "description": "For wheel; positive is down."},
+        "modifiers?": {"type": "array", "items": {"enum": list(keys.MODIFIERS)}},
     },
-    required=("action", "x", "y"),
     output=OUTPUT,
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def browser_mouse(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

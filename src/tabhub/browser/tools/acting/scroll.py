@@ -20,10 +20,10 @@ from tabhub.errors import CommandFailed, InvalidArguments
     "Scrolls an element into view, or the page (or `container`: selector or ref) in a direction or to an end.",
     params={
         **TARGET,
-        "direction": {"enum": ["up", "down", "left", "right"]},
-        "distance": {"type": "integer", "minimum": 1},
-        "position": {"enum": ["top", "bottom"]},
-        "container": "string",
+        "direction?": {"enum": ["up", "down", "left", "right"]},
+        "distance?": {"type": "integer", "minimum": 1},
+        "position?": {"enum": ["top", "bottom"]},
+        "container?": "string",
     },
     output=OUTPUT,
 )

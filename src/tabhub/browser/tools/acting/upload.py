@@ -14,7 +14,7 @@ from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import source
 from tabhub.browser.elements.element import TARGET, Element, find_element
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -31,9 +31,8 @@ _GROUP = "tabhub chooser"
     "Upload files",
     "Uploads files of the files folder to a file field, the button that opens it, or a drop zone.",
     params={**TARGET, "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES}},
-    required=("paths",),
     output=OUTPUT,
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def upload_file(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

@@ -14,7 +14,7 @@ from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, names_element, target_of
 from tabhub.browser.record.recorder import url_matcher
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.browser.wait_budget import TIMEOUT, WaitBudget
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFailed
@@ -30,14 +30,14 @@ _OUTPUT: dict[str, Any] = {"did": "string"}
     "Waits until an element is visible (or `gone`), the URL matches, the page has loaded, the network is idle.",
     params={
         **TARGET,
-        "gone": "boolean",
-        "url": _URL,
-        "loadState": {"enum": list(_READY_STATES)},
-        "networkIdle": "boolean",
-        "timeout": TIMEOUT,
+        "gone?": "boolean",
+        "url?": _URL,
+        "loadState?": {"enum": list(_READY_STATES)},
+        "networkIdle?": "boolean",
+        "timeout?": TIMEOUT,
     },
     output=_OUTPUT,
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def wait_for(call: Call) -> ToolResult:
     args = call.args
@@ -68,9 +68,9 @@ async def wait_for(call: Call) -> ToolResult:
     "browser_wait_for_element",
     "Wait for an element",
     "Waits until an element exists and, unless `visible` is false, is visible.",
-    params={**TARGET, "visible": "boolean", "timeout": TIMEOUT},
+    params={**TARGET, "visible?": "boolean", "timeout?": TIMEOUT},
     output=_OUTPUT,
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def wait_for_element(call: Call) -> ToolResult:
     if not names_element(call.args):
@@ -86,11 +86,9 @@ async def wait_for_element(call: Call) -> ToolResult:
     "browser_wait_for_response",
     "Wait for a response",
     "Waits for a response with a matching URL; one received since the last action counts.",
-    params={"urlPattern": _URL, "timeout": TIMEOUT},
-    required=("urlPattern",),
-    output={**_OUTPUT, "url": "string", "status": "integer", "method": "string", "mimeType": "string"},
-    output_required=("did", "url", "status"),
-    annotations=hints(read_only=True),
+    params={"urlPattern": _URL, "timeout?": TIMEOUT},
+    output={**_OUTPUT, "url": "string", "status": "integer", "method?": "string", "mimeType?": "string"},
+    read_only=True,
 )
 async def wait_for_response(call: Call) -> ToolResult:
     page, pattern = await call.page(), str(call.args["urlPattern"])

@@ -9,47 +9,47 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.cdp_values import parse_text
 from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page, ignore_failure, open_tab, validate_url
 from tabhub.browser.driver.worlds import call_source
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.schemas import boolean, integer, list_of, number, text
+from tabhub.browser.tool_spec import Call
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
 
 _DEFAULT_WAIT = 3
-_OBJECT_LIST = {"type": "array", "items": {"type": "object"}}
-_STRING_LIST = {"type": "array", "items": {"type": "string"}}
+_OBJECT_LIST = list_of("object")
+_STRING_LIST = list_of("string")
 
 
-@tool(
+@browser_tool(
     "plugin_analyze_site",
     "Analyze a site",
     "Opens a site in a background tab and reports its login, APIs, framework, forms, storage, page tools, and which "
     "tools a plugin could have. Names only, never values of cookies or storage.",
     params={
-        "url": {"type": "string", "minLength": 1, "maxLength": 8192},
-        "waitSeconds": {"type": "number", "minimum": 0, "maximum": 15, "description": "After loading (default 3)."},
-        "keepOpen": {"type": "boolean", "description": "Keep the tab as the session's."},
+        "url": text(least=1, most=8192),
+        "waitSeconds?": number("After loading (default 3).", least=0, most=15),
+        "keepOpen?": boolean("Keep the tab as the session's."),
     },
-    required=("url",),
     output={
         "url": "string",
         "title": "string",
-        "tabId": {"type": "integer", "description": "With keepOpen."},
+        "tabId?": integer("With keepOpen."),
         "authentication": "object",
         "apis": _OBJECT_LIST,
         "frameworks": _STRING_LIST,
         "forms": _OBJECT_LIST,
         "storage": "object",
-        "pageTools": _OBJECT_LIST,
+        "pageTools?": _OBJECT_LIST,
         "suggestions": _OBJECT_LIST,
-        "note": "string",
+        "note?": "string",
     },
-    output_required=("url", "title", "authentication", "apis", "frameworks", "forms", "storage", "suggestions"),
-    on_tab=False,
+    open_world=True,
 )
 async def analyze_site(call: Call) -> ToolResult:
     args, box = call.args, call.box

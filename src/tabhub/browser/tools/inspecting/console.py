@@ -7,7 +7,8 @@ from typing import Any
 
 from tabhub.browser.record.console_messages import LEVELS, Message
 from tabhub.browser.record.recorder import TabRecord
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.schemas import boolean, integer
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 
 _DEFAULT_LIMIT = 100
@@ -18,12 +19,12 @@ _DEFAULT_LIMIT = 100
     "Console messages",
     "Console messages, uncaught errors and browser warnings of the tab, oldest first.",
     params={
-        "level": {"enum": list(LEVELS), "description": "Minimum level."},
-        "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
-        "clear": {"type": "boolean", "description": "Show each only once."},
+        "level?": {"enum": list(LEVELS), "description": "Minimum level."},
+        "limit?": integer("Newest; default 100.", least=1),
+        "clear?": boolean("Show each only once."),
     },
     output={"messages": "array"},
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def get_console_logs(call: Call) -> ToolResult:
     page = await call.page()
@@ -48,7 +49,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     "Clear console messages",
     "Clears the tab's console messages for this session; the page's own console is unchanged.",
     output={"tabId": "integer", "cleared": "integer"},
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def clear_console_logs(call: Call) -> ToolResult:
     page = await call.page()

@@ -6,16 +6,13 @@ from typing import Any
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
+from tabhub.browser.schemas import boolean, integer, list_of, number, text
 from tabhub.browser.tab_overrides import Command, Override
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
-_OUTPUT = {
-    "tabId": "integer",
-    "active": {"type": "array", "items": {"type": "string"}, "description": "All active overrides of the tab."},
-    "note": "string",
-}
+_OUTPUT = {"tabId": "integer", "active": list_of("string", "All active overrides of the tab."), "note?": "string"}
 _FEATURES = (
     "prefers-color-scheme",
     "prefers-reduced-motion",
@@ -42,15 +39,14 @@ def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
     "Emulates a device: screen size, pixel density, touch and mobile layout, user agent. Lasts until "
     "browser_clear_emulation or the end of the session; the browser window is unchanged.",
     params={
-        "width": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "In CSS pixels."},
-        "height": {"type": "integer", "minimum": 1, "maximum": 10_000},
-        "deviceScaleFactor": {"type": "number", "minimum": 0.1, "maximum": 10, "description": "Default: unchanged."},
-        "mobile": {"type": "boolean", "description": "Touch and mobile layout (default false)."},
-        "userAgent": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[ -~]+$"},
+        "width": integer("In CSS pixels.", least=1, most=10_000),
+        "height": integer(least=1, most=10_000),
+        "deviceScaleFactor?": number("Default: unchanged.", least=0.1, most=10),
+        "mobile?": boolean("Touch and mobile layout (default false)."),
+        "userAgent?": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[ -~]+$"},
     },
-    required=("width", "height"),
     output=_OUTPUT,
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def emulate_device(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
@@ -86,13 +82,12 @@ async def emulate_device(call: Call) -> ToolResult:
     "Sets the geolocation for pages with permission. Only the person grants that permission; the result says whether "
     "the page has it.",
     params={
-        "latitude": {"type": "number", "minimum": -90, "maximum": 90},
-        "longitude": {"type": "number", "minimum": -180, "maximum": 180},
-        "accuracy": {"type": "number", "minimum": 0, "maximum": 1_000_000, "description": "In metres (default 10)."},
+        "latitude": number(least=-90, most=90),
+        "longitude": number(least=-180, most=180),
+        "accuracy?": number("In metres (default 10).", least=0, most=1_000_000),
     },
-    required=("latitude", "longitude"),
-    output={**_OUTPUT, "permission": {"type": "string", "description": "granted, prompt, denied or unavailable"}},
-    annotations=hints(idempotent=True),
+    output={**_OUTPUT, "permission": text("granted, prompt, denied or unavailable")},
+    idempotent=True,
 )
 async def set_geolocation(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
@@ -137,9 +132,8 @@ async def set_geolocation(call: Call) -> ToolResult:
             ],
         }
     },
-    required=("features",),
     output=_OUTPUT,
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def set_media_features(call: Call) -> ToolResult:
     """One override for all features; an unknown value is an error and removes it."""
@@ -172,9 +166,8 @@ async def set_media_features(call: Call) -> ToolResult:
     "Emulate vision deficiency",
     "Renders the page as with a vision deficiency; browser_screenshot_tab shows it. `none` ends it.",
     params={"type": {"enum": list(_VISION)}},
-    required=("type",),
     output=_OUTPUT,
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def emulate_vision_deficiency(call: Call) -> ToolResult:
     kind, page = call.args["type"], await call.page()
@@ -192,8 +185,8 @@ async def emulate_vision_deficiency(call: Call) -> ToolResult:
     "browser_clear_emulation",
     "End emulation",
     "Ends all emulation in a tab: device, geolocation, media features, vision, forced pseudo states.",
-    output={"tabId": "integer", "cleared": {"type": "array", "items": {"type": "string"}}, "note": _OUTPUT["note"]},
-    annotations=hints(idempotent=True),
+    output={"tabId": "integer", "cleared": list_of("string"), "note?": "string"},
+    idempotent=True,
 )
 async def clear_emulation(call: Call) -> ToolResult:
     page = await call.page()

@@ -19,7 +19,8 @@ from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.bodies import Body
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.record.traffic import Request, WebSocketFrame
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.schemas import boolean, text
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.browser.tools.inspecting.console import iso_time, session_key
 from tabhub.browser.tools.inspecting.network import timing_phases
 from tabhub.core.tools import ToolResult
@@ -35,21 +36,20 @@ _PARALLEL_BODIES = 8
     "Export HAR",
     "The tab's recorded requests as HTTP Archive 1.2, secrets redacted; with filePath to a file.",
     params={
-        "clear": {"type": "boolean", "description": "Do not export them again."},
-        "includeWebSocketFrames": "boolean",
-        "filePath": {"type": "string", "description": "Below the files folder, e.g. site.har."},
-        "overwrite": {"type": "boolean", "description": "Replace a file that exists."},
+        "clear?": boolean("Do not export them again."),
+        "includeWebSocketFrames?": "boolean",
+        "filePath?": text("Below the files folder, e.g. site.har."),
+        "overwrite?": boolean("Replace a file that exists."),
     },
     output={
         "tabId": "integer",
         "entries": "integer",
-        "filePath": "string",
-        "bytes": "integer",
-        "har": "object",
-        "note": "string",
+        "filePath?": "string",
+        "bytes?": "integer",
+        "har?": "object",
+        "note?": "string",
     },
-    output_required=("tabId", "entries"),
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def export_har(call: Call) -> ToolResult:
     args = call.args

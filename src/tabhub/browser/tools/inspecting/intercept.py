@@ -7,7 +7,8 @@ from http import HTTPStatus
 from typing import Any
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.schemas import integer, list_of, text
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -27,8 +28,8 @@ _REASONS = (
     "BlockedByClient",
     "BlockedByResponse",
 )
-_PAUSED_ID = {"type": "string", "description": "A paused request: p3, or its r12."}
-_OUTPUT = {"tabId": "integer", "requestId": "string", "url": "string"}
+_PAUSED_ID = text("A paused request: p3, or its r12.")
+_OUTPUT = {"tabId": "integer", "requestId": "string", "url?": "string"}
 
 
 @tool(
@@ -37,21 +38,16 @@ _OUTPUT = {"tabId": "integer", "requestId": "string", "url": "string"}
     "Pauses matching requests of the tab and its frames until fulfilled, failed, or 30 s have passed; lists paused "
     "ones. Call again to see more. While the page itself is paused, navigate with waitUntil none.",
     params={
-        "urlPatterns": {
+        "urlPatterns?": {
             "type": "array",
-            "items": {"type": "string", "minLength": 1, "maxLength": 1000},
+            "items": text(least=1, most=1000),
             "minItems": 1,
             "maxItems": 50,
             "description": "With * and ?, e.g. https://site.example/api/*; default all.",
         }
     },
-    output={
-        "tabId": "integer",
-        "urlPatterns": {"type": "array", "items": {"type": "string"}},
-        "paused": {"type": "array", "items": {"type": "object"}},
-        "note": "string",
-    },
-    annotations=hints(idempotent=True),
+    output={"tabId": "integer", "urlPatterns": list_of("string"), "paused": list_of("object"), "note?": "string"},
+    idempotent=True,
 )
 async def intercept_requests(call: Call) -> ToolResult:
     page, box = await call.page(), call.box
@@ -79,14 +75,12 @@ async def intercept_requests(call: Call) -> ToolResult:
     "Answers a paused request instead of the server.",
     params={
         "requestId": _PAUSED_ID,
-        "status": {"type": "integer", "minimum": 100, "maximum": 599},
-        "headers": {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 100},
-        "body": {"type": "string", "maxLength": 2_000_000, "description": "Text."},
+        "status": integer(least=100, most=599),
+        "headers?": {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 100},
+        "body?": text("Text.", most=2_000_000),
     },
-    required=("requestId", "status"),
-    output={**_OUTPUT, "status": "integer"},
-    output_required=("tabId", "requestId"),
-    annotations=hints(destructive=True),
+    output={**_OUTPUT, "status?": "integer"},
+    destructive=True,
 )
 async def fulfill_request(call: Call) -> ToolResult:
     args = call.args
@@ -110,11 +104,9 @@ async def fulfill_request(call: Call) -> ToolResult:
     "browser_fail_request",
     "Fail a request",
     "Fails a paused request like a network error.",
-    params={"requestId": _PAUSED_ID, "errorReason": {"enum": list(_REASONS), "description": "Default Failed."}},
-    required=("requestId",),
-    output={**_OUTPUT, "errorReason": "string"},
-    output_required=("tabId", "requestId"),
-    annotations=hints(destructive=True),
+    params={"requestId": _PAUSED_ID, "errorReason?": {"enum": list(_REASONS), "description": "Default Failed."}},
+    output={**_OUTPUT, "errorReason?": "string"},
+    destructive=True,
 )
 async def fail_request(call: Call) -> ToolResult:
     reason = call.args.get("errorReason", "Failed")
@@ -125,9 +117,9 @@ async def fail_request(call: Call) -> ToolResult:
     "browser_stop_intercepting",
     "Stop intercepting",
     "Ends interception and continues paused requests. With requestId continues only that one; interception stays.",
-    params={"requestId": _PAUSED_ID},
-    output={"tabId": "integer", "intercepting": "boolean", "continued": "integer", "note": "string"},
-    annotations=hints(idempotent=True),
+    params={"requestId?": _PAUSED_ID},
+    output={"tabId": "integer", "intercepting": "boolean", "continued": "integer", "note?": "string"},
+    idempotent=True,
 )
 async def stop_intercepting(call: Call) -> ToolResult:
     page = await call.page()

@@ -10,7 +10,8 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.schemas import boolean, free_object, integer, list_of, text
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.browser.tools.inspecting.console import iso_time, session_key
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -19,8 +20,8 @@ from tabhub.trust.redact import redact
 _DEFAULT_LIMIT, _DEFAULT_LIMIT_WITH_BODIES = 100, 20
 _BODY_LISTED, _BODY_ALONE = 4_000, 100_000
 _PARALLEL_BODIES = 8
-_CLEAR = {"type": "boolean", "description": "Show each only once."}
-_COUNT = {"type": "integer", "minimum": 1}
+_CLEAR = boolean("Show each only once.")
+_COUNT = integer(least=1)
 
 
 @tool(
@@ -29,21 +30,20 @@ _COUNT = {"type": "integer", "minimum": 1}
     "Keeps recording the tab while it is not in use, and keeps small responses across navigations. A tab in use is "
     "always recorded.",
     params={
-        "maxRequests": {**_COUNT, "maximum": 5000},
-        "urlFilter": {"type": "string", "maxLength": 500, "description": "Only these: part of the URL, or with *."},
-        "maxConsoleLogs": {**_COUNT, "maximum": 10_000},
-        "maxWsFrames": {**_COUNT, "maximum": 5000},
+        "maxRequests?": {**_COUNT, "maximum": 5000},
+        "urlFilter?": text("Only these: part of the URL, or with *.", most=500),
+        "maxConsoleLogs?": {**_COUNT, "maximum": 10_000},
+        "maxWsFrames?": {**_COUNT, "maximum": 5000},
     },
     output={
         "tabId": "integer",
         "capturing": "boolean",
-        "maxRequests": "integer",
-        "maxConsoleLogs": "integer",
-        "maxWsFrames": "integer",
-        "recordingSince": "string",
+        "maxRequests?": "integer",
+        "maxConsoleLogs?": "integer",
+        "maxWsFrames?": "integer",
+        "recordingSince?": "string",
     },
-    output_required=("tabId", "capturing"),
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def enable_capture(call: Call) -> ToolResult:
     page, args = await call.page(), call.args
@@ -72,9 +72,8 @@ async def enable_capture(call: Call) -> ToolResult:
     "browser_disable_network_capture",
     "Stop capturing",
     "Ends browser_enable_network_capture; the record can still be read.",
-    output={"tabId": "integer", "capturing": "boolean", "requests": "integer"},
-    output_required=("tabId", "capturing"),
-    annotations=hints(idempotent=True),
+    output={"tabId": "integer", "capturing": "boolean", "requests?": "integer"},
+    idempotent=True,
 )
 async def disable_capture(call: Call) -> ToolResult:
     page = await call.page()
@@ -87,17 +86,13 @@ async def disable_capture(call: Call) -> ToolResult:
     "Network requests",
     "The tab's requests with status and timing, oldest first; secrets are redacted.",
     params={
-        "filter": {
-            "type": "string",
-            "maxLength": 500,
-            "description": "URL part, or with *; type:fetch status:4xx method:POST",
-        },
-        "withBodies": "boolean",
-        "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
-        "clear": _CLEAR,
+        "filter?": text("URL part, or with *; type:fetch status:4xx method:POST", most=500),
+        "withBodies?": "boolean",
+        "limit?": integer("Newest; default 100.", least=1),
+        "clear?": _CLEAR,
     },
     output={"requests": "array"},
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def get_requests(call: Call) -> ToolResult:
     args, wanted = call.args, request_filter(call.args.get("filter", ""))
@@ -128,22 +123,20 @@ async def get_requests(call: Call) -> ToolResult:
     "One network request",
     "One request in full: headers (secrets redacted), bodies, timing.",
     params={
-        "requestId": {"type": "string", "description": "From browser_get_network_requests, e.g. r12."},
-        "part": {"enum": ["headers", "request", "response", "timing", "all"], "description": "Default all."},
+        "requestId": text("From browser_get_network_requests, e.g. r12."),
+        "part?": {"enum": ["headers", "request", "response", "timing", "all"], "description": "Default all."},
     },
-    required=("requestId",),
     output={
         "id": "string",
         "url": "string",
-        "status": "integer",
-        "requestHeaders": "object",
-        "responseHeaders": "object",
-        "requestBody": "string",
-        "responseBody": "string",
-        "timing": {"type": "object", "description": "Milliseconds."},
+        "status?": "integer",
+        "requestHeaders?": "object",
+        "responseHeaders?": "object",
+        "requestBody?": "string",
+        "responseBody?": "string",
+        "timing?": free_object("Milliseconds."),
     },
-    output_required=("id", "url"),
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def get_request(call: Call) -> ToolResult:
     page, part = await call.page(), call.args.get("part", "all")
@@ -173,13 +166,9 @@ async def get_request(call: Call) -> ToolResult:
     "browser_get_websocket_frames",
     "WebSocket frames",
     "Frames sent and received over the tab's WebSockets, oldest first.",
-    params={"clear": _CLEAR},
-    output={
-        "sockets": {"type": "array", "items": {"type": "object"}},
-        "frames": {"type": "array", "items": {"type": "object"}},
-        "note": "string",
-    },
-    annotations=hints(read_only=True),
+    params={"clear?": _CLEAR},
+    output={"sockets": list_of("object"), "frames": list_of("object"), "note?": "string"},
+    read_only=True,
 )
 async def get_frames(call: Call) -> ToolResult:
     page = await call.page()

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.record.timeline import summarize
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.schemas import boolean, free_object, list_of, text
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 
 _METRICS = {
@@ -36,15 +37,14 @@ _DURATIONS = {
     output={
         "tabId": "integer",
         "url": "string",
-        "vitals": {"type": "object", "description": "In ms; cls is a score. Missing if not measured."},
-        "longTasks": "object",
-        "resources": {"type": "object", "description": "count, and bytes transferred"},
-        "page": {"type": "object", "description": "Counts, and heapBytes."},
-        "spentMs": {"type": "object", "description": "Main thread time by kind of work."},
-        "note": "string",
+        "vitals": free_object("In ms; cls is a score. Missing if not measured."),
+        "longTasks?": "object",
+        "resources?": free_object("count, and bytes transferred"),
+        "page": free_object("Counts, and heapBytes."),
+        "spentMs?": free_object("Main thread time by kind of work."),
+        "note?": "string",
     },
-    output_required=("tabId", "url", "vitals", "page"),
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def performance_metrics(call: Call) -> ToolResult:
     page = await call.page()
@@ -87,22 +87,20 @@ def _numbers(given: Any) -> dict[str, float]:
     "layout, painting, long tasks, slowest functions.",
     params={
         "action": {"enum": ["start", "stop"]},
-        "filePath": {"type": "string", "description": "For stop: below the files folder, ending in .json."},
-        "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
+        "filePath?": text("For stop: below the files folder, ending in .json."),
+        "overwrite?": boolean("Replace a file that exists (default false)."),
     },
-    required=("action",),
     output={
         "tabId": "integer",
         "tracing": "boolean",
-        "filePath": "string",
-        "bytes": "integer",
-        "seconds": "number",
-        "milliseconds": {"type": "object", "description": "Time of the page's main thread by kind of work."},
-        "longTasks": {"type": "object", "description": "Tasks above 50 ms: count, longest, total."},
-        "functions": {"type": "array", "items": {"type": "object"}, "description": "Where scripts spent most time."},
-        "note": "string",
+        "filePath?": "string",
+        "bytes?": "integer",
+        "seconds?": "number",
+        "milliseconds?": free_object("Time of the page's main thread by kind of work."),
+        "longTasks?": free_object("Tasks above 50 ms: count, longest, total."),
+        "functions?": list_of("object", "Where scripts spent most time."),
+        "note?": "string",
     },
-    output_required=("tabId", "tracing"),
 )
 async def performance_trace(call: Call) -> ToolResult:
     args, box = call.args, call.box

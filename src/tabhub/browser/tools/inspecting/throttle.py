@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tabhub.browser.schemas import number
 from tabhub.browser.tab_overrides import Override
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
 OVERRIDE_NAME = "throttling"
 _KBIT = 1000 / 8
 _PRESETS: Final[dict[str, tuple[float, float, float]]] = {
-    # latency in ms, then bytes per second down and up; -1 is unlimited
     "offline": (0, 0, 0),
     "slow-3g": (2000, 400 * _KBIT, 400 * _KBIT),
     "3g": (562, 1440 * _KBIT, 675 * _KBIT),
@@ -21,7 +21,7 @@ _PRESETS: Final[dict[str, tuple[float, float, float]]] = {
     "wifi": (10, 30_000 * _KBIT, 15_000 * _KBIT),
 }
 _UNLIMITED = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-_RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes per second."}
+_RATE = number("Bytes per second.", least=1, most=1e9)
 
 
 @tool(
@@ -29,20 +29,20 @@ _RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes p
     "Throttle the network",
     "Throttles the tab's network, or sets it offline, until browser_clear_network_throttle or the end of the session.",
     params={
-        "preset": {"enum": list(_PRESETS)},
-        "latency": {"type": "number", "minimum": 0, "maximum": 60_000, "description": "Milliseconds."},
-        "downloadThroughput": _RATE,
-        "uploadThroughput": _RATE,
+        "preset?": {"enum": list(_PRESETS)},
+        "latency?": number("Milliseconds.", least=0, most=60_000),
+        "downloadThroughput?": _RATE,
+        "uploadThroughput?": _RATE,
     },
     output={
         "tabId": "integer",
         "offline": "boolean",
         "latency": "number",
-        "downloadThroughput": {"type": "number", "description": "-1: no limit."},
+        "downloadThroughput": number("-1: no limit."),
         "uploadThroughput": "number",
-        "note": "string",
+        "note?": "string",
     },
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def throttle_network(call: Call) -> ToolResult:
     args = call.args
@@ -70,8 +70,8 @@ async def throttle_network(call: Call) -> ToolResult:
     "browser_clear_network_throttle",
     "End throttling",
     "Restores the tab's full network speed.",
-    output={"tabId": "integer", "cleared": "boolean", "note": "string"},
-    annotations=hints(idempotent=True),
+    output={"tabId": "integer", "cleared": "boolean", "note?": "string"},
+    idempotent=True,
 )
 async def clear_network_throttle(call: Call) -> ToolResult:
     page = await call.page()

@@ -7,39 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.browser_choice import (
-    BROWSER_ID,
-    MORE,
-    choose_link,
-    given_args,
-    list_from_browser,
-    pick_fields,
-    pick_rows,
-    query_browser,
-    run_command,
-)
-from tabhub.browser.tool_spec import Call, hints, object_schema, tool
+from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, browser_tool, pick_fields
+from tabhub.browser.schemas import list_of, number, rows, text
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_FIELDS = {
-    "name": "string",
-    "value": "string",
-    "domain": "string",
-    "path": "string",
-    "secure": "boolean",
-    "httpOnly": "boolean",
-    "sameSite": "string",
-    "session": "boolean",
-    "hostOnly": "boolean",
-    "expirationDate": "number",
-    "partition": "string",
+_COOKIE_WITHOUT_VALUE = {
+    **dict.fromkeys(("name", "domain", "path"), "string"),
+    **dict.fromkeys(("secure?", "httpOnly?", "session?", "hostOnly?"), "boolean"),
+    "sameSite?": "string",
+    "expirationDate?": "number",
+    "partition?": "string",
 }
-_FIELDS_WITHOUT_VALUE = {name: kind for name, kind in _FIELDS.items() if name != "value"}
-_COOKIE = object_schema(_FIELDS, ("name", "value", "domain", "path"))
-_URL = {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "A page that is sent the cookies."}
-_NAME = {"type": "string", "minLength": 1, "maxLength": 4096}
+_COOKIE = {**_COOKIE_WITHOUT_VALUE, "value": "string"}
+_URL = text("A page that is sent the cookies.", least=1, most=10_000)
+_NAME = text(least=1, most=4096)
+_SETTABLE = ("url", "name", "value", "domain", "path", "secure", "httpOnly", "expirationDate")
 _KINDS = {
     "cookies": "cookies of the whole site and its subdomains",
     "localStorage": "local storage",
@@ -59,24 +43,20 @@ def _web_origin(given: str, field: str) -> str:
     return origin
 
 
-@tool(
+@browser_tool(
     "browser_get_cookies",
     "Read cookies",
     "Returns the cookies sent to `url`, including HttpOnly. Values are the person's secrets.",
-    params={"url": _URL, "name": {**_NAME, "description": "Only cookies with this name."}, "browserId": BROWSER_ID},
-    required=("url",),
-    output={"cookies": {"type": "array", "items": _COOKIE}, "more": MORE},
-    output_required=("cookies",),
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    params={"url": _URL, "name?": {**_NAME, "description": "Only cookies with this name."}, "browserId?": BROWSER_ID},
+    output={"cookies": rows(_COOKIE), "more?": MORE},
+    read_only=True,
 )
-async def get_cookies(call: Call) -> ToolResult:
+async def get_cookies(call: BrowserCall) -> ToolResult:
     call.ctx.touch(None, _web_origin(call.args["url"], "url"))
-    params = given_args(call, "url", "name")
-    return ToolResult.data(await list_from_browser(call, "getCookies", params, "cookies", _FIELDS))
+    return ToolResult.data(await call.list_rows("getCookies", call.given("url", "name"), "cookies", _COOKIE))
 
 
-@tool(
+@browser_tool(
     "browser_set_cookie",
     "Set a cookie",
     "Sets a cookie for the site of `url`, replacing one of the same name, domain and path. Without `expirationDate` "
@@ -84,25 +64,27 @@ async def get_cookies(call: Call) -> ToolResult:
     params={
         "url": _URL,
         "name": _NAME,
-        "value": {"type": "string", "maxLength": 4096},
-        "domain": {"type": "string", "minLength": 1, "maxLength": 300, "description": "Includes subdomains."},
-        "path": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "Default: that of url."},
-        "secure": "boolean",
-        "httpOnly": "boolean",
-        "expirationDate": {"type": "number", "minimum": 0, "maximum": 1e12, "description": "Seconds since 1970."},
-        "browserId": BROWSER_ID,
+        "value": text(most=4096),
+        "domain?": text("Includes subdomains.", least=1, most=300),
+        "path?": text("Default: that of url.", least=1, most=1024),
+        "secure?": "boolean",
+        "httpOnly?": "boolean",
+        "expirationDate?": number("Seconds since 1970.", least=0, most=1e12),
+        "browserId?": BROWSER_ID,
     },
-    required=("url", "name", "value"),
-    output=object_schema(_FIELDS_WITHOUT_VALUE)["properties"],
-    output_required=("name", "domain", "path"),
-    annotations=hints(destructive=True, idempotent=True, open_world=False),
-    on_tab=False,
+    output=_COOKIE_WITHOUT_VALUE,
+    destructive=True,
+    idempotent=True,
 )
-async def set_cookie(call: Call) -> ToolResult:
+async def set_cookie(call: BrowserCall) -> ToolResult:
     """Returns the stored cookie without its value."""
     call.ctx.touch(None, _web_origin(call.args["url"], "url"))
     try:
-        kept = await run_command(call, choose_link(call), "setCookie", given_args(call, *_COOKIE["properties"], "url"))
+        kept = await call.run(
+            call.link(),
+            "setCookie",
+            call.given(*_SETTABLE),
+        )
     except CommandFailed as error:
         raise CommandFailed(
             error.message,
@@ -110,59 +92,51 @@ async def set_cookie(call: Call) -> ToolResult:
             "__Host- need https; name and value must not contain ; or control characters, nor exceed 4096 bytes "
             "together; expirationDate must be in the future (browser_delete_cookies deletes).",
         ) from None
-    return ToolResult.data(pick_fields(kept, _FIELDS_WITHOUT_VALUE))
+    return ToolResult.data(pick_fields(kept, _COOKIE_WITHOUT_VALUE))
 
 
-@tool(
+@browser_tool(
     "browser_delete_cookies",
     "Delete cookies",
     "Deletes the cookies with one name that are sent to `url`.",
-    params={"url": _URL, "name": _NAME, "browserId": BROWSER_ID},
-    required=("url", "name"),
-    output={"name": "string", "deleted": "integer", "note": "string"},
-    annotations=hints(destructive=True, idempotent=True, open_world=False),
-    on_tab=False,
+    params={"url": _URL, "name": _NAME, "browserId?": BROWSER_ID},
+    output={"name": "string", "deleted": "integer", "note?": "string"},
+    destructive=True,
+    idempotent=True,
 )
-async def delete_cookies(call: Call) -> ToolResult:
-    origin, link = _web_origin(call.args["url"], "url"), choose_link(call)
-    call.ctx.touch(None, origin)
-    answer = await run_command(call, link, "deleteCookies", given_args(call, "url", "name"))
+async def delete_cookies(call: BrowserCall) -> ToolResult:
+    call.ctx.touch(None, _web_origin(call.args["url"], "url"))
+    answer = await call.run(call.link(), "deleteCookies", call.given("url", "name"))
     facts: dict[str, Any] = {"name": call.args["name"], **pick_fields(answer, {"deleted": "integer"})}
     if facts.get("deleted") == 0:
-        left = pick_rows(
-            await query_browser(link, "getCookies", given_args(call, "url")), "cookies", {"name": "string"}
-        )
-        names = ", ".join(sorted({cookie["name"] for cookie in left if "name" in cookie})[:20])
+        left = await call.list_rows("getCookies", call.given("url"), "cookies", {"name": "string"})
+        names = ", ".join(sorted({cookie["name"] for cookie in left["cookies"] if "name" in cookie})[:20])
         facts["note"] = f"No cookie had that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
     return ToolResult.data(facts)
 
 
-@tool(
+@browser_tool(
     "browser_clear_site_data",
     "Clear a site's data",
     "Deletes a site's data in the browser: the kinds set to true, or all if none is given. This logs the person out. "
     "Cookies are deleted for the whole site and its subdomains.",
     params={
-        "origin": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "Such as https://example.com."},
-        **{kind: {"type": "boolean"} for kind in _KINDS},
-        "browserId": BROWSER_ID,
+        "origin": text("Such as https://example.com.", least=1, most=2000),
+        **dict.fromkeys((f"{kind}?" for kind in _KINDS), "boolean"),
+        "browserId?": BROWSER_ID,
     },
-    required=("origin",),
-    output={"origin": "string", "cleared": {"type": "array", "items": {"type": "string"}}, "note": "string"},
-    output_required=("origin", "cleared", "note"),
-    annotations=hints(destructive=True, idempotent=True, open_world=False),
-    on_tab=False,
+    output={"origin": "string", "cleared": list_of("string"), "note": "string"},
+    destructive=True,
+    idempotent=True,
 )
-async def clear_site_data(call: Call) -> ToolResult:
+async def clear_site_data(call: BrowserCall) -> ToolResult:
     origin = _web_origin(call.args["origin"], "origin")
-    given = given_args(call, *_KINDS)
-    wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()) and kind not in given)]
+    given = call.given(*_KINDS)
+    wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()))]
     if not wanted:
         raise InvalidArguments("Nothing to clear.", hint=f"Set one of {', '.join(_KINDS)} to true.")
     call.ctx.touch(None, origin)
-    answer = await run_command(
-        call, choose_link(call), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)}
-    )
+    answer = await call.run(call.link(), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
     done = answer.get("cleared")
     cleared = [kind for kind in _KINDS if isinstance(done, list) and kind in done]
     note = f"Cleared for {origin}: {'; '.join(_KINDS[kind] for kind in cleared)}. Reload its open pages to see it."

@@ -6,37 +6,27 @@ import re
 
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
+    BrowserCall,
     alternatives_hint,
-    choose_link,
-    given_args,
-    list_from_browser,
+    browser_tool,
     list_items,
     pick_fields,
     query_browser,
-    run_command,
 )
 from tabhub.browser.driver.page import validate_url
-from tabhub.browser.tool_spec import Call, hints, object_schema, tool
+from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
 
-_FIELDS = {
+_DOWNLOAD = {
     "downloadId": "integer",
-    "url": "string",
-    "filename": "string",
+    **dict.fromkeys(("url?", "filename?"), "string"),
     "state": "string",
-    "bytesReceived": "integer",
-    "totalBytes": "integer",
-    "mime": "string",
-    "startTime": "string",
-    "endTime": "string",
-    "error": "string",
-    "danger": "string",
-    "paused": "boolean",
-    "deleted": "boolean",
+    **dict.fromkeys(("bytesReceived?", "totalBytes?"), "integer"),
+    **dict.fromkeys(("mime?", "startTime?", "endTime?", "error?", "danger?"), "string"),
+    **dict.fromkeys(("paused?", "deleted?"), "boolean"),
 }
-_DOWNLOAD = object_schema(_FIELDS, ("downloadId", "state"))
 _MAX_NAME = 200
 _MAX_PART_BYTES = 230
 """Bytes; file systems take 255, and the browser adds to the name while it loads."""
@@ -58,28 +48,23 @@ def _validate_filename(given: str) -> None:
         raise InvalidArguments(f"filename is too long: a part of it has more than {_MAX_PART_BYTES} bytes in UTF-8.")
 
 
-@tool(
+@browser_tool(
     "browser_download_file",
     "Download a file",
     "Downloads a URL with the browser and the person's logins into its downloads folder; nothing is overwritten. "
     "Returns when done, or after 3 seconds with the progress.",
     params={
-        "url": {"type": "string", "minLength": 1, "maxLength": 2_000_000},
-        "filename": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": _MAX_NAME,
-            "description": "Relative path in the downloads folder; default: the site's name for it.",
-        },
-        "saveAs": {"type": "boolean", "description": "Let the person choose where (default false)."},
-        "browserId": BROWSER_ID,
+        "url": text(least=1, most=2_000_000),
+        "filename?": text(
+            "Relative path in the downloads folder; default: the site's name for it.", least=1, most=_MAX_NAME
+        ),
+        "saveAs?": boolean("Let the person choose where (default false)."),
+        "browserId?": BROWSER_ID,
     },
-    required=("url",),
-    output=_DOWNLOAD["properties"],
-    output_required=_DOWNLOAD["required"],
-    on_tab=False,
+    output=_DOWNLOAD,
+    open_world=True,
 )
-async def download_file(call: Call) -> ToolResult:
+async def download_file(call: BrowserCall) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
     if url == "about:blank":
         raise InvalidArguments("url must be a file to download, not about:blank.")
@@ -87,9 +72,7 @@ async def download_file(call: Call) -> ToolResult:
         _validate_filename(call.args["filename"])
     call.ctx.touch(None, origin_of(url))
     try:
-        answer = await run_command(
-            call, choose_link(call), "downloadFile", given_args(call, "url", "filename", "saveAs")
-        )
+        answer = await call.run(call.link(), "downloadFile", call.given("url", "filename", "saveAs"))
     except CommandFailed as error:
         if error.message == _INVALID_FILENAME:
             raise CommandFailed(
@@ -97,7 +80,7 @@ async def download_file(call: Call) -> ToolResult:
                 hint="No part may begin or end with a dot or space, or be a reserved name (con, nul).",
             ) from None
         raise CommandFailed(error.message, hint="browser_list_downloads shows the browser's downloads.") from None
-    facts = pick_fields(answer, _FIELDS)
+    facts = pick_fields(answer, _DOWNLOAD)
     if facts.get("state") == "interrupted":
         raise CommandFailed(
             f"The download of {url[:200]} failed: {facts.get('error', 'no reason given')}.",
@@ -107,51 +90,46 @@ async def download_file(call: Call) -> ToolResult:
     return ToolResult.data(facts)
 
 
-@tool(
+@browser_tool(
     "browser_list_downloads",
     "List downloads",
     "Lists the browser's downloads, newest first, filtered by URL or file name, or by state.",
     params={
-        "query": {"type": "string", "maxLength": 1000},
-        "state": {"enum": ["in_progress", "interrupted", "complete"]},
-        "limit": {"type": "integer", "minimum": 1, "maximum": 500, "description": "Default 50."},
-        "browserId": BROWSER_ID,
+        "query?": text(most=1000),
+        "state?": {"enum": ["in_progress", "interrupted", "complete"]},
+        "limit?": integer("Default 50.", least=1, most=500),
+        "browserId?": BROWSER_ID,
     },
     output={
-        "downloads": {"type": "array", "items": _DOWNLOAD},
-        "cut": {"type": "boolean", "description": "Whether there are more; raise limit."},
+        "downloads": rows(_DOWNLOAD),
+        "cut?": boolean("Whether there are more; raise limit."),
     },
-    output_required=("downloads",),
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    read_only=True,
 )
-async def list_downloads(call: Call) -> ToolResult:
-    params = given_args(call, "query", "state", "limit")
-    return ToolResult.data(await list_from_browser(call, "getDownloads", params, "downloads", _FIELDS))
+async def list_downloads(call: BrowserCall) -> ToolResult:
+    wanted = call.given("query", "state", "limit")
+    return ToolResult.data(await call.list_rows("getDownloads", wanted, "downloads", _DOWNLOAD))
 
 
-@tool(
+@browser_tool(
     "browser_get_download_status",
     "State of a download",
     "Reports one download: state, bytes, file name, error.",
-    params={"downloadId": {"type": "integer", "minimum": 0}, "browserId": BROWSER_ID},
-    required=("downloadId",),
-    output=_DOWNLOAD["properties"],
-    output_required=_DOWNLOAD["required"],
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    params={"downloadId": integer(least=0), "browserId?": BROWSER_ID},
+    output=_DOWNLOAD,
+    read_only=True,
 )
-async def get_download_status(call: Call) -> ToolResult:
-    link, number = choose_link(call), call.args["downloadId"]
+async def get_download_status(call: BrowserCall) -> ToolResult:
+    link, number = call.link(), call.args["downloadId"]
     try:
-        return ToolResult.data(pick_fields(await query_browser(link, "getDownload", {"downloadId": number}), _FIELDS))
+        return ToolResult.data(pick_fields(await query_browser(link, "getDownload", {"downloadId": number}), _DOWNLOAD))
     except CommandFailed as error:
         there = list_items(await query_browser(link, "getDownloads", {"limit": 10}), "downloads")
         if any(item.get("downloadId") == number for item in there):
             raise
-        alternatives = [
+        alternatives = (
             f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there
-        ]
+        )
         raise NotInBrowser(error.message, hint=alternatives_hint(alternatives, "downloads")) from None
 
 

@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
-    choose_link,
-    given_args,
-    hub_tab_ids,
+    BrowserCall,
+    browser_tool,
     list_items,
     pick_fields,
     pick_rows,
-    query_all_browsers,
     query_browser,
 )
-from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
+from tabhub.browser.schemas import integer, list_of, number, object_schema, rows, text
+from tabhub.browser.tool_spec import Call, with_note
 from tabhub.browser.tools.managing.history import TIME, time_param
-from tabhub.browser.tools.managing.plugins import known_plugin
+from tabhub.browser.tools.managing.plugins import require_plugin
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 from tabhub.links.extension import RECONNECT, ExtensionLink
 
 _POLL_INTERVAL = 0.05
 _STATE = {
-    "browserName": "string",
-    "browserVersion": "string",
-    "extensionVersion": "string",
-    "platform": "string",
-    "startedAt": "integer",
-    "tabs": "integer",
-    "windows": "integer",
-    "lastError": "string",
+    **dict.fromkeys(("browserName?", "browserVersion?", "extensionVersion?", "platform?", "lastError?"), "string"),
+    **dict.fromkeys(("startedAt?", "tabs?", "windows?"), "integer"),
 }
-_ENTRY = {"time": "string", "level": "string", "source": "string", "message": "string"}
-_PAGE = {"kind": "string", "page": "string", "windowId": "integer"}
+_ENTRY = {**dict.fromkeys(("time?", "level?", "source?"), "string"), "message": "string"}
+_PAGE = {"kind?": "string", "page?": "string", "windowId?": "integer"}
 _SHOWS = {
-    "headline": "string",
-    "explanation": "string",
-    "tabs": "integer",
-    "debugged": "integer",
-    "lastError": "string",
+    **dict.fromkeys(("headline?", "explanation?", "lastError?"), "string"),
+    **dict.fromkeys(("tabs?", "debugged?"), "integer"),
 }
-_RECONNECTED = {"browserId": {"type": "string"}, "seconds": {"type": "number", "description": "How long it took."}}
+_RECONNECTED = {"browserId": "string", "seconds": number("How long it took.")}
 
 
 async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult:
@@ -63,54 +54,48 @@ async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult
     )
 
 
-@tool(
+@browser_tool(
     "extension_reload",
     "Reload the extension",
     "Reloads the extension of a browser and returns when it has reconnected. Running calls in that browser fail, and "
     "the debugger detaches.",
-    params={"browserId": BROWSER_ID},
+    params={"browserId?": BROWSER_ID},
     output=_RECONNECTED,
-    annotations=hints(idempotent=True, open_world=False),
-    on_tab=False,
+    idempotent=True,
 )
-async def reload_extension(call: Call) -> ToolResult:
+async def reload_extension(call: BrowserCall) -> ToolResult:
     """The extension reads its files again, so this also applies updates."""
-    link = choose_link(call)
+    link = call.link()
     call.ctx.sent()
     link.notify("extension.reload", {})
     return await _wait_for_reconnect(call, link)
 
 
-@tool(
+@browser_tool(
     "extension_force_reconnect",
     "Reconnect the extension",
     "Closes the connection to a browser and returns when it has reconnected. Running calls in that browser fail.",
-    params={"browserId": BROWSER_ID},
+    params={"browserId?": BROWSER_ID},
     output=_RECONNECTED,
-    annotations=hints(idempotent=True, open_world=False),
-    on_tab=False,
+    idempotent=True,
 )
-async def force_reconnect(call: Call) -> ToolResult:
-    link = choose_link(call)
+async def force_reconnect(call: BrowserCall) -> ToolResult:
+    link = call.link()
     call.ctx.sent()
     link.close(RECONNECT, "asked to reconnect")
     call.box.browsers.detach(link)
     return await _wait_for_reconnect(call, link)
 
 
-@tool(
+@browser_tool(
     "extension_get_state",
     "State of the extension",
     "State of the extension in every browser: versions, tabs, windows, debugged tabs, last error.",
-    output={
-        "browsers": {"type": "array", "items": object_schema({**_STATE, "browserId": "string"}, ("browserId",))},
-        "note": "string",
-    },
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    output={"browsers": rows({**_STATE, "browserId": "string"}), "note?": "string"},
+    read_only=True,
 )
-async def get_state(call: Call) -> ToolResult:
-    answers, problems = await query_all_browsers(call, "getState")
+async def get_state(call: BrowserCall) -> ToolResult:
+    answers, problems = await call.query_all("getState")
     browsers = []
     for answer in answers:
         debugger = answer.what.get("debugger")
@@ -119,107 +104,97 @@ async def get_state(call: Call) -> ToolResult:
             {
                 "browserId": answer.link.browser_id,
                 **pick_fields(answer.what, _STATE),
-                "debuggedTabs": hub_tab_ids(call, answer.link, attached),
+                "debuggedTabs": call.hub_tab_ids(answer.link, attached),
             }
         )
     return ToolResult.data(with_note({"browsers": browsers}, *problems))
 
 
-@tool(
+@browser_tool(
     "extension_get_logs",
     "Extension logs",
     "Log entries of the extensions of all browsers since their worker started, oldest first; the last 200 are kept.",
     params={
-        "level": {"enum": ["info", "warning", "error"], "description": "Minimum level (default info)."},
-        "source": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Only this source."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "Newest; default 100."},
-        "since": TIME,
+        "level?": {"enum": ["info", "warning", "error"], "description": "Minimum level (default info)."},
+        "source?": text("Only this source.", least=1, most=100),
+        "limit?": integer("Newest; default 100.", least=1, most=200),
+        "since?": TIME,
     },
     output={
-        "entries": {
-            "type": "array",
-            "items": object_schema({**_ENTRY, "browserId": "string"}, ("message", "browserId")),
-        },
-        "sources": {"type": "array", "items": {"type": "string"}, "description": "All sources in the log."},
-        "note": "string",
+        "entries": rows({**_ENTRY, "browserId": "string"}),
+        "sources": list_of("string", "All sources in the log."),
+        "note?": "string",
     },
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    read_only=True,
 )
-async def get_logs(call: Call) -> ToolResult:
+async def get_logs(call: BrowserCall) -> ToolResult:
     limit = call.args.get("limit", 100)
-    wanted = {**given_args(call, "level", "source"), **time_param(call, "since"), "limit": limit}
-    answers, problems = await query_all_browsers(call, "getLogs", wanted)
+    wanted = {**call.given("level", "source"), **time_param(call, "since"), "limit": limit}
+    answers, problems = await call.query_all("getLogs", wanted)
     entries = [
         {**entry, "browserId": answer.link.browser_id}
         for answer in answers
         for entry in pick_rows(answer.what, "entries", _ENTRY)
     ]
     entries.sort(key=lambda entry: str(entry.get("time")))
-    named = (answer.what.get("sources") for answer in answers)
-    sources = sorted({str(source)[:100] for listed in named if isinstance(listed, list) for source in listed[:100]})
+    named = (_list(answer.what.get("sources"))[:100] for answer in answers)
+    sources = sorted({str(source)[:100] for listed in named for source in listed})
     return ToolResult.data(with_note({"entries": entries[-limit:], "sources": sources}, *problems))
 
 
-@tool(
+@browser_tool(
     "extension_get_side_panel",
     "The extension's panel",
     "Reports whether a panel of the extension (popup, side panel, page) is open in a browser, and what panels show.",
-    params={"browserId": BROWSER_ID},
+    params={"browserId?": BROWSER_ID},
     output={
         "browserId": "string",
         "open": "boolean",
-        "pages": {"type": "array", "items": object_schema({**_PAGE, "tabId": "integer"})},
+        "pages": rows({**_PAGE, "tabId?": "integer"}),
         "shows": object_schema(_SHOWS),
     },
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    read_only=True,
 )
-async def get_side_panel(call: Call) -> ToolResult:
-    link = choose_link(call)
+async def get_side_panel(call: BrowserCall) -> ToolResult:
+    link = call.link()
     answer = await query_browser(link, "getPanels")
-    pages = []
-    for page in list_items(answer, "open"):
-        here = hub_tab_ids(call, link, [page.get("tabId")])
-        pages.append({**pick_fields(page, _PAGE), **({"tabId": here[0]} if here else {})})
+    pages = [
+        {**pick_fields(page, _PAGE), **call.hub_tab_id(link, "tabId", page.get("tabId"))}
+        for page in list_items(answer, "open")
+    ]
     shows = answer.get("shows")
     facts = {"browserId": link.browser_id, "open": bool(pages), "pages": pages}
     return ToolResult.data({**facts, "shows": pick_fields(shows if isinstance(shows, dict) else {}, _SHOWS)})
 
 
-@tool(
+@browser_tool(
     "extension_check_adapter",
     "Check a plugin's adapter",
     "Reports whether a plugin's script is registered in the browsers, for which pages, and which open tabs have it.",
-    params={"plugin": {"type": "string", "minLength": 1, "maxLength": 200}},
-    required=("plugin",),
-    output={
-        "plugin": "string",
-        "injected": "boolean",
-        "browsers": {"type": "array", "items": {"type": "object"}},
-        "note": "string",
-    },
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    params={"plugin": text(least=1, most=200)},
+    output={"plugin": "string", "injected": "boolean", "browsers": list_of("object"), "note?": "string"},
+    read_only=True,
 )
-async def check_adapter(call: Call) -> ToolResult:
+async def check_adapter(call: BrowserCall) -> ToolResult:
     """As the browsers report it, not as the hub configured it."""
     plugin = call.args["plugin"]
-    answers, problems = await query_all_browsers(call, "getAdapters")
-    adapters = [(answer.link, item) for answer in answers for item in list_items(answer.what, "adapters")]
-    known_plugin(call, plugin, {str(item.get("plugin")) for _, item in adapters})
-    browsers = []
-    for link, item in adapters:
-        matches = item.get("matches")
-        if item.get("plugin") == plugin:
-            browsers.append(
-                {
-                    "browserId": link.browser_id,
-                    "matches": [str(match)[:500] for match in matches[:100]] if isinstance(matches, list) else [],
-                    "tabIds": hub_tab_ids(call, link, item.get("tabIds")),
-                }
-            )
+    adapters, problems = await call.list_all("getAdapters", "adapters")
+    require_plugin(call, plugin, {str(adapter.what.get("plugin")) for adapter in adapters})
+    browsers = [
+        {
+            "browserId": adapter.link.browser_id,
+            "matches": [str(match)[:500] for match in _list(adapter.what.get("matches"))[:100]],
+            "tabIds": call.hub_tab_ids(adapter.link, adapter.what.get("tabIds")),
+        }
+        for adapter in adapters
+        if adapter.what.get("plugin") == plugin
+    ]
     return ToolResult.data(with_note({"plugin": plugin, "injected": bool(browsers), "browsers": browsers}, *problems))
+
+
+def _list(value: Any) -> list[Any]:
+    """A list that a browser sent, or an empty one."""
+    return value if isinstance(value, list) else []
 
 
 TOOLS = (reload_extension, get_state, get_logs, get_side_panel, check_adapter, force_reconnect)

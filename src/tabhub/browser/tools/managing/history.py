@@ -7,38 +7,27 @@ from datetime import UTC, datetime
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     MORE,
+    BrowserCall,
     alternatives_hint,
-    choose_link,
-    given_args,
-    list_from_browser,
+    browser_tool,
     list_items,
     pick_fields,
     pick_rows,
     query_browser,
-    run_command,
 )
-from tabhub.browser.tool_spec import TAB, Call, hints, object_schema, tool
+from tabhub.browser.schemas import TAB, boolean, integer, rows, text
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
 
 _ENTRY = {
     "url": "string",
-    "title": "string",
-    "lastVisitTime": "string",
-    "visitCount": "integer",
-    "typedCount": "integer",
+    **dict.fromkeys(("title?", "lastVisitTime?"), "string"),
+    **dict.fromkeys(("visitCount?", "typedCount?"), "integer"),
 }
-_VISIT = {"visitId": "string", "visitTime": "string", "transition": "string", "referringVisitId": "string"}
-_CLOSED = {
-    "sessionId": "string",
-    "kind": "string",
-    "closedAt": "string",
-    "url": "string",
-    "title": "string",
-    "tabCount": "integer",
-}
-_CLOSED_TAB = {"url": "string", "title": "string"}
+_VISIT = dict.fromkeys(("visitId?", "visitTime?", "transition?", "referringVisitId?"), "string")
+_CLOSED_TAB = {"url?": "string", "title?": "string"}
+_CLOSED = {"sessionId": "string", "kind": "string", "closedAt?": "string", **_CLOSED_TAB, "tabCount?": "integer"}
 TIME = {
     "type": ["number", "string"],
     "maxLength": 40,
@@ -46,7 +35,7 @@ TIME = {
 }
 
 
-def time_param(call: Call, name: str) -> dict[str, float]:
+def time_param(call: BrowserCall, name: str) -> dict[str, float]:
     """A time argument in milliseconds since 1970; empty if it is missing."""
     given = call.args.get(name)
     if given is None:
@@ -62,47 +51,41 @@ def time_param(call: Call, name: str) -> dict[str, float]:
     return {name: given}
 
 
-@tool(
+@browser_tool(
     "browser_search_history",
     "Search the history",
     "Searches visited pages by URL or title; an empty query returns the latest.",
     params={
-        "query": {"type": "string", "maxLength": 1000},
-        "maxResults": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 100."},
-        "startTime": TIME,
-        "endTime": TIME,
-        "browserId": BROWSER_ID,
+        "query": text(most=1000),
+        "maxResults?": integer("Default 100.", least=1, most=1000),
+        "startTime?": TIME,
+        "endTime?": TIME,
+        "browserId?": BROWSER_ID,
     },
-    required=("query",),
     output={
-        "entries": {"type": "array", "items": object_schema(_ENTRY, ("url",))},
-        "cut": {"type": "boolean", "description": "Whether there are more; raise maxResults or narrow the time."},
+        "entries": rows(_ENTRY),
+        "cut?": boolean("Whether there are more; raise maxResults or narrow the time."),
     },
-    output_required=("entries",),
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    read_only=True,
 )
-async def search_history(call: Call) -> ToolResult:
-    params = {**given_args(call, "query", "maxResults"), **time_param(call, "startTime"), **time_param(call, "endTime")}
-    return ToolResult.data(await list_from_browser(call, "searchHistory", params, "entries", _ENTRY))
+async def search_history(call: BrowserCall) -> ToolResult:
+    params = {**call.given("query", "maxResults"), **time_param(call, "startTime"), **time_param(call, "endTime")}
+    return ToolResult.data(await call.list_rows("searchHistory", params, "entries", _ENTRY))
 
 
-@tool(
+@browser_tool(
     "browser_get_visits",
     "Visits of a page",
     "Lists the visits of one exact URL, newest first.",
-    params={"url": {"type": "string", "minLength": 1, "maxLength": 100_000}, "browserId": BROWSER_ID},
-    required=("url",),
-    output={"url": "string", "visits": {"type": "array", "items": object_schema(_VISIT)}, "more": MORE},
-    output_required=("url", "visits"),
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    params={"url": text(least=1, most=100_000), "browserId?": BROWSER_ID},
+    output={"url": "string", "visits": rows(_VISIT), "more?": MORE},
+    read_only=True,
 )
-async def get_visits(call: Call) -> ToolResult:
+async def get_visits(call: BrowserCall) -> ToolResult:
     url = call.args["url"]
     call.ctx.touch(None, origin_of(url))
     try:
-        visits = await list_from_browser(call, "getVisits", {"url": url}, "visits", _VISIT)
+        visits = await call.list_rows("getVisits", {"url": url}, "visits", _VISIT)
     except CommandFailed as error:
         if "invalid" not in error.message:
             raise
@@ -112,25 +95,19 @@ async def get_visits(call: Call) -> ToolResult:
     return ToolResult.data({"url": url, **visits})
 
 
-@tool(
+@browser_tool(
     "browser_get_recently_closed",
     "Recently closed tabs",
     "Lists recently closed tabs and windows, with the sessionId for browser_restore_session.",
     params={
-        "maxResults": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 25,
-            "description": "Default 25, the maximum a browser keeps.",
-        },
-        "browserId": BROWSER_ID,
+        "maxResults?": integer("Default 25, the maximum a browser keeps.", least=1, most=25),
+        "browserId?": BROWSER_ID,
     },
-    output={"closed": {"type": "array", "items": object_schema(_CLOSED, ("sessionId", "kind"))}},
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    output={"closed": rows(_CLOSED)},
+    read_only=True,
 )
-async def get_recently_closed(call: Call) -> ToolResult:
-    answer = await query_browser(choose_link(call), "getRecentlyClosed", given_args(call, "maxResults"))
+async def get_recently_closed(call: BrowserCall) -> ToolResult:
+    answer = await query_browser(call.link(), "getRecentlyClosed", call.given("maxResults"))
     closed = []
     for item in list_items(answer, "closed"):
         tabs = {"tabs": pick_rows(item, "tabs", _CLOSED_TAB)} if item.get("kind") == "window" else {}
@@ -138,27 +115,26 @@ async def get_recently_closed(call: Call) -> ToolResult:
     return ToolResult.data({"closed": closed})
 
 
-@tool(
+@browser_tool(
     "browser_restore_session",
     "Restore a closed tab",
     "Reopens a recently closed tab or window in the background.",
-    params={"sessionId": {"type": "string", "minLength": 1, "maxLength": 200}, "browserId": BROWSER_ID},
-    required=("sessionId",),
-    output={"kind": "string", "tabs": {"type": "array", "items": TAB}},
-    on_tab=False,
+    params={"sessionId": text(least=1, most=200), "browserId?": BROWSER_ID},
+    output={"kind": "string", "tabs": rows(TAB)},
+    open_world=True,
 )
-async def restore_session(call: Call) -> ToolResult:
+async def restore_session(call: BrowserCall) -> ToolResult:
     """The restored tabs are the person's; the session uses one only if it names it."""
-    link, wanted = choose_link(call), call.args["sessionId"]
+    link, wanted = call.link(), call.args["sessionId"]
     try:
-        answer = await run_command(call, link, "restoreSession", {"sessionId": wanted})
+        answer = await call.run(link, "restoreSession", {"sessionId": wanted})
     except CommandFailed as error:
         closed = list_items(await query_browser(link, "getRecentlyClosed"), "closed")
-        alternatives = [
-            f"{item.get('sessionId')} ({item.get('title') or item.get('url') or item.get('kind')})" for item in closed
-        ]
         if any(item.get("sessionId") == wanted for item in closed):
             raise
+        alternatives = (
+            f"{item.get('sessionId')} ({item.get('title') or item.get('url') or item.get('kind')})" for item in closed
+        )
         raise NotInBrowser(
             f"There is no closed tab or window with sessionId {wanted!r} ({error.message})",
             hint=alternatives_hint(alternatives, "closed tabs"),

@@ -1,7 +1,7 @@
-"""The session tools: what an agent has, letting a tab go, and asking for one that another session holds.
+"""Session tools: describe the agent's own session, release a tab, and request a tab that another session holds.
 
-Owns how a question for a tab is put. It is always a person who answers: the holder's through the holder's client, the
-asking agent's through its own, or the one at the browser through the hub; never an agent.
+Owns who is asked to hand over a tab: always a person, through the holder's client, the requesting agent's client or the
+hub; never an agent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from tabhub.browser.tool_spec import TAB_ID, Call, hints, object_schema, tool
+from tabhub.browser.browser_choice import browser_tool
+from tabhub.browser.schemas import integer, list_of, rows, text
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
 from tabhub.core.tabs import Tab
@@ -18,30 +20,25 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied, TabhubError, TabLeased
 
 _PROGRESS_INTERVAL = 3.0
-"""Seconds between signs of life while a person thinks."""
-_MAX_REASON = 300
+"""Seconds between progress reports while a person decides."""
 
-_SESSION = object_schema(
-    {
-        "session": "string",
-        "client": "string",
-        "openSeconds": "integer",
-        "tabId": {"type": ["integer", "null"], "description": "The tab that calls without tabId go to."},
-        "ownTabs": {"type": "array", "items": {"type": "integer"}, "description": "Opened by the session."},
-        "leases": {"type": "array", "items": {"type": "object"}, "description": "Tabs it holds."},
-    },
-    ("session", "client", "tabId", "ownTabs", "leases"),
-)
+_SESSION = {
+    "session": "string",
+    "client": "string",
+    "openSeconds?": "integer",
+    "tabId": {"type": ["integer", "null"], "description": "The tab that calls without tabId go to."},
+    "ownTabs": list_of("integer", "Opened by the session."),
+    "leases": list_of("object", "Tabs it holds."),
+}
 
 
-@tool(
+@browser_tool(
     "browser_list_sessions",
     "List own sessions",
     "Shows your own session: its tab, the tabs it opened and the tabs it holds. Other agents' sessions are not shown.",
-    params={"session": {"type": "string", "maxLength": 100, "description": "A handle, where results gave one."}},
-    output={"sessions": {"type": "array", "items": _SESSION}, "note": "string"},
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    params={"session?": text("A handle, where results gave one.", most=100)},
+    output={"sessions": rows(_SESSION), "note?": "string"},
+    read_only=True,
 )
 async def list_sessions(call: Call) -> ToolResult:
     choice, session, handle = call.box.choice, call.ctx.session, call.args.get("session")
@@ -57,7 +54,8 @@ async def list_sessions(call: Call) -> ToolResult:
     "Release a tab",
     "Releases a tab you hold, so that other sessions can use it. It stays open, even after your session.",
     output={"tabId": "integer", "released": "boolean"},
-    annotations=hints(idempotent=True, open_world=False),
+    idempotent=True,
+    open_world=False,
 )
 async def release_tab(call: Call) -> ToolResult:
     session = call.ctx.session
@@ -78,24 +76,18 @@ async def release_tab(call: Call) -> ToolResult:
     "Ask for a tab",
     "Requests a tab held by another session: granted at once if free or its holder is idle, else a person is asked.",
     params={
-        "tabId": {**TAB_ID, "description": "The tab you want."},
-        "reason": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": _MAX_REASON,
-            "description": "Why; the person reads it.",
-        },
+        "tabId": integer("The tab you want.", least=0),
+        "reason": text("Why; the person reads it.", least=1, most=300),
     },
-    required=("tabId", "reason"),
     output={
         "tabId": "integer",
         "granted": "boolean",
         "by": {"enum": ["free", "holder", "person"], "description": "Who agreed."},
-        "url": "string",
-        "title": "string",
+        "url?": "string",
+        "title?": "string",
     },
-    output_required=("tabId", "granted", "by"),
-    annotations=hints(idempotent=True, open_world=False),
+    idempotent=True,
+    open_world=False,
 )
 async def request_tab(call: Call) -> ToolResult:
     choice, session, tab_id = call.box.choice, call.ctx.session, call.args["tabId"]

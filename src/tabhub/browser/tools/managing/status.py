@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.browser_choice import browser_tool
+from tabhub.browser.schemas import boolean, free_object, list_of
+from tabhub.browser.tool_spec import Call
 from tabhub.core.tools import ToolResult
 from tabhub.errors import NotConnected, TabhubError
 from tabhub.links.extension import ExtensionLink
@@ -13,20 +15,18 @@ from tabhub.links.extension import ExtensionLink
 _PROBE = 2.0
 
 
-@tool(
+@browser_tool(
     "browser_get_connection_status",
     "Connection status",
     "Reports the state of each part: hub, socket, extension (probed now), tabs, debugger.",
     output={
-        "connected": {"type": "boolean", "description": "Whether any browser is connected and responds."},
+        "connected": boolean("Whether any browser is connected and responds."),
         "hub": "object",
-        "browsers": {"type": "array", "items": {"type": "object"}},
-        "session": {"type": "object", "description": "Your own: its tab and the tabs it holds."},
-        "hint": "string",
+        "browsers": list_of("object"),
+        "session?": free_object("Your own: its tab and the tabs it holds."),
+        "hint?": "string",
     },
-    output_required=("connected", "hub", "browsers"),
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    read_only=True,
 )
 async def get_connection_status(call: Call) -> ToolResult:
     """Never fails because no browser is connected: it reports exactly that."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
+from tabhub.browser.schemas import boolean, integer, rows, text
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
-_KEY = {"type": "string", "maxLength": 10_000}
 _MAX_KEYS_NAMED = 20
 
 
@@ -20,28 +20,18 @@ _MAX_KEYS_NAMED = 20
     "Returns local or session storage of the page's origin, all of it or one key; for indexedDB and cache only names. "
     "Values may be secrets.",
     params={
-        "storageType": {"enum": ["local", "session", "indexedDB", "cache"], "description": "Default local."},
-        "key": {**_KEY, "description": "Only this one."},
+        "storageType?": {"enum": ["local", "session", "indexedDB", "cache"], "description": "Default local."},
+        "key?": text("Only this one.", most=10_000),
     },
     output={
         "tabId": "integer",
         "origin": "string",
         "storageType": "string",
-        "items": {
-            "type": "array",
-            "items": object_schema(
-                {
-                    "key": "string",
-                    "value": "string",
-                    "length": {"type": "integer", "description": "Of the full value, if truncated."},
-                },
-                ("key", "value"),
-            ),
-        },
-        "total": {"type": "integer", "description": "How many there are."},
-        "note": "string",
+        "items": rows({"key": "string", "value": "string", "length?": integer("Of the full value, if truncated.")}),
+        "total": integer("How many there are."),
+        "note?": "string",
     },
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def get_storage(call: Call) -> ToolResult:
     page, kind, key = await call.page(), call.args.get("storageType", "local"), call.args.get("key")
@@ -73,16 +63,12 @@ async def get_storage(call: Call) -> ToolResult:
     "Sets one key of the page's local or session storage; null removes it. The page gets no event.",
     params={
         "storageType": {"enum": ["local", "session"]},
-        "key": _KEY,
+        "key": text(most=10_000),
         "value": {"type": ["string", "null"], "maxLength": 2_000_000},
     },
-    required=("storageType", "key", "value"),
-    output={
-        "tabId": "integer",
-        "origin": "string",
-        "replaced": {"type": "boolean", "description": "Whether the key was there before."},
-    },
-    annotations=hints(destructive=True, idempotent=True),
+    output={"tabId": "integer", "origin": "string", "replaced": boolean("Whether the key was there before.")},
+    destructive=True,
+    idempotent=True,
 )
 async def set_storage(call: Call) -> ToolResult:
     page, args = await call.page(), call.args

@@ -8,33 +8,34 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.page import Page, open_tab, validate_url
-from tabhub.browser.tool_spec import TAB, Call, ToolSpec, hints, tool
+from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
+from tabhub.browser.tool_spec import Call, ToolSpec, tool
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, NotConnected, TabFailed
 
-_URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "https://…"}
+_URL = text("https://…", least=1, most=100_000)
 NAVIGATION = {
     "tabId": "integer",
-    "url": {"type": "string", "description": "After redirects."},
-    "title": "string",
-    "status": {"type": "string", "description": "loading or complete"},
-    "ok": {"type": "boolean", "description": "Whether the page was reached."},
-    "httpStatus": {"type": "integer", "description": "The HTTP status, when known."},
-    "note": "string",
+    "url": text("After redirects."),
+    "title?": "string",
+    "status?": text("loading or complete"),
+    "ok": boolean("Whether the page was reached."),
+    "httpStatus?": integer("The HTTP status, when known."),
+    "note?": "string",
 }
 _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0"
 
 
-@tool(
+@browser_tool(
     "browser_list_tabs",
     "List tabs",
     "Lists the open tabs of all connected browsers: tabId, title, url, which one is active.",
-    output={"tabs": {"type": "array", "items": TAB}},
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    output={"tabs": rows(TAB)},
+    read_only=True,
 )
 async def list_tabs(call: Call) -> ToolResult:
     """Answered from the hub's own state, without a round trip."""
@@ -49,14 +50,17 @@ async def list_tabs(call: Call) -> ToolResult:
     "Describe a tab",
     "Describes one tab: URL, title, loading state, window, and whether the debugger is attached.",
     output={
-        **TAB["properties"],
-        "origin": {"type": ["string", "null"]},
-        "index": "integer",
+        **TAB,
+        "status": "string",
+        "active?": "boolean",
+        "browserId?": "string",
+        "origin?": {"type": ["string", "null"]},
+        "index?": "integer",
         "debuggerAttached": "boolean",
-        "dialog": {"type": "object", "description": "The dialog that blocks the page."},
+        "dialog?": free_object("The dialog that blocks the page."),
     },
-    output_required=("tabId", "title", "url", "status", "debuggerAttached"),
-    annotations=hints(read_only=True, open_world=False),
+    read_only=True,
+    open_world=False,
 )
 async def get_tab_info(call: Call) -> ToolResult:
     page = await call.page()
@@ -71,19 +75,13 @@ async def get_tab_info(call: Call) -> ToolResult:
     return ToolResult.data(facts)
 
 
-@tool(
+@browser_tool(
     "browser_open_tab",
     "Open a tab",
     "Opens a new tab, in the background unless `active`, and waits until the page has loaded.",
-    params={
-        "url": _URL,
-        "browserId": {"type": "string", "description": "Default: the one used last."},
-        "active": "boolean",
-    },
-    required=("url",),
+    params={"url": _URL, "browserId?": text("Default: the one used last."), "active?": "boolean"},
     output=NAVIGATION,
-    output_required=("tabId", "url", "ok"),
-    on_tab=False,
+    open_world=True,
 )
 async def open_new_tab(call: Call) -> ToolResult:
     """Opens an empty tab first and then navigates, so that navigation errors can be reported.
@@ -134,11 +132,9 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     "browser_navigate_tab",
     "Navigate",
     "Navigates a tab to a URL and waits until it has loaded (`load`), has committed (`commit`), or not at all.",
-    params={"url": _URL, "waitUntil": {"enum": ["load", "commit", "none"]}},
-    required=("url",),
+    params={"url": _URL, "waitUntil?": {"enum": ["load", "commit", "none"]}},
     output=NAVIGATION,
-    output_required=("tabId", "url", "ok"),
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
@@ -153,7 +149,6 @@ def _history_tool(direction: str) -> ToolSpec:
         f"Go {direction}",
         f"Goes {direction} one page and waits until it has loaded.",
         output=NAVIGATION,
-        output_required=("tabId", "url", "ok"),
     )
     async def go(call: Call) -> ToolResult:
         page = await call.page()
@@ -170,10 +165,9 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
     "browser_reload_tab",
     "Reload a page",
     "Reloads the page and waits for it. Unsaved input is lost.",
-    params={"ignoreCache": "boolean"},
+    params={"ignoreCache?": "boolean"},
     output=NAVIGATION,
-    output_required=("tabId", "url", "ok"),
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def reload_tab(call: Call) -> ToolResult:
     page = await call.page()
@@ -185,9 +179,9 @@ async def reload_tab(call: Call) -> ToolResult:
     "browser_focus_tab",
     "Bring a tab to the front",
     "Activates the tab and brings its window to the front for the person. No other tool needs this.",
-    output=TAB["properties"],
-    output_required=TAB["required"],
-    annotations=hints(idempotent=True, open_world=False),
+    output=TAB,
+    idempotent=True,
+    open_world=False,
 )
 async def focus_tab(call: Call) -> ToolResult:
     page = await call.page()
@@ -200,7 +194,8 @@ async def focus_tab(call: Call) -> ToolResult:
     "Close a tab",
     "Closes the tab. Unsaved input is lost.",
     output={"tabId": "integer", "closed": "boolean"},
-    annotations=hints(destructive=True, idempotent=True),
+    destructive=True,
+    idempotent=True,
 )
 async def close_tab(call: Call) -> ToolResult:
     page = await call.page()

@@ -7,180 +7,120 @@ from typing import Any
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     WHICH_BROWSER,
-    Found,
-    choose_link,
-    find_by_number,
-    given_args,
-    hub_tab_ids,
+    BrowserCall,
+    browser_tool,
     list_items,
     pick_fields,
-    query_all_browsers,
     query_browser,
-    run_command,
 )
 from tabhub.browser.driver.page import validate_url
-from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
+from tabhub.browser.schemas import boolean, integer, list_of, object_schema, rows, text
+from tabhub.browser.tool_spec import with_note
 from tabhub.browser.tools.managing.tabs import NAVIGATION, load_url, must_open_with_tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.links.extension import ExtensionLink
 
-_STATES = ["normal", "minimized", "maximized", "fullscreen"]
-_BOUNDS = ("left", "top", "width", "height")
+_BOUNDS = ("width", "height", "left", "top")
 _FIELDS = {
     "windowId": "integer",
-    "focused": "boolean",
-    "state": "string",
-    "type": "string",
-    "incognito": "boolean",
-    **dict.fromkeys(_BOUNDS, "integer"),
+    "focused?": "boolean",
+    "state?": "string",
+    "type?": "string",
+    "incognito?": "boolean",
+    **dict.fromkeys((f"{name}?" for name in _BOUNDS), "integer"),
 }
-_TAB_LIST = {"type": "array", "items": {"type": "integer"}}
-_WINDOW = object_schema(
-    {**_FIELDS, "browserId": "string", "tabIds": _TAB_LIST, "activeTabId": "integer"},
-    ("windowId", "browserId", "tabIds"),
-)
-_SIZE = {"type": "integer", "minimum": 1, "maximum": 20_000}
-_POSITION = {"type": "integer", "minimum": -20_000, "maximum": 20_000}
+_WINDOW = {**_FIELDS, "browserId": "string", "tabIds": list_of("integer"), "activeTabId?": "integer"}
 _WINDOW_PARAMS = {
-    "width": _SIZE,
-    "height": _SIZE,
-    "left": _POSITION,
-    "top": _POSITION,
-    "state": {"enum": _STATES},
-    "focused": {"type": "boolean", "description": "Bring it to the front."},
+    **dict.fromkeys(("width?", "height?"), integer(least=1, most=20_000)),
+    **dict.fromkeys(("left?", "top?"), integer(least=-20_000, most=20_000)),
+    "state?": {"enum": ["normal", "minimized", "maximized", "fullscreen"]},
+    "focused?": boolean("Bring it to the front."),
 }
-_WINDOW_ID = {"type": "integer", "minimum": 0}
+_WINDOW_ID = integer(least=0)
 
 
-def _facts(call: Call, link: ExtensionLink, window: dict[str, Any]) -> dict[str, Any]:
-    front = hub_tab_ids(call, link, [window.get("activeTabId")])
-    return {
-        **pick_fields(window, _FIELDS),
-        "browserId": link.browser_id,
-        "tabIds": hub_tab_ids(call, link, window.get("tabIds")),
-        **({"activeTabId": front[0]} if front else {}),
-    }
-
-
-def _window_params(call: Call) -> dict[str, Any]:
-    """The given window parameters, checked for conflicts."""
-    wanted = given_args(call, *_WINDOW_PARAMS)
-    state = wanted.get("state", "normal")
-    placed = [name for name in _BOUNDS if name in wanted]
-    if state != "normal" and placed:
-        raise InvalidArguments(
-            f"A window that is {state} cannot have {' or '.join(placed)}.",
-            hint=f"Omit {' and '.join(placed)}, or `state`.",
-        )
-    if (state == "minimized" and wanted.get("focused")) or (
-        state in ("maximized", "fullscreen") and wanted.get("focused") is False
-    ):
-        raise InvalidArguments(f"A window cannot be {state} with focused: {str(wanted['focused']).lower()}.")
-    return wanted
-
-
-async def _find(call: Call) -> Found:
-    return await find_by_number(call, "getWindows", "windows", "windowId", call.args["windowId"], _label)
-
-
-def _label(window: dict[str, Any]) -> str:
-    tabs = window.get("tabIds")
-    count = len(tabs) if isinstance(tabs, list) else 0
-    return f"{window.get('type', 'normal')}, {count} tab{'' if count == 1 else 's'}"
-
-
-@tool(
+@browser_tool(
     "browser_list_windows",
     "List windows",
     "Lists the windows of all browsers: bounds, state, focus, and their tabs.",
-    output={"windows": {"type": "array", "items": _WINDOW}, "note": "string"},
-    annotations=hints(read_only=True, open_world=False),
-    on_tab=False,
+    output={"windows": rows(_WINDOW), "note?": "string"},
+    read_only=True,
 )
-async def list_windows(call: Call) -> ToolResult:
-    answers, problems = await query_all_browsers(call, "getWindows")
-    windows = [_facts(call, answer.link, window) for answer in answers for window in list_items(answer.what, "windows")]
-    return ToolResult.data(with_note({"windows": windows}, *problems))
+async def list_windows(call: BrowserCall) -> ToolResult:
+    found, problems = await call.list_all("getWindows", "windows")
+    return ToolResult.data(with_note({"windows": [_facts(call, one.link, one.what) for one in found]}, *problems))
 
 
-@tool(
+@browser_tool(
     "browser_create_window",
     "Open a window",
     "Opens a window with one tab, which becomes the session's, and loads `url`. It stays behind the others unless "
     "`focused` is set or `state` is maximized or fullscreen.",
     params={
-        "url": {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "Default about:blank."},
+        "url?": text("Default about:blank.", least=1, most=100_000),
         **_WINDOW_PARAMS,
-        "incognito": {"type": "boolean", "description": "Needs the extension to be allowed in incognito."},
-        "browserId": BROWSER_ID,
+        "incognito?": boolean("Needs the extension to be allowed in incognito."),
+        "browserId?": BROWSER_ID,
     },
-    output={**NAVIGATION, "window": _WINDOW},
-    output_required=("tabId", "url", "ok", "window"),
-    on_tab=False,
+    output={**NAVIGATION, "window": object_schema(_WINDOW)},
+    open_world=True,
 )
-async def create_window(call: Call) -> ToolResult:
+async def create_window(call: BrowserCall) -> ToolResult:
     url = validate_url(call.args.get("url", "about:blank"), files=call.box.file_urls)
-    wanted = {**_window_params(call), **given_args(call, "incognito")}
-    link = choose_link(call)
+    wanted = {**_window_params(call), **call.given("incognito")}
+    link = call.link()
     if must_open_with_tab(url):
         wanted["url"] = url
-    answer = await run_command(call, link, "createWindow", wanted)
-    window, box = answer.get("window"), call.box
+    answer = await call.run(link, "createWindow", wanted)
+    window = answer.get("window")
     if not isinstance(window, dict):
         raise CommandFailed("invalid response: the browser did not describe the window it opened.")
-    tab = box.browsers.update_tab(link, answer.get("tab"))
-    box.choice.adopt(call.ctx.session, tab.tab_id)
+    tab = call.box.browsers.update_tab(link, answer.get("tab"))
+    call.box.choice.adopt(call.ctx.session, tab.tab_id)
     return ToolResult.data({**await load_url(call, tab, url), "window": _facts(call, link, window)})
 
 
-@tool(
+@browser_tool(
     "browser_update_window",
     "Change a window",
     "Moves or resizes a window, changes its state, or brings it to the front (`focused`).",
-    params={"windowId": _WINDOW_ID, **_WINDOW_PARAMS, "browserId": WHICH_BROWSER},
-    required=("windowId",),
-    output=_WINDOW["properties"],
-    output_required=_WINDOW["required"],
-    annotations=hints(idempotent=True, open_world=False),
-    on_tab=False,
+    params={"windowId": _WINDOW_ID, **_WINDOW_PARAMS, "browserId?": WHICH_BROWSER},
+    output=_WINDOW,
+    idempotent=True,
 )
-async def update_window(call: Call) -> ToolResult:
+async def update_window(call: BrowserCall) -> ToolResult:
     wanted = _window_params(call)
     if not wanted:
-        raise InvalidArguments("Nothing to change.", hint=f"Give one of {', '.join(_WINDOW_PARAMS)}.")
-    found = await _find(call)
-    changed = await run_command(call, found.link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
-    return ToolResult.data(_facts(call, found.link, changed))
+        raise InvalidArguments("Nothing to change.", hint=f"Give one of {', '.join(_BOUNDS)}, state, focused.")
+    link = (await call.find("getWindows", "windows", "windowId", _label)).link
+    changed = await call.run(link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
+    return ToolResult.data(_facts(call, link, changed))
 
 
-@tool(
+@browser_tool(
     "browser_close_window",
     "Close a window",
     "Closes a window with all its tabs; unsaved input is lost. A browser's only window stays.",
-    params={"windowId": _WINDOW_ID, "browserId": WHICH_BROWSER},
-    required=("windowId",),
-    output={
-        "windowId": "integer",
-        "closed": "boolean",
-        "tabIds": {"type": "array", "items": {"type": "integer"}, "description": "The closed tabs."},
-    },
-    annotations=hints(destructive=True, idempotent=True),
-    on_tab=False,
+    params={"windowId": _WINDOW_ID, "browserId?": WHICH_BROWSER},
+    output={"windowId": "integer", "closed": "boolean", "tabIds": list_of("integer", "The closed tabs.")},
+    destructive=True,
+    idempotent=True,
+    open_world=True,
 )
-async def close_window(call: Call) -> ToolResult:
-    found = await _find(call)
+async def close_window(call: BrowserCall) -> ToolResult:
+    found = await call.find("getWindows", "windows", "windowId", _label)
     link, number = found.link, call.args["windowId"]
     if len(list_items(await query_browser(link, "getWindows"), "windows")) == 1:
         raise InvalidArguments(
             f"Window {number} is the only one of its browser, which may exit with it.",
             hint="Open another first (browser_create_window), or close single tabs (browser_close_tab).",
         )
-    tab_ids = hub_tab_ids(call, link, found.what.get("tabIds"))
+    tab_ids = call.hub_tab_ids(link, found.what.get("tabIds"))
     for tab_id in tab_ids:
         call.box.choice.require_free(call.ctx.session, tab_id)
     try:
-        await run_command(call, link, "closeWindow", {"windowId": number})
+        await call.run(link, "closeWindow", {"windowId": number})
     except CommandFailed as error:
         raise CommandFailed(
             error.message,
@@ -190,6 +130,37 @@ async def close_window(call: Call) -> ToolResult:
         if (tab := call.box.browsers.book.get(tab_id)) is not None:
             call.box.browsers.remove_tab(link, tab.chrome_id)
     return ToolResult.data({"windowId": number, "closed": True, "tabIds": tab_ids})
+
+
+def _facts(call: BrowserCall, link: ExtensionLink, window: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **pick_fields(window, _FIELDS),
+        "browserId": link.browser_id,
+        "tabIds": call.hub_tab_ids(link, window.get("tabIds")),
+        **call.hub_tab_id(link, "activeTabId", window.get("activeTabId")),
+    }
+
+
+def _window_params(call: BrowserCall) -> dict[str, Any]:
+    """The given window parameters, checked for conflicts."""
+    wanted = call.given(*_BOUNDS, "state", "focused")
+    state = wanted.get("state", "normal")
+    placed = [name for name in _BOUNDS if name in wanted]
+    if state != "normal" and placed:
+        raise InvalidArguments(
+            f"A window that is {state} cannot have {' or '.join(placed)}.",
+            hint=f"Omit {' and '.join(placed)}, or `state`.",
+        )
+    impossible = {"minimized": True, "maximized": False, "fullscreen": False}
+    if state in impossible and wanted.get("focused") is impossible[state]:
+        raise InvalidArguments(f"A window cannot be {state} with focused: {str(wanted['focused']).lower()}.")
+    return wanted
+
+
+def _label(window: dict[str, Any]) -> str:
+    tabs = window.get("tabIds")
+    count = len(tabs) if isinstance(tabs, list) else 0
+    return f"{window.get('type', 'normal')}, {count} tab{'' if count == 1 else 's'}"
 
 
 TOOLS = (list_windows, create_window, update_window, close_window)

@@ -6,17 +6,14 @@ from typing import Any
 
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Element, find_element
+from tabhub.browser.schemas import boolean, integer, list_of, rows
 from tabhub.browser.tab_overrides import Override
-from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 
 _STATES = ["hover", "focus", "focus-visible", "focus-within", "active", "visited", "target"]
 _MAX_SHEETS = 100
-_LENGTH = {"type": "integer", "description": "In characters."}
-_SHEET = object_schema(
-    {"url": "string", "inline": "boolean", "length": _LENGTH, "used": "integer", "percent": "number"},
-    ("url", "length", "used", "percent"),
-)
+_USAGE = {"length": integer("In characters."), "used": "integer", "percent": "number"}
 
 
 async def node_of(element: Element) -> int:
@@ -48,15 +45,9 @@ async def _node(page: Page, query: dict[str, Any], child: str | None) -> int:
     "Force a pseudo state",
     "Styles an element as if hovered, focused etc. (CSS only, no events). Lasts until called with an empty list, "
     "browser_clear_emulation, or the end of the session.",
-    params={**TARGET, "pseudoClasses": {"type": "array", "items": {"enum": _STATES}, "uniqueItems": True}},
-    required=("pseudoClasses",),
-    output={
-        "tabId": "integer",
-        "element": "string",
-        "pseudoClasses": {"type": "array", "items": {"type": "string"}},
-        "note": "string",
-    },
-    annotations=hints(idempotent=True),
+    params={**TARGET, "pseudoClasses": list_of({"enum": _STATES}) | {"uniqueItems": True}},
+    output={"tabId": "integer", "element": "string", "pseudoClasses": list_of("string"), "note?": "string"},
+    idempotent=True,
 )
 async def force_pseudo_state(call: Call) -> ToolResult:
     page, states = await call.page(), call.args["pseudoClasses"]
@@ -85,14 +76,14 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     "or acting adds to it.",
     output={
         "tabId": "integer",
-        "sheets": {"type": "array", "items": _SHEET},
+        "sheets": rows({"url": "string", "inline?": "boolean", **_USAGE}),
         "length": "integer",
         "used": "integer",
         "percent": "number",
-        "started": {"type": "boolean", "description": "Whether this call began the count."},
-        "note": "string",
+        "started": boolean("Whether this call began the count."),
+        "note?": "string",
     },
-    annotations=hints(idempotent=True),
+    idempotent=True,
 )
 async def get_css_coverage(call: Call) -> ToolResult:
     page, sheets = await call.page(), call.box.style_sheets

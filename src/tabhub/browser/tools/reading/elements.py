@@ -7,7 +7,8 @@ from typing import Any
 
 from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
-from tabhub.browser.tool_spec import Call, hints, object_schema, tool
+from tabhub.browser.schemas import free_object, integer, list_of, rows, text
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.browser.tools.reading.css import node_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -15,9 +16,16 @@ from tabhub.errors import CommandFailed, InvalidArguments
 _DEFAULT_LIMIT, _MAX_LIMIT = 50, 500
 _MAX_RULES = 30
 _MAX_DECLARATIONS = 60
-_RULE_FIELDS = {"selector": "string", "source": "string", "properties": "object"}
-_RULE = object_schema(_RULE_FIELDS, _RULE_FIELDS)
-_BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of the tab's viewport."}
+_ELEMENT = {
+    "ref": "string",
+    "tag": "string",
+    "role?": "string",
+    "text": "string",
+    "visible": "boolean",
+    "box?": free_object("x, y, width, height in CSS pixels of the tab's viewport."),
+    "attributes?": "object",
+    "frame?": text("URL of the frame, if not the page itself."),
+}
 
 
 @tool(
@@ -27,36 +35,16 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
     "attributes.",
     params={
         **TARGET,
-        "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT, "description": f"Default {_DEFAULT_LIMIT}."},
-        "attributes": {
-            "type": "array",
-            "maxItems": 30,
-            "items": {"type": "string", "minLength": 1, "maxLength": 100},
-            "description": "Names, e.g. href; value, checked etc. are current.",
-        },
+        "limit?": integer(f"Default {_DEFAULT_LIMIT}.", least=1, most=_MAX_LIMIT),
+        "attributes?": list_of(text(least=1, most=100), "Names, e.g. href; value, checked etc. are current.", most=30),
     },
     output={
         "tabId": "integer",
-        "total": {"type": "integer", "description": "How many match."},
-        "elements": {
-            "type": "array",
-            "items": object_schema(
-                {
-                    "ref": "string",
-                    "tag": "string",
-                    "role": "string",
-                    "text": "string",
-                    "visible": "boolean",
-                    "box": _BOX,
-                    "attributes": "object",
-                    "frame": {"type": "string", "description": "URL of the frame, if not the page itself."},
-                },
-                ("ref", "tag", "text", "visible"),
-            ),
-        },
-        "note": "string",
+        "total": integer("How many match."),
+        "elements": rows(_ELEMENT),
+        "note?": "string",
     },
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def query_elements(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
@@ -113,21 +101,18 @@ async def _no_match_note(call: Call) -> str:
     "from, strongest last.",
     params={
         **TARGET,
-        "properties": {
-            "type": "array",
-            "maxItems": 100,
-            "items": {"type": "string", "pattern": "^[a-zA-Z-]{1,100}$"},
-            "description": "e.g. color, font-size, --accent",
-        },
+        "properties?": list_of(
+            {"type": "string", "pattern": "^[a-zA-Z-]{1,100}$"}, "e.g. color, font-size, --accent", most=100
+        ),
     },
     output={
         "tabId": "integer",
         "element": "string",
         "computed": "object",
-        "rules": {"type": "array", "items": _RULE},
-        "note": "string",
+        "rules": rows({"selector": "string", "source": "string", "properties": "object"}),
+        "note?": "string",
     },
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def get_element_styles(call: Call) -> ToolResult:
     page, asked = await call.page(), [_kebab(name) for name in call.args.get("properties", [])]

@@ -8,8 +8,8 @@ from typing import Any
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.driver.worlds import literal
-from tabhub.browser.elements.element import TARGET
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.schemas import integer, list_of
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.descriptions import one_line
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -23,19 +23,9 @@ _MAX_NAME = 200
     "browser_find",
     "Find elements",
     "Finds elements by name or text (exact matches first) and role in all frames; returns refs.",
-    params={
-        "text": "string",
-        "role": TARGET["role"],
-        "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT},
-    },
-    output={
-        "tabId": "integer",
-        "elements": {"type": "array", "items": {"type": "object"}},
-        "total": "integer",
-        "nearest": {"type": "array", "items": {"type": "string"}},
-    },
-    output_required=("tabId", "elements", "total"),
-    annotations=hints(read_only=True),
+    params={"text?": "string", "role?": "string", "limit?": integer(least=1, most=_MAX_LIMIT)},
+    output={"tabId": "integer", "elements": list_of("object"), "total": "integer", "nearest?": list_of("string")},
+    read_only=True,
 )
 async def find(call: Call) -> ToolResult:
     args = call.args

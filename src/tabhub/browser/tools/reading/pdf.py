@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tabhub.browser.driver.cdp_stream import read_stream
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.schemas import boolean, number, text
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -20,14 +21,14 @@ _PAPERS = {
     "letter": (21.59, 27.94),
     "legal": (21.59, 35.56),
 }
-_MARGIN = {"type": "number", "minimum": 0, "maximum": 50}
+_MARGIN = number(least=0, most=50)
 _SIDES = ("top", "bottom", "left", "right")
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _OPTIONS = {
     "type": "object",
     "properties": {
         "landscape": {"type": "boolean"},
-        "scale": {"type": "number", "minimum": 0.1, "maximum": 2},
+        "scale": number(least=0.1, most=2),
         "paper": {"enum": list(_PAPERS), "description": "Default: what the page's CSS asks for, else a4."},
         "margins": {
             "description": "In cm: a number, or top, bottom, left, right.",
@@ -36,8 +37,8 @@ _OPTIONS = {
                 {"type": "object", "properties": dict.fromkeys(_SIDES, _MARGIN), "additionalProperties": False},
             ],
         },
-        "pageRanges": {"type": "string", "maxLength": 200, "description": "e.g. 1-3, 5"},
-        "background": {"type": "boolean", "description": "Print backgrounds (default true)."},
+        "pageRanges": text("e.g. 1-3, 5", most=200),
+        "background": boolean("Print backgrounds (default true)."),
     },
     "additionalProperties": False,
 }
@@ -48,12 +49,12 @@ _OPTIONS = {
     "Save as PDF",
     "Prints the page to a PDF file and returns its path; default file name: the site.",
     params={
-        "filePath": {"type": "string", "description": "Below the files folder, e.g. pdf/page.pdf."},
-        "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
-        "options": _OPTIONS,
+        "filePath?": text("Below the files folder, e.g. pdf/page.pdf."),
+        "overwrite?": boolean("Replace a file that exists (default false)."),
+        "options?": _OPTIONS,
     },
     output={"tabId": "integer", "filePath": "string", "bytes": "integer", "pages": "integer"},
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def save_pdf(call: Call) -> ToolResult:
     args, folder = call.args, call.box.folder

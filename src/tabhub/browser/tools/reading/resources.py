@@ -13,7 +13,8 @@ from tabhub.browser.driver.frames import list_frames
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies
 from tabhub.browser.record.bodies import Body
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.schemas import integer, list_of, text
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
@@ -41,9 +42,9 @@ class Resource:
     "browser_list_resources",
     "List resources",
     "Files loaded by the page and its frames: documents, scripts, stylesheets, images, fonts.",
-    params={"type": {"type": "string", "maxLength": 30, "description": "Only one type, e.g. script, stylesheet."}},
-    output={"resources": {"type": "array", "items": {"type": "object"}}, "note": "string"},
-    annotations=hints(read_only=True),
+    params={"type?": text("Only one type, e.g. script, stylesheet.", most=30)},
+    output={"resources": list_of("object"), "note?": "string"},
+    read_only=True,
 )
 async def list_resources(call: Call) -> ToolResult:
     page = await call.page()
@@ -71,20 +72,18 @@ async def list_resources(call: Call) -> ToolResult:
     "Read a resource",
     "The content of one file the page has loaded: text, image, or base64.",
     params={
-        "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "As listed, or a part of it."},
-        "maxLength": {"type": "integer", "minimum": 1, "maximum": 5_000_000, "description": "Default 50000."},
+        "url": text("As listed, or a part of it.", least=1, most=8192),
+        "maxLength?": integer("Default 50000.", least=1, most=5_000_000),
     },
-    required=("url",),
     output={
         "url": "string",
         "mime": "string",
-        "content": "string",
-        "base64": "string",
+        "content?": "string",
+        "base64?": "string",
         "length": "integer",
-        "note": "string",
+        "note?": "string",
     },
-    output_required=("url", "mime", "length"),
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def get_resource_content(call: Call) -> ToolResult:
     page, most = await call.page(), call.args.get("maxLength", _LENGTH)

@@ -12,8 +12,9 @@ from tabhub.browser.driver.cdp_values import parse_number
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
 from tabhub.browser.elements.marks import Mark, collect_marks
+from tabhub.browser.schemas import boolean, integer, number, text
 from tabhub.browser.screenshots import Area, capture
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -28,25 +29,24 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
     "Takes a screenshot of the viewport, the full page, or one element; with `filePath` saves it to a file.",
     params={
         **TARGET,
-        "fullPage": "boolean",
-        "annotate": {"type": "boolean", "description": "Boxes with refs around actionable elements."},
-        "scale": {"type": "number", "minimum": 0.1, "maximum": 4},
-        "format": {"enum": ["png", "jpeg", "webp"]},
-        "quality": {"type": "integer", "minimum": 0, "maximum": 100},
-        "filePath": {"type": "string", "description": "e.g. shots/page.png"},
-        "overwrite": "boolean",
+        "fullPage?": "boolean",
+        "annotate?": boolean("Boxes with refs around actionable elements."),
+        "scale?": number(least=0.1, most=4),
+        "format?": {"enum": ["png", "jpeg", "webp"]},
+        "quality?": integer(least=0, most=100),
+        "filePath?": text("e.g. shots/page.png"),
+        "overwrite?": "boolean",
     },
     output={
         "tabId": "integer",
         "mimeType": "string",
         "bytes": "integer",
-        "width": {"type": "integer", "description": "In image pixels."},
-        "height": "integer",
-        "filePath": "string",
-        "note": "string",
+        "width?": integer("In image pixels."),
+        "height?": "integer",
+        "filePath?": "string",
+        "note?": "string",
     },
-    output_required=("tabId", "mimeType", "bytes"),
-    annotations=hints(read_only=True),
+    read_only=True,
 )
 async def screenshot_tab(call: Call) -> ToolResult:
     args, folder = call.args, call.box.folder

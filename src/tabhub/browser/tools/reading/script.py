@@ -15,7 +15,8 @@ import orjson
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.schemas import free_object, text
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -67,13 +68,12 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
     "Run JavaScript",
     "Runs JavaScript in the page and returns its result; it can do whatever the page can.",
     params={
-        "code": {"type": "string", "minLength": 1, "maxLength": 1_000_000, "description": "Body of an async function."},
-        "args": {"type": "object", "description": "Available as `args`."},
-        "frame": FRAME,
+        "code": text("Body of an async function.", least=1, most=1_000_000),
+        "args?": free_object("Available as `args`."),
+        "frame?": FRAME,
     },
-    required=("code",),
     output={"value": {}},
-    annotations=hints(destructive=True),
+    destructive=True,
 )
 async def execute_script(call: Call) -> ToolResult:
     """Evaluate, and splice the value into the answer without decoding it."""

@@ -59,7 +59,12 @@ def free_object(description: str) -> Schema:
 
 
 def _schema(kind: str, **keywords: Any) -> Schema:
-    return {"type": kind, **{name: value for name, value in keywords.items() if value is not None}}
+    return {"type": kind, **known(keywords)}
+
+
+def known(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that are not None."""
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 TAB_ID = integer("The tab; without it, the session's own tab.", least=0)

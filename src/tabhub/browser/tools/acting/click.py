@@ -116,6 +116,3 @@ async def hover_element(call: Call) -> ToolResult:
         move = pointer.mouse_event("mouseMoved", *target.input_point)
         await action.tolerate_navigation(pointer.send_events(page, [move], target.element.frame.session_id))
         return await action.result(f"Moved the mouse onto {target.element.label}")
-
-
-TOOLS = (click_element, hover_element)

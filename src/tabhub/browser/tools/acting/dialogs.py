@@ -52,6 +52,3 @@ async def handle_dialog(call: Call) -> ToolResult:
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":
             note = f"A {dialog.kind} takes no text; promptText was not used."
         return await action.result(f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note)
-
-
-TOOLS = (handle_dialog,)

@@ -141,6 +141,3 @@ async def _resolve_end(page: Page, given: Mapping[str, Any]) -> _DragEnd:
     target = await wait_actionable(page, given, "hover")
     frame = target.element.frame if target.element.frame.session_id is not None else None
     return _DragEnd(target.x, target.y, target.input_point, target.element.label, frame)
-
-
-TOOLS = (browser_drag,)

@@ -186,6 +186,3 @@ async def select_option(call: Call) -> ToolResult:
             chosen=facts.get("chosen"),
             note=None if facts.get("changed", True) else "It was already selected.",
         )
-
-
-TOOLS = (fill_form, select_option)

@@ -213,6 +213,3 @@ async def press_key(call: Call) -> ToolResult:
         if page.dialog is None and not action.unsettled:
             await action.round_trip()
         return await action.result(f"Pressed {args['key']}{place}")
-
-
-TOOLS = (type_text, press_key)

@@ -76,6 +76,3 @@ def _outside_note(answer: Any, x: float, y: float) -> str | None:
         f"The point is outside the viewport ({sides[0]:g} x {sides[1]:g}) and hit nothing: scroll first, or give a "
         "point inside."
     )
-
-
-TOOLS = (browser_mouse,)

@@ -69,6 +69,3 @@ def _unmoved_note(place: dict[str, Any], where: str) -> str:
     if place.get("grew"):
         return "Nothing moved: it was at its end, and has grown since. Scroll again."
     return "Nothing moved: it was already at its end. If the page loads more there, use browser_wait_for."
-
-
-TOOLS = (browser_scroll,)

@@ -151,6 +151,3 @@ async def _set_files_by_content(page: Page, element: Element, node: Mapping[str,
     }
     script_value(page, await page.cdp("Runtime.callFunctionOn", call, session))
     page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
-
-
-TOOLS = (upload_file,)

@@ -244,6 +244,3 @@ def _result(call: Call, page: Page, patience: WaitBudget, condition: str, found:
     if tab is not None:
         facts["url"] = tab.url
     return ToolResult.data(facts)
-
-
-TOOLS = (wait_for, wait_for_element, wait_for_response)

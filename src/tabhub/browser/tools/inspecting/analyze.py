@@ -138,6 +138,3 @@ def _cookies(answer: Any) -> list[dict[str, Any]]:
             facts |= {flag: True for flag in ("httpOnly", "secure", "session") if cookie.get(flag) is True}
             kept.append(facts)
     return kept
-
-
-TOOLS = (analyze_site,)

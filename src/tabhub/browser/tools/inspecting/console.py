@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from tabhub.browser.record.console_messages import LEVELS, Message
 from tabhub.browser.record.recorder import TabRecord
-from tabhub.browser.schemas import boolean, integer
+from tabhub.browser.schemas import boolean, integer, known
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 
@@ -41,7 +42,8 @@ async def get_console_logs(call: Call) -> ToolResult:
     if call.args.get("clear"):
         record.console.clear(reader)
     facts = with_note({"messages": [_facts(message) for message in shown]}, *notes)
-    return ToolResult.of([{"type": "text", "text": _text(shown, record, notes)}], structured=facts)
+    text = text_by_page("messages", ((message.page, _lines(message)) for message in shown), record, notes)
+    return ToolResult.of([{"type": "text", "text": text}], structured=facts)
 
 
 @tool(
@@ -69,35 +71,38 @@ def iso_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def text_by_page(
+    what: str, entries: Iterable[tuple[int | None, list[str]]], record: TabRecord, notes: list[str]
+) -> str:
+    """The lines of the entries, below the page of the tab that each belongs to."""
+    lines: list[str] = []
+    shown, pages = None, dict(record.pages)
+    for page, entry in entries:
+        if page != shown:
+            shown = page
+            lines.append(f"-- page {page}: {pages.get(page, '') if page is not None else ''}")
+        lines += entry
+    return "\n".join([*(lines or [f"No {what} since {iso_time(record.since)}."]), *(f"[{note}]" for note in notes)])
+
+
 def _facts(message: Message) -> dict[str, Any]:
-    facts: dict[str, Any] = {"level": message.level, "text": message.text, "time": iso_time(message.at / 1000)}
-    if message.source != "console":
-        facts["source"] = message.source
-    if message.url:
-        facts["url"] = f"{message.url}:{message.line}" if message.line else message.url
-    if message.stack:
-        facts["stack"] = list(message.stack)
-    if message.times > 1:
-        facts["times"] = message.times
-    if message.child:
-        facts["frame"] = True
-    facts["page"] = message.page
-    return facts
+    place = f"{message.url}:{message.line}" if message.line else message.url
+    return known(
+        {
+            "level": message.level,
+            "text": message.text,
+            "time": iso_time(message.at / 1000),
+            "source": message.source if message.source != "console" else None,
+            "url": place if message.url else None,
+            "stack": list(message.stack) or None,
+            "times": message.times if message.times > 1 else None,
+            "frame": True if message.child else None,
+            "page": message.page,
+        }
+    )
 
 
-def _text(shown: list[Message], record: TabRecord, notes: list[str]) -> str:
-    lines, page, pages = [], None, dict(record.pages)
-    for message in shown:
-        if message.page != page:
-            page = message.page
-            lines.append(f"-- page {page}: {pages.get(page, '')}")
-        times = f" (x{message.times})" if message.times > 1 else ""
-        place = f" ({message.url[-200:]}:{message.line})" if message.url else ""
-        lines.append(f"[{message.level}] {message.text}{times}{place}")
-        lines.extend(f"    at {frame}" for frame in message.stack)
-    if not lines:
-        lines.append(f"No messages since {iso_time(record.since)}.")
-    return "\n".join([*lines, *(f"[{note}]" for note in notes)])
-
-
-TOOLS = (get_console_logs, clear_console_logs)
+def _lines(message: Message) -> list[str]:
+    times = f" (x{message.times})" if message.times > 1 else ""
+    place = f" ({message.url[-200:]}:{message.line})" if message.url else ""
+    return [f"[{message.level}] {message.text}{times}{place}", *(f"    at {frame}" for frame in message.stack)]

@@ -6,31 +6,27 @@ from typing import Any
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.schemas import boolean, integer, list_of, number, text
+from tabhub.browser.schemas import boolean, integer, list_of, number, object_schema, text
 from tabhub.browser.tab_overrides import Command, Override
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
 _OUTPUT = {"tabId": "integer", "active": list_of("string", "All active overrides of the tab."), "note?": "string"}
-_FEATURES = (
-    "prefers-color-scheme",
-    "prefers-reduced-motion",
-    "prefers-contrast",
-    "prefers-reduced-transparency",
-    "prefers-reduced-data",
-    "forced-colors",
-    "color-gamut",
-)
-_NAME = {"enum": ["media", *_FEATURES]}
+_FEATURE = {
+    "enum": [
+        "media",
+        "prefers-color-scheme",
+        "prefers-reduced-motion",
+        "prefers-contrast",
+        "prefers-reduced-transparency",
+        "prefers-reduced-data",
+        "forced-colors",
+        "color-gamut",
+    ]
+}
 _VALUE = {"type": "string", "maxLength": 40, "pattern": "^[a-z0-9-]*$"}
 _VISION = ("none", "blurredVision", "reducedContrast", "achromatopsia", "deuteranopia", "protanopia", "tritanopia")
-
-
-def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
-    overrides = call.box.emulation
-    facts = {"tabId": page.tab_id, "active": overrides.descriptions(page), **more}
-    return ToolResult.data(with_note(facts, overrides.pop_lost_note(page), note))
 
 
 @tool(
@@ -50,28 +46,28 @@ def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
 )
 async def emulate_device(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
+    width, height, ratio = args["width"], args["height"], args.get("deviceScaleFactor", 0)
     mobile, agent = args.get("mobile", False), args.get("userAgent", "")
-    ratio = args.get("deviceScaleFactor", 0)
-    width, height = args["width"], args["height"]
     screen = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": mobile}
     # The visible size is not set: a background tab would not get it back.
     screen |= {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
     touch = {"enabled": mobile, **({"maxTouchPoints": 5} if mobile else {})}
-    name = ("Emulation.setUserAgentOverride", {"userAgent": agent})
-    description = f"device {width} x {height}{f' at {ratio:g}' if ratio else ''}"
-    description += f"{', mobile' if mobile else ''}{f', as {agent[:80]}' if agent else ''}"
+    user_agent = ("Emulation.setUserAgentOverride", {"userAgent": agent})
+    commands: tuple[Command, ...] = (
+        ("Emulation.setDeviceMetricsOverride", screen),
+        ("Emulation.setTouchEmulationEnabled", touch),
+        user_agent,
+    )
     undo: tuple[Command, ...] = (
         ("Emulation.clearDeviceMetricsOverride", {}),
         ("Emulation.setTouchEmulationEnabled", {"enabled": False}),
         ("Emulation.setUserAgentOverride", {"userAgent": ""}),
     )
-    commands: list[Command] = [
-        ("Emulation.setDeviceMetricsOverride", screen),
-        ("Emulation.setTouchEmulationEnabled", touch),
-        name,
-    ]
-    change = Override(call.ctx.session, description, undo, (name,))
-    await call.box.emulation.apply(page, "device", change, commands)
+    description = f"device {width} x {height}{f' at {ratio:g}' if ratio else ''}"
+    description += f"{', mobile' if mobile else ''}{f', as {agent[:80]}' if agent else ''}"
+    await call.box.emulation.apply(
+        page, "device", Override(call.ctx.session, description, undo, (user_agent,)), commands
+    )
     note = "The site sees the user agent after the next load: use browser_reload_tab." if agent else ""
     return _active(call, page, note)
 
@@ -92,11 +88,8 @@ async def emulate_device(call: Call) -> ToolResult:
 async def set_geolocation(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
     place = {"latitude": args["latitude"], "longitude": args["longitude"], "accuracy": args.get("accuracy", 10)}
-    command = ("Emulation.setGeolocationOverride", place)
-    description = f"position {args['latitude']:g}, {args['longitude']:g}"
-    undo: tuple[Command, ...] = (("Emulation.clearGeolocationOverride", {}),)
-    change = Override(call.ctx.session, description, undo, (command,))
-    await call.box.emulation.apply(page, "position", change, [command])
+    command, undo = ("Emulation.setGeolocationOverride", place), ("Emulation.clearGeolocationOverride", {})
+    await _apply(call, page, "position", f"position {place['latitude']:g}, {place['longitude']:g}", command, undo)
     permission = await (await main_frame(page)).evaluate("permission", {"name": "geolocation"})
     state = str(permission.get("state"))[:40]
     notes = {
@@ -118,17 +111,8 @@ async def set_geolocation(call: Call) -> ToolResult:
         "features": {
             "description": 'An object such as {"prefers-color-scheme": "dark"}, or a list of {name, value}.',
             "oneOf": [
-                {"type": "object", "propertyNames": _NAME, "additionalProperties": _VALUE},
-                {
-                    "type": "array",
-                    "maxItems": 20,
-                    "items": {
-                        "type": "object",
-                        "properties": {"name": _NAME, "value": _VALUE},
-                        "required": ["name", "value"],
-                        "additionalProperties": False,
-                    },
-                },
+                {"type": "object", "propertyNames": _FEATURE, "additionalProperties": _VALUE},
+                list_of(object_schema({"name": _FEATURE, "value": _VALUE}) | {"additionalProperties": False}, most=20),
             ],
         }
     },
@@ -145,11 +129,9 @@ async def set_media_features(call: Call) -> ToolResult:
         return _active(call, page)
     media = wanted.pop("media", "")
     features = [{"name": name, "value": value} for name, value in wanted.items()]
+    description = ", ".join([*([f"media {media}"] if media else []), *map(": ".join, wanted.items())])
     command = ("Emulation.setEmulatedMedia", {"media": media, "features": features})
-    description = ", ".join([*([f"media {media}"] if media else []), *(f"{name}: {wanted[name]}" for name in wanted)])
-    undo: tuple[Command, ...] = (("Emulation.setEmulatedMedia", {"media": "", "features": []}),)
-    change = Override(call.ctx.session, description, undo, (command,))
-    await call.box.emulation.apply(page, "media", change, [command])
+    await _apply(call, page, "media", description, command, (command[0], {"media": "", "features": []}))
     queries = [*([media] if media else []), *(f"({name}: {value})" for name, value in wanted.items())]
     failed = (await (await main_frame(page)).evaluate("unmatched_media", {"queries": queries})).get("failed")
     if failed:
@@ -175,9 +157,7 @@ async def emulate_vision_deficiency(call: Call) -> ToolResult:
         await call.box.emulation.remove(page, "vision")
         return _active(call, page)
     command = ("Emulation.setEmulatedVisionDeficiency", {"type": kind})
-    undo: tuple[Command, ...] = (("Emulation.setEmulatedVisionDeficiency", {"type": "none"}),)
-    change = Override(call.ctx.session, f"vision {kind}", undo, (command,))
-    await call.box.emulation.apply(page, "vision", change, [command])
+    await _apply(call, page, "vision", f"vision {kind}", command, (command[0], {"type": "none"}))
     return _active(call, page)
 
 
@@ -196,4 +176,13 @@ async def clear_emulation(call: Call) -> ToolResult:
     return ToolResult.data(with_note({"tabId": page.tab_id, "cleared": cleared}, note))
 
 
-TOOLS = (emulate_device, set_geolocation, set_media_features, emulate_vision_deficiency, clear_emulation)
+async def _apply(call: Call, page: Page, name: str, description: str, command: Command, undo: Command) -> None:
+    """Apply an override that is one command, the same in every frame."""
+    override = Override(call.ctx.session, description, (undo,), (command,))
+    await call.box.emulation.apply(page, name, override, (command,))
+
+
+def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
+    overrides = call.box.emulation
+    facts = {"tabId": page.tab_id, "active": overrides.descriptions(page), **more}
+    return ToolResult.data(with_note(facts, overrides.pop_lost_note(page), note))

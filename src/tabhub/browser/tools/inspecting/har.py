@@ -232,6 +232,3 @@ async def _load_bodies(page: Page, requests: list[Request]) -> dict[Request, tup
 
     await asyncio.gather(*(add(request) for request in reversed(requests)))
     return body_of
-
-
-TOOLS = (export_har,)

@@ -160,6 +160,3 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return "Answered"
-
-
-TOOLS = (intercept_requests, fulfill_request, fail_request, stop_intercepting)

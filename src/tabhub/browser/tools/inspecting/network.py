@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,9 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
-from tabhub.browser.schemas import boolean, free_object, integer, list_of, text
+from tabhub.browser.schemas import boolean, free_object, integer, known, list_of, text
 from tabhub.browser.tool_spec import Call, tool, with_note
-from tabhub.browser.tools.inspecting.console import iso_time, session_key
+from tabhub.browser.tools.inspecting.console import iso_time, session_key, text_by_page
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.trust.redact import redact
@@ -21,7 +22,6 @@ _DEFAULT_LIMIT, _DEFAULT_LIMIT_WITH_BODIES = 100, 20
 _BODY_LISTED, _BODY_ALONE = 4_000, 100_000
 _PARALLEL_BODIES = 8
 _CLEAR = boolean("Show each only once.")
-_COUNT = integer(least=1)
 
 
 @tool(
@@ -30,17 +30,15 @@ _COUNT = integer(least=1)
     "Keeps recording the tab while it is not in use, and keeps small responses across navigations. A tab in use is "
     "always recorded.",
     params={
-        "maxRequests?": {**_COUNT, "maximum": 5000},
+        "maxRequests?": integer(least=1, most=5000),
         "urlFilter?": text("Only these: part of the URL, or with *.", most=500),
-        "maxConsoleLogs?": {**_COUNT, "maximum": 10_000},
-        "maxWsFrames?": {**_COUNT, "maximum": 5000},
+        "maxConsoleLogs?": integer(least=1, most=10_000),
+        "maxWsFrames?": integer(least=1, most=5000),
     },
     output={
         "tabId": "integer",
         "capturing": "boolean",
-        "maxRequests?": "integer",
-        "maxConsoleLogs?": "integer",
-        "maxWsFrames?": "integer",
+        **dict.fromkeys(("maxRequests?", "maxConsoleLogs?", "maxWsFrames?"), "integer"),
         "recordingSince?": "string",
     },
     idempotent=True,
@@ -113,9 +111,9 @@ async def get_requests(call: Call) -> ToolResult:
     recorded = {request.key[1] for request in record.traffic.requests}
     facts += [p.summary() for p in paused if p.network_id not in recorded]
     if args.get("clear"):
-        record.traffic.requests.clear(reader)
-    text = _text(facts, record, notes)
-    return ToolResult.of([{"type": "text", "text": text}], structured=with_note({"requests": facts}, *notes))
+        record.clear(reader, "requests")
+    shown_text = text_by_page("requests", ((line.get("page"), _lines(line)) for line in facts), record, notes)
+    return ToolResult.of([{"type": "text", "text": shown_text}], structured=with_note({"requests": facts}, *notes))
 
 
 @tool(
@@ -142,12 +140,14 @@ async def get_request(call: Call) -> ToolResult:
     page, part = await call.page(), call.args.get("part", "all")
     record = await call.box.record.refreshed_record(page)
     request = _find_request(record, call.args["requestId"])
-    facts = _summary(request)
-    if request.initiator:
-        facts["initiator"] = redact(request.initiator)
-    for name in ("status_text", "protocol", "address", "redirect"):
-        if said := getattr(request, name):
-            facts[{"status_text": "statusText", "redirect": "redirectedTo"}.get(name, name)] = redact(said)
+    details = {
+        "initiator": request.initiator,
+        "statusText": request.status_text,
+        "protocol": request.protocol,
+        "address": request.address,
+        "redirectedTo": request.redirect,
+    }
+    facts = _summary(request) | {name: redact(value) for name, value in details.items() if value}
     if part in ("headers", "request", "all"):
         facts["requestHeaders"] = headers.redact_headers(request.request_headers)
     if part in ("headers", "response", "all"):
@@ -177,52 +177,53 @@ async def get_frames(call: Call) -> ToolResult:
     frames = []
     for frame in record.traffic.frames.uncleared(reader):
         shown = redact(frame.data) if frame.opcode == 1 else frame.data
-        facts: dict[str, Any] = {"socket": frame.socket, "sent": frame.sent, "time": iso_time(frame.at), "data": shown}
-        facts["type"] = {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}")
-        if len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3):
-            facts["length"] = frame.length
-        frames.append(facts)
+        truncated = len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3)
+        facts = {
+            "socket": frame.socket,
+            "sent": frame.sent,
+            "time": iso_time(frame.at),
+            "data": shown,
+            "type": {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}"),
+            "length": frame.length if truncated else None,
+        }
+        frames.append(known(facts))
     sockets = [_summary(request) for request in record.traffic.requests if request.kind == "websocket"]
-    answer: dict[str, Any] = {"sockets": sockets, "frames": frames}
-    if record.traffic.frames.dropped:
-        answer["note"] = f"{record.traffic.frames.dropped} older frames are no longer kept."
+    dropped = record.traffic.frames.dropped
     if call.args.get("clear"):
-        record.traffic.frames.clear(reader)
-    return ToolResult.data(answer)
+        record.clear(reader, "frames")
+    note = f"{dropped} older frames are no longer kept." if dropped else ""
+    return ToolResult.data(with_note({"sockets": sockets, "frames": frames}, note))
 
 
-def request_filter(text: str) -> Callable[[Request], bool]:
+def request_filter(terms: str) -> Callable[[Request], bool]:
     """Parse a filter: type:, status: and method: terms, and parts of the URL."""
-    tests: list[Callable[[Request], bool]] = []
-    for word in text.split():
-        name, mark, value = word.partition(":")
-        low = value.lower()
-        if not mark or name not in ("type", "status", "method") or not value:
-            matches = url_matcher(word)
-            tests.append(lambda request, matches=matches: matches(request.url))  # type: ignore[misc]
-        elif name == "status":
-            if not (low.rstrip("x").isdigit() or low == "failed") or len(low) not in (3, 6):
-                raise InvalidArguments(
-                    f"filter {word!r} is not a status.", hint="Use status:404, status:5xx or status:failed."
-                )
-            tests.append(lambda request, low=low: _status_matches(request, low))  # type: ignore[misc]
-        elif name == "type":
-            tests.append(lambda request, low=low: request.kind == low)  # type: ignore[misc]
-        else:
-            tests.append(lambda request, low=low: request.method.lower() == low)  # type: ignore[misc]
+    tests = [_filter_term(term) for term in terms.split()]
     return lambda request: all(test(request) for test in tests)
 
 
-def _status_matches(request: Request, wanted: str) -> bool:
-    if wanted == "failed":
-        return bool(request.error)
-    return str(request.status).startswith(wanted.rstrip("x")) and request.status > 0
+def _filter_term(term: str) -> Callable[[Request], bool]:
+    name, _, value = term.partition(":")
+    wanted = value.lower()
+    if name == "type" and wanted:
+        return lambda request: request.kind == wanted
+    if name == "method" and wanted:
+        return lambda request: request.method.lower() == wanted
+    if name == "status" and wanted == "failed":
+        return lambda request: bool(request.error)
+    if name == "status" and wanted:
+        if not re.fullmatch(r"[0-9]{3}|[0-9]{2}x|[0-9]xx", wanted):
+            raise InvalidArguments(
+                f"filter {term!r} is not a status.", hint="Use status:404, status:5xx or status:failed."
+            )
+        return lambda request: request.status > 0 and str(request.status).startswith(wanted.rstrip("x"))
+    matches = url_matcher(term)
+    return lambda request: matches(request.url)
 
 
 def timing_phases(request: Request) -> dict[str, Any]:
     """Duration of each step in milliseconds; steps that did not happen are missing."""
+    times = {name: value for name, value in request.timing.items() if value >= 0}
     facts: dict[str, Any] = {"started": iso_time(request.at)}
-    timing = request.timing
     for name, begin, end in (
         ("dns", "dnsStart", "dnsEnd"),
         ("connect", "connectStart", "connectEnd"),
@@ -230,11 +231,12 @@ def timing_phases(request: Request) -> dict[str, Any]:
         ("send", "sendStart", "sendEnd"),
         ("wait", "sendEnd", "receiveHeadersEnd"),
     ):
-        if timing.get(begin, -1) >= 0 and timing.get(end, -1) >= timing[begin]:
-            facts[name] = round(timing[end] - timing[begin], 3)
-    first = min((timing[n] for n in ("dnsStart", "connectStart", "sendStart") if timing.get(n, -1) >= 0), default=None)
+        if begin in times and times.get(end, -1) >= times[begin]:
+            facts[name] = round(times[end] - times[begin], 3)
+    first = min((times[name] for name in ("dnsStart", "connectStart", "sendStart") if name in times), default=None)
     if first is not None:
-        facts["blocked"] = round(max(0.0, (timing.get("requestTime", request.begun) - request.begun) * 1000 + first), 3)
+        queued = (times.get("requestTime", request.begun) - request.begun) * 1000
+        facts["blocked"] = round(max(0.0, queued + first), 3)
     if request.ended is not None and request.answered is not None:
         facts["receive"] = round(max(0.0, request.ended - request.answered) * 1000, 3)
     if request.milliseconds is not None:
@@ -255,28 +257,24 @@ def _find_request(record: TabRecord, request_id: str) -> Request:
 
 
 def _summary(request: Request) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "id": request.id,
-        "method": request.method,
-        "url": redact(request.url),
-        "type": request.kind,
-        "page": request.page,
-    }
-    if request.status:
-        facts["status"] = request.status
-    if request.mime:
-        facts["mime"] = request.mime
-    if request.size:
-        facts["bytes"] = request.size
-    if request.milliseconds is not None:
-        facts["ms"] = round(request.milliseconds)
-    if request.cached:
-        facts["from"] = f"{request.cached} cache" if request.cached != "service worker" else request.cached
-    if request.error:
-        facts["error"] = request.error
-    elif request.ended is None and not request.abandoned:
-        facts["pending"] = True
-    return facts
+    source = request.cached if request.cached == "service worker" else f"{request.cached} cache"
+    pending = request.ended is None and not request.error and not request.abandoned
+    return known(
+        {
+            "id": request.id,
+            "method": request.method,
+            "url": redact(request.url),
+            "type": request.kind,
+            "page": request.page,
+            "status": request.status or None,
+            "mime": request.mime or None,
+            "bytes": request.size or None,
+            "ms": round(request.milliseconds) if request.milliseconds is not None else None,
+            "from": source if request.cached else None,
+            "error": request.error or None,
+            "pending": True if pending else None,
+        }
+    )
 
 
 def _paused(request: Request, waiting: dict[str, str]) -> dict[str, Any]:
@@ -309,22 +307,10 @@ def _notes(record: TabRecord) -> list[str]:
     return notes
 
 
-def _text(facts: list[dict[str, Any]], record: TabRecord, notes: list[str]) -> str:
-    lines: list[str] = []
-    page, pages = None, dict(record.pages)
-    for line in facts:
-        if line.get("page") != page:
-            page = line.get("page")
-            lines.append(f"-- page {page}: {pages.get(page, '') if page is not None else ''}")
-        state = line.get("error") or line.get("status") or "pending"
-        took = f" {line['ms']}ms" if "ms" in line else ""
-        size = f" {line['bytes']}B" if "bytes" in line else ""
-        paused = f" PAUSED {line['paused']}" if "paused" in line else ""
-        lines.append(f"{line['id']} {line['method']} {state} {line['type']}{took}{size}{paused} {line['url']}")
-        lines.extend(f"    {name}: {line[name]}" for name in ("requestBody", "responseBody") if name in line)
-    if not lines:
-        lines.append(f"No requests since {iso_time(record.since)}.")
-    return "\n".join([*lines, *(f"[{note}]" for note in notes)])
-
-
-TOOLS = (enable_capture, disable_capture, get_requests, get_request, get_frames)
+def _lines(line: dict[str, Any]) -> list[str]:
+    state = line.get("error") or line.get("status") or "pending"
+    took = f" {line['ms']}ms" if "ms" in line else ""
+    size = f" {line['bytes']}B" if "bytes" in line else ""
+    paused = f" PAUSED {line['paused']}" if "paused" in line else ""
+    head = f"{line['id']} {line['method']} {state} {line['type']}{took}{size}{paused} {line['url']}"
+    return [head, *(f"    {name}: {line[name]}" for name in ("requestBody", "responseBody") if name in line)]

@@ -121,6 +121,3 @@ async def performance_trace(call: Call) -> ToolResult:
     if full:
         facts["note"] = f"The trace was full before its end; trace for a shorter time. {facts.get('note', '')}".strip()
     return ToolResult.data(facts)
-
-
-TOOLS = (performance_metrics, performance_trace)

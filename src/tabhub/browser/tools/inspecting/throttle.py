@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from tabhub.browser.schemas import number
 from tabhub.browser.tab_overrides import Override
@@ -11,16 +11,22 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
 OVERRIDE_NAME = "throttling"
-_KBIT = 1000 / 8
-_PRESETS: Final[dict[str, tuple[float, float, float]]] = {
-    "offline": (0, 0, 0),
-    "slow-3g": (2000, 400 * _KBIT, 400 * _KBIT),
-    "3g": (562, 1440 * _KBIT, 675 * _KBIT),
-    "slow-4g": (150, 1600 * _KBIT, 750 * _KBIT),
-    "4g": (60, 9000 * _KBIT, 4500 * _KBIT),
-    "wifi": (10, 30_000 * _KBIT, 15_000 * _KBIT),
+_UNLIMITED: dict[str, Any] = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+
+
+def _preset(latency: int, down: int, up: int) -> dict[str, Any]:
+    """Network conditions from milliseconds and kilobits per second."""
+    return {"latency": latency, "downloadThroughput": down * 125, "uploadThroughput": up * 125}
+
+
+_PRESETS = {
+    "offline": {**_preset(0, 0, 0), "offline": True},
+    "slow-3g": _preset(2000, 400, 400),
+    "3g": _preset(562, 1440, 675),
+    "slow-4g": _preset(150, 1600, 750),
+    "4g": _preset(60, 9000, 4500),
+    "wifi": _preset(10, 30_000, 15_000),
 }
-_UNLIMITED = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 _RATE = number("Bytes per second.", least=1, most=1e9)
 
 
@@ -46,23 +52,18 @@ _RATE = number("Bytes per second.", least=1, most=1e9)
 )
 async def throttle_network(call: Call) -> ToolResult:
     args = call.args
-    own: dict[str, Any] = {name: args[name] for name in _UNLIMITED if name in args}
-    if not own and "preset" not in args:
+    given = {name: args[name] for name in _UNLIMITED if name in args}
+    if not given and "preset" not in args:
         raise InvalidArguments(
             "No throttling is given.", hint=f"Give latency, throughput or a preset: {', '.join(_PRESETS)}."
         )
-    conditions: dict[str, Any] = dict(_UNLIMITED)
-    if "preset" in args:
-        latency, down, up = _PRESETS[args["preset"]]
-        conditions.update(latency=latency, downloadThroughput=down, uploadThroughput=up)
-        conditions["offline"] = args["preset"] == "offline"
-    conditions |= own
+    conditions = {**_UNLIMITED, **_PRESETS.get(args.get("preset"), {}), **given}
     page = await call.page()
     lost = call.box.network_overrides.pop_lost_note(page)
     command = ("Network.emulateNetworkConditions", conditions)
     description = f"the network is throttled ({args.get('preset', 'own values')})"
-    change = Override(call.ctx.session, description, undo=((command[0], _UNLIMITED),), frame_commands=(command,))
-    await call.box.network_overrides.apply(page, OVERRIDE_NAME, change, (command,))
+    override = Override(call.ctx.session, description, undo=((command[0], _UNLIMITED),), frame_commands=(command,))
+    await call.box.network_overrides.apply(page, OVERRIDE_NAME, override, (command,))
     return ToolResult.data(with_note({"tabId": page.tab_id, **conditions}, lost))
 
 
@@ -77,10 +78,5 @@ async def clear_network_throttle(call: Call) -> ToolResult:
     page = await call.page()
     lost = call.box.network_overrides.pop_lost_note(page)
     cleared = await call.box.network_overrides.remove(page, OVERRIDE_NAME)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "cleared": cleared}
-    if not cleared:
-        facts["note"] = lost or "The network of this tab was not throttled."
-    return ToolResult.data(facts)
-
-
-TOOLS = (throttle_network, clear_network_throttle)
+    note = "" if cleared else lost or "The network of this tab was not throttled."
+    return ToolResult.data(with_note({"tabId": page.tab_id, "cleared": cleared}, note))

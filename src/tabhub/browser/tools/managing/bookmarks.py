@@ -102,6 +102,3 @@ async def _folder_error(call: BrowserCall, link: ExtensionLink, error: CommandFa
         f"The folder {call.args['parentId']!r} cannot be used ({error.message})",
         hint=alternatives_hint(alternatives, "folders"),
     )
-
-
-TOOLS = (search_bookmarks, create_bookmark, list_bookmark_tree)

@@ -141,6 +141,3 @@ async def clear_site_data(call: BrowserCall) -> ToolResult:
     cleared = [kind for kind in _KINDS if isinstance(done, list) and kind in done]
     note = f"Cleared for {origin}: {'; '.join(_KINDS[kind] for kind in cleared)}. Reload its open pages to see it."
     return ToolResult.data({"origin": origin, "cleared": cleared, "note": note})
-
-
-TOOLS = (get_cookies, set_cookie, delete_cookies, clear_site_data)

@@ -131,6 +131,3 @@ async def get_download_status(call: BrowserCall) -> ToolResult:
             f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there
         )
         raise NotInBrowser(error.message, hint=alternatives_hint(alternatives, "downloads")) from None
-
-
-TOOLS = (download_file, list_downloads, get_download_status)

@@ -195,6 +195,3 @@ async def check_adapter(call: BrowserCall) -> ToolResult:
 def _list(value: Any) -> list[Any]:
     """A list that a browser sent, or an empty one."""
     return value if isinstance(value, list) else []
-
-
-TOOLS = (reload_extension, get_state, get_logs, get_side_panel, check_adapter, force_reconnect)

@@ -172,13 +172,3 @@ async def _run_on_tabs(
         raise TabNotFound(
             f"One of the tabs {listed} is closed.", hint="browser_list_tabs shows what is open; nothing was changed."
         ) from None
-
-
-TOOLS = (
-    list_tab_groups,
-    create_tab_group,
-    add_tabs_to_group,
-    remove_tabs_from_group,
-    update_tab_group,
-    list_tabs_in_group,
-)

@@ -39,6 +39,3 @@ async def notify(call: BrowserCall) -> ToolResult:
     if facts.get("allowed") is False:
         facts["note"] = "The person has switched off notifications of this extension, so it was not shown."
     return ToolResult.data(facts)
-
-
-TOOLS = (notify,)

@@ -47,6 +47,3 @@ def _tabs(call: Call, site: PluginSite) -> list[dict[str, object]]:
 
     found = [(tab, (site.about or matches)(tab)) for tab in call.box.browsers.book]
     return [{**tab.facts(), **more} for tab, more in found if more is not None]
-
-
-TOOLS = (list_plugin_tabs,)

@@ -184,6 +184,3 @@ def _elicitation(text: str) -> tuple[str, dict[str, Any]]:
 def _refusal(call: Call, lease: Lease, why: str) -> TabLeased:
     held = call.box.choice.leased_error(lease, asked=True)
     return TabLeased(f"{why} {held.message}", hint=held.hint, data=held.data)
-
-
-TOOLS = (list_sessions, release_tab, request_tab)

@@ -64,6 +64,3 @@ async def _probe(link: ExtensionLink) -> dict[str, Any]:
     if isinstance(state, dict) and isinstance(state.get("lastError"), str):
         found["lastError"] = state["lastError"][:500]
     return found
-
-
-TOOLS = (get_connection_status,)

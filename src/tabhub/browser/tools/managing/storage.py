@@ -105,6 +105,3 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
     if type(item.get("length")) is int:
         entry["length"] = item["length"]
     return entry
-
-
-TOOLS = (get_storage, set_storage)

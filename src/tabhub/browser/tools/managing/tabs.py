@@ -319,16 +319,3 @@ def _navigation_hint(call: Call, page: Page, message: str) -> str | None:
     if "ERR_INTERNET_DISCONNECTED" in message and call.box.network_overrides.is_active(page, throttle.OVERRIDE_NAME):
         return "browser_throttle_network set the tab offline; browser_clear_network_throttle ends it."
     return next((advice for text, advice in _HINTS if text in message), None)
-
-
-TOOLS = (
-    list_tabs,
-    open_new_tab,
-    close_tab,
-    navigate_tab,
-    go_back,
-    go_forward,
-    reload_tab,
-    focus_tab,
-    get_tab_info,
-)

@@ -161,6 +161,3 @@ def _label(window: dict[str, Any]) -> str:
     tabs = window.get("tabIds")
     count = len(tabs) if isinstance(tabs, list) else 0
     return f"{window.get('type', 'normal')}, {count} tab{'' if count == 1 else 's'}"
-
-
-TOOLS = (list_windows, create_window, update_window, close_window)

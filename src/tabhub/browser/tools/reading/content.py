@@ -175,6 +175,3 @@ def _result(facts: dict[str, Any], text: str, notes: list[str]) -> ToolResult:
         facts["note"] = " ".join(notes)
         text += f"\n\n[{facts['note']}]"
     return ToolResult.of([{"type": "text", "text": text}], structured=facts)
-
-
-TOOLS = (get_tab_content, get_page_html)

@@ -130,6 +130,3 @@ def _used_length(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:
 def _usage(length: int, used: int) -> dict[str, Any]:
     used = min(used, length)
     return {"length": length, "used": used, "percent": round(100 * used / length, 1) if length else 0.0}
-
-
-TOOLS = (force_pseudo_state, get_css_coverage)

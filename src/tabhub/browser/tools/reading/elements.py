@@ -168,6 +168,3 @@ def _declarations(style: Any, asked: set[str]) -> dict[str, str]:
         if name in asked if asked else written:
             values[name] = f"{value} !important" if declared.get("important") and "!important" not in value else value
     return values
-
-
-TOOLS = (query_elements, get_element_styles)

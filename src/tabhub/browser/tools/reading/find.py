@@ -88,6 +88,3 @@ def _line(element: dict[str, Any]) -> str:
     hidden = "" if element["visible"] else " (not visible)"
     where = f" in {element['where']}" if element.get("where") else ""
     return f'{element["role"]} "{element["name"]}" [{marks}]{hidden}{where}'
-
-
-TOOLS = (find,)

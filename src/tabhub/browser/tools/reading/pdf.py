@@ -109,6 +109,3 @@ def _explain(error: CommandFailed) -> CommandFailed | InvalidArguments:
             hint="A policy may disable printing; use a managed browser (tabhub start --launch).",
         )
     return error
-
-
-TOOLS = (save_pdf,)

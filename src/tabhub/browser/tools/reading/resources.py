@@ -210,6 +210,3 @@ def _walk_tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Re
     children = tree.get("childFrames")
     for child in children if isinstance(children, list) else ():
         yield from _walk_tree(child, session_id, depth + 1)
-
-
-TOOLS = (list_resources, get_resource_content)

@@ -163,6 +163,3 @@ def _size(kind: str, encoded: bytes) -> dict[str, int]:
 
 def _length(encoded: bytes) -> int:
     return len(encoded) * 3 // 4 - encoded[-2:].count(b"=")
-
-
-TOOLS = (screenshot_tab,)

@@ -191,6 +191,3 @@ def _stack_position(frame: str) -> tuple[str | None, int, int]:
         script_target = _PLACE.search(frame)
         return ("", int(script_target[1]) - 1, int(script_target[2])) if script_target else (None, 0, 0)
     return found["name"] or "", int(found["line"]) - 1, int(found["column"])
-
-
-TOOLS = (execute_script,)

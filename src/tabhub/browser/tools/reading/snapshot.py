@@ -200,6 +200,3 @@ def _remove_invisible(lines: list[str]) -> tuple[list[str], int]:
         out.append(shown)
         hidden += count
     return out, hidden
-
-
-TOOLS = (snapshot,)

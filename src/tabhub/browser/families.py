@@ -25,13 +25,23 @@ from tabhub.browser.tools.managing import (
     tabs,
     windows,
 )
-from tabhub.browser.tools.reading import content, css, elements, find, pdf, resources, screenshot, script, snapshot
+from tabhub.browser.tools.reading import (
+    content,
+    css,
+    element_styles,
+    find,
+    pdf,
+    resources,
+    screenshot,
+    script,
+    snapshot,
+)
 
 _MODULES = {
     "tabs": (tabs,),
     "groups": (groups,),
     "windows": (windows,),
-    "seeing": (snapshot, find, content, elements, screenshot, pdf),
+    "seeing": (snapshot, find, content, screenshot, pdf, element_styles),
     "acting": (click, keyboard, forms, scroll, drag, upload, dialogs, mouse, batch),
     "waiting": (wait,),
     "scripts": (script,),

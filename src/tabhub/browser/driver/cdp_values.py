@@ -38,6 +38,11 @@ def parse_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def parse_objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def headers_size(given: dict[str, str]) -> int:
     """Approximate size in bytes."""
     return sum(len(name) + len(value) + 100 for name, value in given.items())

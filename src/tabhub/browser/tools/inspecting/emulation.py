@@ -88,8 +88,8 @@ async def emulate_device(call: Call) -> ToolResult:
 async def set_geolocation(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
     place = {"latitude": args["latitude"], "longitude": args["longitude"], "accuracy": args.get("accuracy", 10)}
-    command, undo = ("Emulation.setGeolocationOverride", place), ("Emulation.clearGeolocationOverride", {})
-    await _apply(call, page, "position", f"position {place['latitude']:g}, {place['longitude']:g}", command, undo)
+    command, undo = ("Emulation.setGeolocationOverride", place), "Emulation.clearGeolocationOverride"
+    await _apply(call, page, "position", f"position {place['latitude']:g}, {place['longitude']:g}", command, (undo, {}))
     permission = await (await main_frame(page)).evaluate("permission", {"name": "geolocation"})
     state = str(permission.get("state"))[:40]
     notes = {

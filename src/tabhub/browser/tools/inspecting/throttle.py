@@ -57,7 +57,7 @@ async def throttle_network(call: Call) -> ToolResult:
         raise InvalidArguments(
             "No throttling is given.", hint=f"Give latency, throughput or a preset: {', '.join(_PRESETS)}."
         )
-    conditions = {**_UNLIMITED, **_PRESETS.get(args.get("preset"), {}), **given}
+    conditions = {**_UNLIMITED, **_PRESETS.get(args.get("preset", ""), {}), **given}
     page = await call.page()
     lost = call.box.network_overrides.pop_lost_note(page)
     command = ("Network.emulateNetworkConditions", conditions)

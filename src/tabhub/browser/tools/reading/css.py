@@ -4,40 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import TARGET, Element, find_element
+from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_objects
+from tabhub.browser.elements.element import TARGET, find_element
 from tabhub.browser.schemas import boolean, integer, list_of, rows
 from tabhub.browser.tab_overrides import Override
 from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tools.reading.element_styles import node_id
 from tabhub.core.tools import ToolResult
 
 _STATES = ["hover", "focus", "focus-visible", "focus-within", "active", "visited", "target"]
 _MAX_SHEETS = 100
 _USAGE = {"length": integer("In characters."), "used": "integer", "percent": "number"}
-
-
-async def node_of(element: Element) -> int:
-    """The DOM node id of an element, as the CSS domain needs it."""
-    page, child = element.page, element.frame.session_id
-    query = {"objectId": await element.object_id()}
-    try:
-        node = await _node(page, query, child)
-        if not node:
-            # Only if needed: it renumbers all nodes, and states forced by old ids would stay.
-            await page.cdp("DOM.getDocument", {"depth": 0}, child)
-            node = await _node(page, query, child)
-    finally:
-        element.release()
-    if not node:
-        raise element.gone_error()
-    return node
-
-
-async def _node(page: Page, query: dict[str, Any], child: str | None) -> int:
-    """0 if the document was not requested yet."""
-    answer = await page.cdp("DOM.requestNode", query, child)
-    node = answer.get("nodeId") if isinstance(answer, dict) else None
-    return node if type(node) is int else 0
 
 
 @tool(
@@ -54,18 +31,17 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     element = await find_element(page, call.args)
     child = element.frame.session_id
     await call.box.style_sheets.enable(page, child)
-    node = await node_of(element)
+    node = await node_id(element)
     name = f"state {child or ''} {node}"
-    off = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": []})
+    on = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": states})
     if states:
-        on = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": states})
+        off = (on[0], {"nodeId": node, "forcedPseudoClasses": []})
         description = f"{element.label} as :{' :'.join(states)}"
-        await call.box.emulation.apply(
-            page, name, Override(call.ctx.session, description, (off,), child=child, frame=element.frame.frame_id), [on]
-        )
+        change = Override(call.ctx.session, description, (off,), child=child, frame=element.frame.frame_id)
+        await call.box.emulation.apply(page, name, change, [on])
     elif not await call.box.emulation.remove(page, name):
-        await page.cdp(*off, child)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "element": element.label, "pseudoClasses": states}
+        await page.cdp(*on, child)
+    facts = {"tabId": page.tab_id, "element": element.label, "pseudoClasses": states}
     return ToolResult.data(with_note(facts, call.box.emulation.pop_lost_note(page)))
 
 
@@ -95,33 +71,33 @@ async def get_css_coverage(call: Call) -> ToolResult:
         used = sheets.start_coverage(page, call.ctx.session)
     # A background tab computes its styles only when something that depends on them is requested.
     page.cdp_nowait("Page.getLayoutMetrics")
-    answer = await page.cdp("CSS.takeCoverageDelta")
-    for rule in answer.get("coverage") or [] if isinstance(answer, dict) else []:
-        start, end = rule.get("startOffset"), rule.get("endOffset")
-        if rule.get("used") is True and type(start) in (int, float) and type(end) in (int, float):
-            used.setdefault(str(rule.get("styleSheetId")), set()).add((int(start), int(end)))
-    listed = []
-    for sheet_id, sheet in sheets.sheets(page).items():
-        if sheet.child is None and sheet.length:
-            listed.append(
-                {"url": sheet.url, "inline": sheet.inline, **_usage(sheet.length, _used_length(used, sheet_id))}
-            )
-    listed.sort(key=lambda facts: facts["used"] - facts["length"])
-    length, taken = sum(facts["length"] for facts in listed), sum(facts["used"] for facts in listed)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "sheets": listed[:_MAX_SHEETS], **_usage(length, taken)}
-    facts["started"] = started
-    notes = []
-    if len(listed) > _MAX_SHEETS:
-        notes.append(f"{len(listed) - _MAX_SHEETS} more sheets, with less unused, are only in the sum.")
-    if page.has_remote_frames:
-        notes.append("Cross-site frames are not counted.")
-    return ToolResult.data(with_note(facts, *notes))
+    delta = parse_object(await page.cdp("CSS.takeCoverageDelta"))
+    for rule in parse_objects(delta.get("coverage")):
+        if rule.get("used") is True:
+            span = (parse_int(rule.get("startOffset")), parse_int(rule.get("endOffset")))
+            used.setdefault(str(rule.get("styleSheetId")), set()).add(span)
+    listed = [
+        {"url": sheet.url, "inline": sheet.inline, **_usage(sheet.length, _used_length(used.get(sheet_id, set())))}
+        for sheet_id, sheet in sheets.sheets(page).items()
+        if sheet.child is None and sheet.length
+    ]
+    listed.sort(key=lambda sheet: sheet["used"] - sheet["length"])
+    total = _usage(sum(sheet["length"] for sheet in listed), sum(sheet["used"] for sheet in listed))
+    more = f"{len(listed) - _MAX_SHEETS} more sheets, with less unused, are only in the sum."
+    facts = {"tabId": page.tab_id, "sheets": listed[:_MAX_SHEETS], **total, "started": started}
+    return ToolResult.data(
+        with_note(
+            facts,
+            more if len(listed) > _MAX_SHEETS else "",
+            "Cross-site frames are not counted." if page.has_remote_frames else "",
+        )
+    )
 
 
-def _used_length(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:
+def _used_length(used: set[tuple[int, int]]) -> int:
     """Characters of used rules; nested rules are counted once."""
     total, reached = 0, 0
-    for start, end in sorted(used.get(sheet_id, ())):
+    for start, end in sorted(used):
         total += max(0, end - max(start, reached))
         reached = max(reached, end)
     return total

@@ -1,21 +1,22 @@
-"""browser_find: elements by text or role, with refs, without reading the whole page."""
+"""browser_find and browser_query_elements: elements in all frames, without reading the whole page."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
-from tabhub.browser.driver.shadow_roots import open_closed_roots
+from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
-from tabhub.browser.schemas import integer, list_of
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.elements.element import TARGET, TARGET_NAMES, find_element, names_element
+from tabhub.browser.schemas import free_object, integer, list_of, rows, text
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.descriptions import one_line
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_DEFAULT_LIMIT = 20
-_MAX_LIMIT = 200
+_FIND_LIMIT, _QUERY_LIMIT = 20, 50
 _MAX_NAME = 200
 
 
@@ -23,7 +24,7 @@ _MAX_NAME = 200
     "browser_find",
     "Find elements",
     "Finds elements by name or text (exact matches first) and role in all frames; returns refs.",
-    params={"text?": "string", "role?": "string", "limit?": integer(least=1, most=_MAX_LIMIT)},
+    params={"text?": "string", "role?": "string", "limit?": integer(least=1, most=200)},
     output={"tabId": "integer", "elements": list_of("object"), "total": "integer", "nearest?": list_of("string")},
     read_only=True,
 )
@@ -32,12 +33,12 @@ async def find(call: Call) -> ToolResult:
     if not args.get("text") and not args.get("role"):
         raise InvalidArguments("No search term is given.", hint="Give a text, a role, or both.")
     page = await call.page()
-    limit = args.get("limit", _DEFAULT_LIMIT)
+    limit = args.get("limit", _FIND_LIMIT)
     wanted = {"text": args.get("text"), "role": args.get("role"), "limit": limit, "near": True}
     answers = [await _search(await main_frame(page), wanted)]
     if answers[0].get("frames"):
         others = (await list_frames(page))[1:]
-        answers += await asyncio.gather(*(_search_frame(frame, wanted) for frame in others))
+        answers += await asyncio.gather(*(_search(frame, wanted) for frame in others))
     # Matches of all frames: best first, then in frame order.
     found = sorted((one for answer in answers for one in answer.get("found") or []), key=lambda one: int(one["rank"]))
     elements = [_element_facts(one) for one in found[:limit]]
@@ -55,36 +56,101 @@ async def find(call: Call) -> ToolResult:
 
 
 async def _search(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
-    body = f"return kit.search({literal(wanted)});"
-    answer = await frame.run_code(body)
-    if isinstance(answer, dict) and answer.get("hosts") and await open_closed_roots(frame):
-        answer = await frame.run_code(body)
-    return answer if isinstance(answer, dict) else {}
-
-
-async def _search_frame(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
+    """The matches of one frame; none for one that was removed meanwhile or belongs to the browser."""
     try:
-        return await _search(frame, wanted)
+        return parse_object(await run_with_closed_roots(frame, f"return kit.search({literal(wanted)});"))
     except CommandFailed:
-        # The frame was removed meanwhile, or belongs to the browser.
+        if frame.parent is None:
+            raise
         return {}
 
 
 def _element_facts(one: dict[str, Any]) -> dict[str, Any]:
-    element: dict[str, Any] = {
+    details = {name: one_line(str(one[name]), _MAX_NAME) for name in ("where", "states") if one.get(name)}
+    return {
         "ref": str(one["ref"]),
         "role": str(one["role"])[:40],
         "name": one_line(str(one["name"]), _MAX_NAME),
         "visible": one.get("visible") is True,
+        **details,
     }
-    for name in ("where", "states"):
-        if one.get(name):
-            element[name] = one_line(str(one[name]), _MAX_NAME)
-    return element
 
 
 def _line(element: dict[str, Any]) -> str:
-    marks = " ".join(part for part in (f"ref={element['ref']}", element.get("states", "")) if part)
+    states = f" {element['states']}" if "states" in element else ""
     hidden = "" if element["visible"] else " (not visible)"
-    where = f" in {element['where']}" if element.get("where") else ""
-    return f'{element["role"]} "{element["name"]}" [{marks}]{hidden}{where}'
+    where = f" in {element['where']}" if "where" in element else ""
+    return f'{element["role"]} "{element["name"]}" [ref={element["ref"]}{states}]{hidden}{where}'
+
+
+@tool(
+    "browser_query_elements",
+    "Query elements",
+    "Lists matching elements in all frames and shadow roots: tag, text, ref, box, visibility, and the requested "
+    "attributes.",
+    params={
+        **TARGET,
+        "limit?": integer(f"Default {_QUERY_LIMIT}.", least=1, most=500),
+        "attributes?": list_of(text(least=1, most=100), "Names, e.g. href; value, checked etc. are current.", most=30),
+    },
+    output={
+        "tabId": "integer",
+        "total": integer("How many match."),
+        "elements": rows(
+            {
+                "ref": "string",
+                "tag": "string",
+                "role?": "string",
+                "text": "string",
+                "visible": "boolean",
+                "box?": free_object("x, y, width, height in CSS pixels of the tab's viewport."),
+                "attributes?": "object",
+                "frame?": text("URL of the frame, if not the page itself."),
+            }
+        ),
+        "note?": "string",
+    },
+    read_only=True,
+)
+async def query_elements(call: Call) -> ToolResult:
+    args, page = call.args, await call.page()
+    if not names_element(args):
+        raise InvalidArguments("No element is given.", hint="Give a selector, a text, a role or a ref.")
+    limit = args.get("limit", _QUERY_LIMIT)
+    options = {name: args.get(name) for name in TARGET_NAMES}
+    options |= {"limit": limit, "attributes": args.get("attributes", [])}
+    answers = await asyncio.gather(*(_query_frame(frame, options) for frame in await list_frames(page)))
+    invalid = next((answer["invalid"] for answer in answers if "invalid" in answer), None)
+    if invalid is not None:
+        raise InvalidArguments(f"The selector {args.get('selector')!r} is not valid CSS: {str(invalid)[:300]}")
+    elements = [element for answer in answers for element in answer["elements"]]
+    total = sum(answer["total"] for answer in answers)
+    more = f"{total - limit} more match; raise limit or narrow the target." if total > limit else ""
+    note = more if total else await _no_match_note(call)
+    return ToolResult.data(with_note({"tabId": page.tab_id, "total": total, "elements": elements[:limit]}, note))
+
+
+async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
+    """The matches of one frame with boxes in tab coordinates; none for a frame that was removed."""
+    found: dict[str, Any] = {"elements": [], "total": 0}
+    try:
+        found |= parse_object(await frame.evaluate("query", options))
+        left, top = (0.0, 0.0) if frame.parent is None or not found["elements"] else await frame.offset()
+    except CommandFailed:
+        if frame.parent is None:
+            raise
+        return {"elements": [], "total": 0}
+    for element in found["elements"]:
+        element["box"]["x"] = round(element["box"]["x"] + left, 1)
+        element["box"]["y"] = round(element["box"]["y"] + top, 1)
+        if frame.parent is not None:
+            element["frame"] = frame.url[:500]
+    return found
+
+
+async def _no_match_note(call: Call) -> str:
+    try:
+        await find_element(await call.page(), call.args)
+    except CommandFailed as error:
+        return f"{error.message} {error.hint or ''}".strip()
+    return "Nothing matched; the page has changed since."

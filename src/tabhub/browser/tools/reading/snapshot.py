@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, main_frame
-from tabhub.browser.driver.shadow_roots import open_closed_roots
+from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import outline
 from tabhub.browser.elements.element import TARGET, find_element
@@ -147,10 +147,7 @@ async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) 
 
 
 async def _run_snapshot(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
-    body = f"return kit.snapshot({literal(options)});"
-    answer = await frame.run_code(body)
-    if isinstance(answer, dict) and answer.get("hosts") and await open_closed_roots(frame):
-        answer = await frame.run_code(body)
+    answer = await run_with_closed_roots(frame, f"return kit.snapshot({literal(options)});")
     if not isinstance(answer, dict) or "text" not in answer:
         raise CommandFailed(
             f"The requested part of tab {frame.page.tab_id} no longer exists.",

@@ -59,13 +59,13 @@ async def test_the_forced_repaint_is_removed_even_if_the_screenshot_finishes_fir
     pictures(bench)
     shot = bench.browser.answers["Page.captureScreenshot"]
     bench.browser.answers["Page.captureScreenshot"] = lambda _: NO_ANSWER
-    nudges: list[str] = []
+    repaints: list[str] = []
 
     def answer(code: str) -> Any:
-        if "nudged" not in code:
+        if "repaintCanvas" not in code:
             return {}
-        nudges.append(code[code.rindex("JSON.parse") :])
-        if len(nudges) > 1:
+        repaints.append(code[code.rindex("JSON.parse") :])
+        if len(repaints) > 1:
             return {}
         capture = bench.browser.commands("Page.captureScreenshot")[-1]
         bench.browser.reply(capture["id"], shot({}))
@@ -73,7 +73,7 @@ async def test_the_forced_repaint_is_removed_even_if_the_screenshot_finishes_fir
 
     document(bench, answer)
     await bench.call("browser_screenshot_tab", tabId=2)
-    assert ["true" in nudge for nudge in nudges] == [True, False], nudges
+    assert ["true" in call for call in repaints] == [True, False], repaints
 
 
 async def test_full_page_and_element_screenshots_are_clipped_and_bounded(bench: Bench) -> None:

@@ -140,6 +140,13 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
     return {**facts, "note": text} if text else facts
 
 
+def text_result(text: str, facts: dict[str, Any], *notes: str) -> ToolResult:
+    """The facts with their notes, and as text something better to read than their JSON."""
+    noted = with_note(facts, *notes)
+    shown = f"{text}\n\n[{noted['note']}]" if "note" in noted else text
+    return ToolResult.of([{"type": "text", "text": shown}], structured=noted)
+
+
 Run = Callable[[Any], Awaitable[ToolResult]]
 """The function of a tool: takes a `Call` or the subclass named in its definition."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from tabhub.browser.record.console_messages import LEVELS, Message
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.schemas import boolean, integer, known
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, text_result, tool
 from tabhub.core.tools import ToolResult
 
 _DEFAULT_LIMIT = 100
@@ -40,10 +40,9 @@ async def get_console_logs(call: Call) -> ToolResult:
     if record.console.dropped:
         notes.append(f"{record.console.dropped} older ones are no longer kept.")
     if call.args.get("clear"):
-        record.console.clear(reader)
-    facts = with_note({"messages": [_facts(message) for message in shown]}, *notes)
-    text = text_by_page("messages", ((message.page, _lines(message)) for message in shown), record, notes)
-    return ToolResult.of([{"type": "text", "text": text}], structured=facts)
+        record.clear(reader, "console")
+    text = text_by_page("messages", ((message.page, _lines(message)) for message in shown), record)
+    return text_result(text, {"messages": [_facts(message) for message in shown]}, *notes)
 
 
 @tool(
@@ -71,18 +70,16 @@ def iso_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def text_by_page(
-    what: str, entries: Iterable[tuple[int | None, list[str]]], record: TabRecord, notes: list[str]
-) -> str:
+def text_by_page(what: str, entries: Iterable[tuple[int | None, list[str]]], record: TabRecord) -> str:
     """The lines of the entries, below the page of the tab that each belongs to."""
     lines: list[str] = []
-    shown, pages = None, dict(record.pages)
+    current, pages = None, dict(record.pages)
     for page, entry in entries:
-        if page != shown:
-            shown = page
+        if page != current:
+            current = page
             lines.append(f"-- page {page}: {pages.get(page, '') if page is not None else ''}")
         lines += entry
-    return "\n".join([*(lines or [f"No {what} since {iso_time(record.since)}."]), *(f"[{note}]" for note in notes)])
+    return "\n".join(lines) or f"No {what} since {iso_time(record.since)}."
 
 
 def _facts(message: Message) -> dict[str, Any]:

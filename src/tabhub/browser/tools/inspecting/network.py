@@ -12,7 +12,7 @@ from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
 from tabhub.browser.schemas import boolean, free_object, integer, known, list_of, text
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, text_result, tool, with_note
 from tabhub.browser.tools.inspecting.console import iso_time, session_key, text_by_page
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -112,8 +112,8 @@ async def get_requests(call: Call) -> ToolResult:
     facts += [p.summary() for p in paused if p.network_id not in recorded]
     if args.get("clear"):
         record.clear(reader, "requests")
-    shown_text = text_by_page("requests", ((line.get("page"), _lines(line)) for line in facts), record, notes)
-    return ToolResult.of([{"type": "text", "text": shown_text}], structured=with_note({"requests": facts}, *notes))
+    lines = text_by_page("requests", ((line.get("page"), _lines(line)) for line in facts), record)
+    return text_result(lines, {"requests": facts}, *notes)
 
 
 @tool(

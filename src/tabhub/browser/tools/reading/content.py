@@ -9,14 +9,13 @@ from typing import Any
 from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, main_frame
 from tabhub.browser.elements.element import TARGET, find_element, names_element
 from tabhub.browser.schemas import integer
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, text_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
 _DEFAULT_LENGTH = 100_000
-_MAX_LENGTH = 2_000_000
 _FRAME = re.compile("\x03([a-z0-9]{1,20})\x03")
-_LENGTH_LIMIT = integer(least=1, most=_MAX_LENGTH)
+_LENGTH_LIMIT = integer(least=1, most=2_000_000)
 _OUTPUT = {
     "tabId": "integer",
     "url": "string",
@@ -35,45 +34,34 @@ _OUTPUT = {
     read_only=True,
 )
 async def get_tab_content(call: Call) -> ToolResult:
-    page = await call.page()
     limit = call.args.get("maxLength", _DEFAULT_LENGTH)
     options = {"markdown": call.args.get("format") == "markdown", "maxLength": limit}
-    if names_element(call.args):
-        element = await find_element(page, call.args)
-        found, frame_ = await element.call("content", options), element.frame
-    else:
-        frame_ = await main_frame(page)
-        found = await frame_.evaluate("content", options)
-    found = _require_object(found)
+    frame, found = await _read(call, "content", options)
     content, length = str(found.get("content", "")), _count(found.get("length"))
     if marks := _count(found.get("marks")):
         cut = _remainder(length, content)["remaining"] > 0
-        content, inner = await _with_frames(frame_, content, options, whole_page=not names_element(call.args), cut=cut)
+        content, inner = await _with_frames(frame, content, options, whole_page=not names_element(call.args), cut=cut)
         length += inner - marks
     content = content[:limit]
     facts = {
-        "tabId": page.tab_id,
+        "tabId": frame.page.tab_id,
         "url": str(found.get("url", "")),
         "title": str(found.get("title", "")),
         "content": content,
         **_remainder(length, content),
     }
-    notes = [_remainder_note(facts)] if facts["remaining"] else []
-    if found.get("ready") == "loading":
-        notes.append("The page is still loading.")
-    if found.get("pdf"):
-        notes.append(PDF_HINT)
-    return _result(facts, content, notes)
+    loading = "The page is still loading." if found.get("ready") == "loading" else ""
+    return text_result(content, facts, _remainder_note(facts), loading, PDF_HINT if found.get("pdf") else "")
 
 
 async def _with_frames(
-    frame_: Frame, content: str, options: dict[str, Any], *, whole_page: bool, cut: bool
+    outer: Frame, content: str, options: dict[str, Any], *, whole_page: bool, cut: bool
 ) -> tuple[str, int]:
     """Insert the content of cross-site frames at their markers; returns the text and the length of all frames.
 
     Frames without a marker are appended if the whole page was requested and is not truncated.
     """
-    inner = [frame for frame in (await list_frames(frame_.page))[1:] if _is_inside(frame, frame_)]
+    inner = [frame for frame in (await list_frames(outer.page))[1:] if _is_inside(frame, outer)]
     answers = await asyncio.gather(*(_frame_content(frame, options) for frame in inner))
     texts = {owner: (text, size) for owner, text, size in answers if owner}
     used: set[str] = set()
@@ -103,9 +91,7 @@ async def _frame_content(frame: Frame, options: dict[str, Any]) -> tuple[str, st
         owner, found = await asyncio.gather(frame.owner_ref(), frame.evaluate("content", {**options, "framed": True}))
     except CommandFailed:
         return "", "", 0
-    found = _require_object(found)
-    text = str(found.get("content", ""))
-    if not text:
+    if not (text := str(found.get("content", ""))):
         return "", "", 0
     begin, end = f"[frame {frame.url[:200]}]\n", "\n[end of frame]"
     length = _count(found.get("length")) - _count(found.get("marks"))
@@ -114,11 +100,9 @@ async def _frame_content(frame: Frame, options: dict[str, Any]) -> tuple[str, st
 
 def _is_inside(frame: Frame, outer: Frame) -> bool:
     above = frame.parent
-    while above is not None:
-        if above.frame_id == outer.frame_id:
-            return True
+    while above is not None and above.frame_id != outer.frame_id:
         above = above.parent
-    return False
+    return above is not None
 
 
 @tool(
@@ -136,24 +120,31 @@ def _is_inside(frame: Frame, outer: Frame) -> bool:
     read_only=True,
 )
 async def get_page_html(call: Call) -> ToolResult:
-    page = await call.page()
-    options = {"maxLength": call.args.get("maxLength", _DEFAULT_LENGTH)}
-    if names_element(call.args):
-        found = await (await find_element(page, call.args)).call("html", options)
-    else:
-        found = await (await main_frame(page)).evaluate("html", options)
-    found = _require_object(found)
+    frame, found = await _read(call, "html", {"maxLength": call.args.get("maxLength", _DEFAULT_LENGTH)})
     html = str(found.get("html", ""))
-    facts = {"tabId": page.tab_id, "url": str(found.get("url", "")), "html": html}
-    facts |= {**_remainder(_count(found.get("length")), html), "shadowRoots": _count(found.get("shadowRoots"))}
-    facts["frames"] = _count(found.get("frames"))
-    return _result(facts, html, [_remainder_note(facts)] if facts["remaining"] else [])
+    facts = {
+        "tabId": frame.page.tab_id,
+        "url": str(found.get("url", "")),
+        "html": html,
+        **_remainder(_count(found.get("length")), html),
+        "shadowRoots": _count(found.get("shadowRoots")),
+        "frames": _count(found.get("frames")),
+    }
+    return text_result(html, facts, _remainder_note(facts))
 
 
-def _require_object(found: Any) -> dict[str, Any]:
+async def _read(call: Call, script: str, options: dict[str, Any]) -> tuple[Frame, dict[str, Any]]:
+    """Run a script on the named element or the whole page; returns the frame it ran in as well."""
+    page = await call.page()
+    if names_element(call.args):
+        element = await find_element(page, call.args)
+        frame, found = element.frame, await element.call(script, options)
+    else:
+        frame = await main_frame(page)
+        found = await frame.evaluate(script, options)
     if not isinstance(found, dict):
         raise CommandFailed("invalid response: the page gave no content.", hint="Repeat the call.")
-    return found
+    return frame, found
 
 
 def _count(value: Any) -> int:
@@ -167,11 +158,6 @@ def _remainder(length: int, given: str) -> dict[str, int]:
 
 
 def _remainder_note(facts: dict[str, Any]) -> str:
+    if not facts["remaining"]:
+        return ""
     return f"{facts['remaining']} of {facts['length']} characters left out; raise maxLength or target an element."
-
-
-def _result(facts: dict[str, Any], text: str, notes: list[str]) -> ToolResult:
-    if notes:
-        facts["note"] = " ".join(notes)
-        text += f"\n\n[{facts['note']}]"
-    return ToolResult.of([{"type": "text", "text": text}], structured=facts)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_int, parse_text, parse_url
+from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_objects, parse_text, parse_url
 from tabhub.browser.driver.frames import list_frames
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies
 from tabhub.browser.record.bodies import Body
-from tabhub.browser.schemas import integer, list_of, text
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.schemas import integer, known, list_of, text
+from tabhub.browser.tool_spec import Call, text_result, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
@@ -37,6 +38,10 @@ class Resource:
     frame_id: str
     session_id: str | None
 
+    def facts(self) -> dict[str, Any]:
+        facts = {"url": redact(self.url), "type": self.kind, "mime": self.mime}
+        return known({**facts, "bytes": self.size or None, "failed": True if self.failed else None})
+
 
 @tool(
     "browser_list_resources",
@@ -51,20 +56,13 @@ async def list_resources(call: Call) -> ToolResult:
     every = await _resources(page)
     wanted = call.args.get("type", "").lower()
     there = [resource for resource in every if not wanted or resource.kind == wanted]
-    listed = []
-    for resource in there[:_MAX_RESOURCES]:
-        facts: dict[str, Any] = {"url": redact(resource.url), "type": resource.kind, "mime": resource.mime}
-        if resource.size:
-            facts["bytes"] = resource.size
-        if resource.failed:
-            facts["failed"] = True
-        listed.append(facts)
-    answer: dict[str, Any] = {"resources": listed}
+    listed = [resource.facts() for resource in there[:_MAX_RESOURCES]]
+    note = ""
     if len(there) > _MAX_RESOURCES:
-        answer["note"] = f"{len(there) - _MAX_RESOURCES} more are left out; narrow by type."
+        note = f"{len(there) - _MAX_RESOURCES} more are left out; narrow by type."
     elif wanted and not there:
-        answer["note"] = f"None of that type; there are: {', '.join(sorted({r.kind for r in every}))}."
-    return ToolResult.data(answer)
+        note = f"None of that type; there are: {', '.join(sorted({r.kind for r in every}))}."
+    return ToolResult.data(with_note({"resources": listed}, note))
 
 
 @tool(
@@ -89,22 +87,18 @@ async def get_resource_content(call: Call) -> ToolResult:
     page, most = await call.page(), call.args.get("maxLength", _LENGTH)
     url, mime, body = await _content(call, page, call.args["url"])
     facts: dict[str, Any] = {"url": redact(url), "mime": mime, "length": body.length}
+    left = f"{body.length - most} of {body.length} characters left out; raise maxLength."
     if body.text is not None:
-        facts["content"] = body.text[:most]
-        left = f"{body.length - most} of {body.length} characters left out; raise maxLength."
-        if note := " ".join(filter(None, (body.reason, left if body.length > most else ""))):
-            facts["note"] = note
-        text = facts["content"] + (f"\n\n[{facts['note']}]" if "note" in facts else "")
-        return ToolResult.of([{"type": "text", "text": text}], structured=facts)
+        content = body.text[:most]
+        return text_result(content, {**facts, "content": content}, body.reason, left if body.length > most else "")
     data = body.data or b""
     if mime in _IMAGES:
         encoded = base64.b64encode(data).decode()
         return ToolResult.of([{"type": "image", "data": encoded, "mimeType": mime}], structured=facts)
     limit = most // 4 * 3
     facts["base64"] = base64.b64encode(data[:limit]).decode()
-    if len(data) > limit:
-        facts["note"] = f"{len(data) - limit} of {len(data)} bytes left out; raise maxLength."
-    return ToolResult.data(facts)
+    note = f"{len(data) - limit} of {len(data)} bytes left out; raise maxLength." if len(data) > limit else ""
+    return ToolResult.data(with_note(facts, note))
 
 
 async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]:
@@ -115,12 +109,10 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
         try:
             if found.session_id is not None:
                 await page.cdp("Page.enable", None, found.session_id)
-            answer = await page.cdp(
-                "Page.getResourceContent", {"frameId": found.frame_id, "url": found.url}, found.session_id
-            )
-            if isinstance(answer, dict):
-                body = bodies.decode_body(answer.get("content"), answer.get("base64Encoded") is True, found.mime)
-                return found.url, found.mime, body
+            params = {"frameId": found.frame_id, "url": found.url}
+            answer = parse_object(await page.cdp("Page.getResourceContent", params, found.session_id))
+            body = bodies.decode_body(answer.get("content"), answer.get("base64Encoded") is True, found.mime)
+            return found.url, found.mime, body
         except TabFailed:
             raise
         except CommandFailed as error:
@@ -175,38 +167,30 @@ def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
 
 async def _resources(page: Page) -> list[Resource]:
     """The resources of the tab and of its cross-process frames."""
-    found = list(_walk_tree((await page.cdp("Page.getResourceTree")).get("frameTree"), None))
+    found = list(_walk_tree(await page.cdp("Page.getResourceTree"), None))
     for child in list(page.state.children.values()):
-        if child.kind != "iframe":
-            continue
-        try:
-            answer = await page.cdp("Page.getResourceTree", None, child.session_id)
-        except CommandFailed:
-            # The frame was removed meanwhile.
-            continue
-        found.extend(_walk_tree(answer.get("frameTree"), child.session_id))
+        if child.kind == "iframe":
+            with suppress(CommandFailed):  # the frame was removed meanwhile
+                found += _walk_tree(await page.cdp("Page.getResourceTree", None, child.session_id), child.session_id)
     return found
 
 
-def _walk_tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Resource]:
-    if not isinstance(tree, dict) or depth > 50:
-        return
-    frame = tree.get("frame")
-    frame = frame if isinstance(frame, dict) else {}
-    frame_id = parse_text(frame.get("id"), 100)
-    url = parse_url(frame.get("url"))
-    yield Resource(url, "document", parse_text(frame.get("mimeType"), 100), 0, False, frame_id, session_id)
-    resources = tree.get("resources")
-    for each in resources if isinstance(resources, list) else ():
-        if isinstance(each, dict):
-            kind, mime = parse_text(each.get("type"), 30).lower(), parse_text(each.get("mimeType"), 100)
-            # The full URL: the content is requested by it.
-            where = parse_text(each.get("url"), 100_000)
-            size, failed = (
-                parse_int(each.get("contentSize")),
-                each.get("failed") is True or each.get("canceled") is True,
+def _walk_tree(answer: Any, session_id: str | None) -> Iterator[Resource]:
+    """The resources of all frames in the browser's tree."""
+    trees = [parse_object(parse_object(answer).get("frameTree"))]
+    while trees:
+        tree = trees.pop(0)
+        frame = parse_object(tree.get("frame"))
+        frame_id, mime = parse_text(frame.get("id"), 100), parse_text(frame.get("mimeType"), 100)
+        yield Resource(parse_url(frame.get("url")), "document", mime, 0, False, frame_id, session_id)
+        for each in parse_objects(tree.get("resources")):
+            yield Resource(
+                url=parse_text(each.get("url"), 100_000),  # the full URL: the content is requested by it
+                kind=parse_text(each.get("type"), 30).lower(),
+                mime=parse_text(each.get("mimeType"), 100),
+                size=parse_int(each.get("contentSize")),
+                failed=each.get("failed") is True or each.get("canceled") is True,
+                frame_id=frame_id,
+                session_id=session_id,
             )
-            yield Resource(where, kind, mime, size, failed, frame_id, session_id)
-    children = tree.get("childFrames")
-    for child in children if isinstance(children, list) else ():
-        yield from _walk_tree(child, session_id, depth + 1)
+        trees += parse_objects(tree.get("childFrames"))

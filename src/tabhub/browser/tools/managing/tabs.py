@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any
 
 from tabhub.browser.browser_choice import browser_tool
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
-from tabhub.browser.tool_spec import Call, ToolSpec, tool
+from tabhub.browser.tool_spec import Call, ToolSpec, tool, with_note
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
@@ -95,12 +96,11 @@ async def open_new_tab(call: Call) -> ToolResult:
     elif not box.browsers.links():
         box.browsers.default_link()
     call.ctx.sent()
-    initial_url = url if must_open_with_tab(url) else None
     tab = await open_tab(
         box.browsers,
         browser_id=browser_id,
         active=call.args.get("active", False),
-        url=initial_url,
+        url=url if must_open_with_tab(url) else None,
         group=box.choice.tab_group(call.ctx.session),
     )
     box.choice.adopt(call.ctx.session, tab.tab_id)
@@ -268,14 +268,11 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
         "status": str(answer.get("status") or "complete"),
         "ok": answer.get("ok") is not False,
     }
-    if answer.get("error"):
-        facts["note"] = str(answer["error"])[:500]
-    call.box.browsers.update_location(
-        page.link, page.tab, url=facts["url"], title=facts["title"], status=facts["status"]
-    )
+    location = {name: facts[name] for name in ("url", "title", "status")}
+    call.box.browsers.update_location(page.link, page.tab, **location)
     now = call.box.browsers.book.get(page.tab_id)
     call.ctx.touch(page.tab_id, now.origin if now else None)
-    return facts
+    return with_note(facts, str(answer.get("error") or "")[:500])
 
 
 async def _http_status(call: Call, page: Page) -> int | None:
@@ -287,7 +284,7 @@ async def _http_status(call: Call, page: Page) -> int | None:
     except (CommandFailed, NotConnected):
         # The page was reached; the call succeeds even if its status cannot be read (navigation, dialog).
         return None
-    value = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
+    value = parse_object(parse_object(answer).get("result")).get("value")
     return value if type(value) is int else None
 
 
@@ -295,10 +292,7 @@ _HINTS = (
     ("ERR_NAME_NOT_RESOLVED", "Unknown host; check the spelling."),
     ("ERR_CONNECTION_REFUSED", "Nothing listens there; check that the server is running."),
     ("ERR_CERT", "The site's certificate is not trusted; the person can decide in the browser."),
-    (
-        "ERR_INVALID_AUTH_CREDENTIALS",
-        "The site requires HTTP authentication. The browser asks the person; browser_focus_tab shows the tab.",
-    ),
+    ("ERR_INVALID_AUTH", "The browser asks the person for HTTP authentication; browser_focus_tab shows the tab."),
     ("does not let it go", "The person can answer in the browser window; browser_close_tab closes the tab anyway."),
     ("only in a new tab", "browser_open_tab opens it."),
     ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),

@@ -14,7 +14,7 @@ from tabhub.browser.elements.element import TARGET, Element, find_element, names
 from tabhub.browser.elements.marks import Mark, collect_marks
 from tabhub.browser.schemas import boolean, integer, number, text
 from tabhub.browser.screenshots import Area, capture
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -65,15 +65,13 @@ async def screenshot_tab(call: Call) -> ToolResult:
         params.update(clip=clip, captureBeyondViewport=True)
     marks: list[Mark] = []
     if args.get("annotate"):
-        marks = [
-            mark for mark in await collect_marks(page, whole=shown is not None) if shown is None or shown.meets(mark)
-        ]
+        found = await collect_marks(page, whole=shown is not None)
+        marks = [mark for mark in found if shown is None or shown.meets(mark)]
     encoded = await capture(page, call.box.emulation, params, marks, whole)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "mimeType": f"image/{kind}", "bytes": _length(encoded)}
-    facts.update(_size(kind, encoded))
-    if notes := " ".join(filter(None, (note, lost))):
-        facts["note"] = notes
-    texts = [notes] if notes else []
+    size = len(encoded) * 3 // 4 - encoded[-2:].count(b"=")
+    facts = with_note({"tabId": page.tab_id, "mimeType": f"image/{kind}", "bytes": size}, note, lost)
+    facts |= _size(kind, encoded)
+    texts = [facts["note"]] if "note" in facts else []
     if args.get("annotate"):
         texts.append("\n".join(mark.label for mark in marks) or "There are no actionable elements in the screenshot.")
     if path is None:
@@ -159,7 +157,3 @@ def _size(kind: str, encoded: bytes) -> dict[str, int]:
         return {}
     head = base64.b64decode(encoded[:44])
     return {"width": int.from_bytes(head[16:20], "big"), "height": int.from_bytes(head[20:24], "big")}
-
-
-def _length(encoded: bytes) -> int:
-    return len(encoded) * 3 // 4 - encoded[-2:].count(b"=")

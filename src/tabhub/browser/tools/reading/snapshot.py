@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +16,7 @@ from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import outline
 from tabhub.browser.elements.element import TARGET, find_element
 from tabhub.browser.schemas import boolean, integer, text
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, text_result, tool
 from tabhub.core.descriptions import visible
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, PageNavigated
@@ -23,6 +25,12 @@ _MAX_CHARS = 3_000_000
 _SESSIONS_KEPT = 8
 _MAX_KEPT = 1_000_000
 _MAX_FRAME_DEPTH = 12
+_NOTES = {
+    "loading": "The page is still loading.",
+    "modal": "A modal dialog is open; the page behind it is inert and left out.",
+    "full": "The page is too large; its end is missing.",
+    "pdf": PDF_HINT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,69 +83,76 @@ async def snapshot(call: Call) -> ToolResult:
     except PageNavigated:
         # Reading is safe to repeat on the page that is there now.
         seen = await snapshot_frame(frame, {**options, "ref": scope})
-    lines, hidden = _remove_invisible(seen.lines)
-    notes = list(seen.notes)
-    if hidden:
-        notes.append(f"{hidden} hidden characters removed.")
-    kept, key = (
-        page.state.worlds.last_snapshots,
-        (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items()))),
-    )
-    before: tuple[str, list[str]] | None = kept.get(key)
-    kept.pop(key, None)
-    if sum(map(len, lines)) <= _MAX_KEPT:
-        kept[key] = (seen.token, lines)
-    while len(kept) > _SESSIONS_KEPT:
-        kept.popitem(last=False)
+    visible_lines = [visible(line) for line in seen.lines]
+    lines, hidden = [line for line, _ in visible_lines], sum(removed for _, removed in visible_lines)
+    notes = [*seen.notes, f"{hidden} hidden characters removed." if hidden else ""]
+    key = (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items())))
+    before = _replace_last(page.state.worlds.last_snapshots, key, seen.token, lines)
     if args.get("changes"):
-        if before is None:
-            notes.append("There is no earlier snapshot to compare with; this is the full snapshot.")
-        elif before[0] != seen.token:
-            notes.append("This is a new document; this is the full snapshot.")
-        else:
-            lines = outline.diff_lines(before[1], lines)
-            notes.append(
-                "Since your last snapshot: + new, ~ changed, - removed; unmarked lines are context."
-                if lines
-                else "Nothing has changed since your last snapshot."
-            )
+        lines, note = _changes(before, seen.token, lines)
+        notes.append(note)
     budget = args.get("maxTokens") or call.box.browsers.limits.result_tokens * 9 // 10
     fitted = outline.fit_budget(lines, budget)
-    facts: dict[str, Any] = {
-        "tabId": page.tab_id,
-        "url": seen.url,
-        "title": visible(seen.title)[0],
-        "snapshot": "\n".join(fitted.lines),
-        "elements": seen.elements,
-    }
     if fitted.omitted:
-        facts["truncated"] = True
         notes.append(
             f"{fitted.omitted} of {len(lines)} lines left out: see a part by ref or selector, "
             "or raise maxTokens and read on in the result."
         )
-    if notes:
-        facts["note"] = " ".join(notes)
-    head = f"page {orjson.dumps(facts['title']).decode()} {facts['url'][:300]}"
-    text = "\n".join([head, *fitted.lines, *([f"[{facts['note']}]"] if notes else [])])
-    return ToolResult.of([{"type": "text", "text": text}], structured=facts)
+    title = visible(seen.title)[0]
+    facts = {
+        "tabId": page.tab_id,
+        "url": seen.url,
+        "title": title,
+        "snapshot": "\n".join(fitted.lines),
+        "elements": seen.elements,
+        **({"truncated": True} if fitted.omitted else {}),
+    }
+    head = f"page {orjson.dumps(title).decode()} {seen.url[:300]}"
+    return text_result("\n".join([head, *fitted.lines]), facts, *notes)
+
+
+def _replace_last(
+    snapshots: OrderedDict[Any, Any], key: tuple[Any, ...], token: str, lines: list[str]
+) -> tuple[str, list[str]] | None:
+    """Keep a snapshot for comparison, unless it is too large; returns the last one and the token of its document."""
+    before: tuple[str, list[str]] | None = snapshots.pop(key, None)
+    if sum(map(len, lines)) <= _MAX_KEPT:
+        snapshots[key] = (token, lines)
+    while len(snapshots) > _SESSIONS_KEPT:
+        snapshots.popitem(last=False)
+    return before
+
+
+def _changes(before: tuple[str, list[str]] | None, token: str, lines: list[str]) -> tuple[list[str], str]:
+    """The lines to show, and a note on what they are."""
+    if before is None:
+        return lines, "There is no earlier snapshot to compare with; this is the full snapshot."
+    if before[0] != token:
+        return lines, "This is a new document; this is the full snapshot."
+    changed = outline.diff_lines(before[1], lines)
+    if not changed:
+        return changed, "Nothing has changed since your last snapshot."
+    return changed, "Since your last snapshot: + new, ~ changed, - removed; unmarked lines are context."
 
 
 async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) -> FrameSnapshot:
-    answer = await _run_snapshot(frame, options)
-    frame_lines = [(str(ref), int(line)) for ref, line in answer.get("frames") or []]
-    lines = str(answer["text"]).split("\n") if answer["text"] else []
-    notes = _notes(answer)
-    if answer.get("pdf"):
-        lines, notes = (
-            (lines, (*notes, PDF_HINT)) if frame.parent is None else (["(a PDF; browser_screenshot_tab shows it)"], ())
+    answer = await run_with_closed_roots(frame, f"return kit.snapshot({literal(options)});")
+    if not isinstance(answer, dict) or "text" not in answer:
+        raise CommandFailed(
+            f"The requested part of tab {frame.page.tab_id} no longer exists.",
+            hint="Take a snapshot of the whole page.",
         )
+    lines = str(answer["text"]).split("\n") if answer["text"] else []
+    notes = tuple(note for name, note in _NOTES.items() if answer.get(name))
+    if answer.get("pdf") and frame.parent is not None:
+        lines, notes = ["(a PDF; browser_screenshot_tab shows it)"], ()
     seen = FrameSnapshot(
         lines, int(answer["elements"]), str(answer["url"]), str(answer["title"]), str(answer["token"]), notes
     )
+    frame_lines = {str(ref): int(line) for ref, line in answer.get("frames") or []}
     if not frame_lines or level > _MAX_FRAME_DEPTH:
         return seen
-    inner = await _child_frames(frame, dict(frame_lines), {**options, "ref": ""}, level)
+    inner = await _child_frames(frame, frame_lines, {**options, "ref": ""}, level)
     return replace(
         seen,
         lines=outline.insert_frames(lines, {line: part.lines for line, part in inner.items()}),
@@ -146,54 +161,19 @@ async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) 
     )
 
 
-async def _run_snapshot(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
-    answer = await run_with_closed_roots(frame, f"return kit.snapshot({literal(options)});")
-    if not isinstance(answer, dict) or "text" not in answer:
-        raise CommandFailed(
-            f"The requested part of tab {frame.page.tab_id} no longer exists.",
-            hint="Take a snapshot of the whole page.",
-        )
-    return answer
-
-
-def _notes(answer: dict[str, Any]) -> tuple[str, ...]:
-    notes = []
-    if answer.get("loading"):
-        notes.append("The page is still loading.")
-    if answer.get("modal"):
-        notes.append("A modal dialog is open; the page behind it is inert and left out.")
-    if answer.get("full"):
-        notes.append("The page is too large; its end is missing.")
-    return tuple(notes)
-
-
 async def _child_frames(
     frame: Frame, frame_lines: dict[str, int], options: dict[str, Any], level: int
 ) -> dict[int, FrameSnapshot]:
     """The child frames, by the line of their owner element."""
-    inner = [one for one in await list_frames(frame.page) if one.parent and one.parent.frame_id == frame.frame_id]
-    parts = await asyncio.gather(*(_child_frame(one, frame_lines, options, level) for one in inner))
-    found = {part[0]: part[1] for part in parts if part is not None}
     unseen = FrameSnapshot(["(content not accessible or not responding)"], 0, "", "", "")
-    return {line: found.get(line, unseen) for line in frame_lines.values()}
+    found = dict.fromkeys(frame_lines.values(), unseen)
 
+    async def add(child: Frame) -> None:
+        with suppress(CommandFailed):  # it was removed meanwhile
+            owner, _ = await asyncio.gather(child.owner_ref(), child.world())
+            if owner in frame_lines:
+                found[frame_lines[owner]] = await snapshot_frame(child, options, level + 1)
 
-async def _child_frame(
-    frame: Frame, frame_lines: dict[str, int], options: dict[str, Any], level: int
-) -> tuple[int, FrameSnapshot] | None:
-    """One child frame; None if it was removed meanwhile or its owner is not in the snapshot."""
-    try:
-        owner, _ = await asyncio.gather(frame.owner_ref(), frame.world())
-        return (frame_lines[owner], await snapshot_frame(frame, options, level + 1)) if owner in frame_lines else None
-    except CommandFailed:
-        return None
-
-
-def _remove_invisible(lines: list[str]) -> tuple[list[str], int]:
-    """The lines without invisible characters, and how many were removed."""
-    out, hidden = [], 0
-    for line in lines:
-        shown, count = visible(line)
-        out.append(shown)
-        hidden += count
-    return out, hidden
+    children = [one for one in await list_frames(frame.page) if one.parent and one.parent.frame_id == frame.frame_id]
+    await asyncio.gather(*map(add, children))
+    return found

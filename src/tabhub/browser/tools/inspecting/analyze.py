@@ -10,13 +10,13 @@ import asyncio
 from typing import Any
 
 from tabhub.browser.browser_choice import browser_tool
-from tabhub.browser.driver.cdp_values import parse_text
+from tabhub.browser.driver.cdp_values import parse_object, parse_objects, parse_text
 from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page, ignore_failure, open_tab, validate_url
 from tabhub.browser.driver.worlds import call_source
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
-from tabhub.browser.schemas import boolean, integer, list_of, number, text
-from tabhub.browser.tool_spec import Call
+from tabhub.browser.schemas import boolean, integer, known, list_of, number, text
+from tabhub.browser.tool_spec import Call, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
@@ -73,11 +73,9 @@ async def analyze_site(call: Call) -> ToolResult:
 
 async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
     await call.box.watch.wait_watching(page.key)
-    note = ""
     try:
-        arrived = await page.command("browser_navigate", {"url": url, "waitUntil": "load"})
-        if isinstance(arrived, dict) and arrived.get("error"):
-            note = parse_text(arrived["error"], 300)
+        arrived = parse_object(await page.command("browser_navigate", {"url": url, "waitUntil": "load"}))
+        note = parse_text(arrived.get("error"), 300)
     except TabFailed:
         raise
     except CommandFailed as error:
@@ -90,26 +88,24 @@ async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
     found = endpoints(requests)
     for entry in found:
         entry["url"] = redact(entry["url"])
-    facts: dict[str, Any] = {
+    storage = {name: seen.get(name, []) for name in ("localStorage", "sessionStorage", "databases")}
+    storage["cookies"] = [cookie["name"] for cookie in cookies]
+    if seen.get("serviceWorker") is True:
+        storage["serviceWorker"] = True
+    facts = {
         "url": redact(parse_text(seen.get("url"), 2000)),
         "title": parse_text(seen.get("title"), 200),
+        "description": parse_text(seen.get("description"), 300) or None,
+        "generator": parse_text(seen.get("generator"), 300) or None,
         "authentication": authentication(seen, cookies, requests),
         "apis": found,
         "frameworks": [word for word in seen.get("frameworks", ()) if isinstance(word, str)],
         "forms": seen.get("forms", []),
-        "storage": {name: seen.get(name, []) for name in ("localStorage", "sessionStorage", "databases")},
+        "storage": storage,
         "pageTools": seen.get("tools", []),
         "suggestions": suggestions(seen, found),
     }
-    facts["storage"]["cookies"] = [cookie["name"] for cookie in cookies]
-    for name in ("description", "generator"):
-        if seen.get(name):
-            facts[name] = parse_text(seen[name], 300)
-    if seen.get("serviceWorker") is True:
-        facts["storage"]["serviceWorker"] = True
-    if note:
-        facts["note"] = note
-    return facts
+    return with_note(known(facts), note)
 
 
 async def _scan(page: Page) -> dict[str, Any]:
@@ -127,14 +123,11 @@ async def _scan(page: Page) -> dict[str, Any]:
 
 def _cookies(answer: Any) -> list[dict[str, Any]]:
     """Names and flags; values are dropped here."""
-    found = answer.get("cookies") if isinstance(answer, dict) else None
-    kept = []
-    for cookie in found[:200] if isinstance(found, list) else ():
-        if isinstance(cookie, dict):
-            facts: dict[str, Any] = {
-                "name": parse_text(cookie.get("name"), 100),
-                "domain": parse_text(cookie.get("domain"), 200),
-            }
-            facts |= {flag: True for flag in ("httpOnly", "secure", "session") if cookie.get(flag) is True}
-            kept.append(facts)
-    return kept
+    return [
+        {
+            "name": parse_text(cookie.get("name"), 100),
+            "domain": parse_text(cookie.get("domain"), 200),
+            **{flag: True for flag in ("httpOnly", "secure", "session") if cookie.get(flag) is True},
+        }
+        for cookie in parse_objects(parse_object(answer).get("cookies"))[:200]
+    ]

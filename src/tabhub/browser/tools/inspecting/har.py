@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
@@ -19,8 +20,8 @@ from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.bodies import Body
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.record.traffic import Request, WebSocketFrame
-from tabhub.browser.schemas import boolean, text
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.schemas import boolean, known, text
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.browser.tools.inspecting.console import iso_time, session_key
 from tabhub.browser.tools.inspecting.network import timing_phases
 from tabhub.core.tools import ToolResult
@@ -29,6 +30,7 @@ from tabhub.trust.redact import HIDDEN, redact
 _STEPS = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
 _BODY, _ALL_BODIES = 1024 * 1024, 32 * 1024 * 1024
 _PARALLEL_BODIES = 8
+_VERSIONS = {"http/1.0": "HTTP/1.0", "http/1.1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
 
 
 @tool(
@@ -61,9 +63,9 @@ async def export_har(call: Call) -> ToolResult:
     frames = record.traffic.frames.uncleared(reader) if args.get("includeWebSocketFrames") else []
     body_of = await _load_bodies(page, requests)
     archive = har(record, requests, body_of, frames)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "entries": len(requests)}
-    if record.traffic.requests.dropped:
-        facts["note"] = f"{record.traffic.requests.dropped} older requests are no longer kept."
+    dropped = record.traffic.requests.dropped
+    note = f"{dropped} older requests are no longer kept." if dropped else ""
+    facts = with_note({"tabId": page.tab_id, "entries": len(requests)}, note)
     if path is None:
         facts["har"] = archive
     else:
@@ -83,10 +85,7 @@ def har(
     for request in requests:
         starts.setdefault(request.page, request.at)
         sent, got = body_of.get(request, (Body(reason="left out"), Body(reason="left out")))
-        entry = _entry(request, sent, got)
-        if messages := [_frame(frame) for frame in frames if frame.socket == request.id]:
-            entry["_webSocketMessages"] = messages
-        entries.append(entry)
+        entries.append(_entry(request, sent, got, frames))
     titles = dict(record.pages)
     return {
         "log": {
@@ -106,7 +105,7 @@ def har(
     }
 
 
-def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
+def _entry(request: Request, sent: Body, got: Body, frames: list[WebSocketFrame]) -> dict[str, Any]:
     timings = timing_phases(request)
     steps: dict[str, float] = {name: timings.get(name, -1) for name in _STEPS}
     for name in ("send", "wait", "receive"):
@@ -115,23 +114,22 @@ def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
         steps["wait"] = max(0.0, request.milliseconds - steps["receive"])
     # `ssl` is part of `connect`; the rest adds up.
     total = sum(value for name, value in steps.items() if name != "ssl" and value > 0)
-    entry: dict[str, Any] = {
-        "pageref": f"page_{request.page}",
-        "startedDateTime": iso_time(request.at),
-        "time": round(total, 3),
-        "request": _request(request, sent),
-        "response": _response(request, got),
-        "cache": {},
-        "timings": steps,
-        "_resourceType": request.kind,
-        "_requestId": request.id,
-    }
-    path, _, _ = request.address.rpartition(":")
-    if path:
-        entry["serverIPAddress"] = path.strip("[]")
-    if request.error:
-        entry["_error"] = request.error
-    return entry
+    return known(
+        {
+            "pageref": f"page_{request.page}",
+            "startedDateTime": iso_time(request.at),
+            "time": round(total, 3),
+            "request": _request(request, sent),
+            "response": _response(request, got),
+            "cache": {},
+            "timings": steps,
+            "serverIPAddress": request.address.rpartition(":")[0].strip("[]") or None,
+            "_resourceType": request.kind,
+            "_requestId": request.id,
+            "_error": request.error or None,
+            "_webSocketMessages": [_frame(frame) for frame in frames if frame.socket == request.id] or None,
+        }
+    )
 
 
 def _request(request: Request, sent: Body) -> dict[str, Any]:
@@ -141,28 +139,25 @@ def _request(request: Request, sent: Body) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "method": request.method,
         "url": url,
-        "httpVersion": _version(request),
-        "cookies": [{"name": name, "value": HIDDEN} for name in headers.cookie_names(lower_headers.get("cookie", ""))],
+        "httpVersion": _VERSIONS.get(request.protocol, request.protocol or "unknown"),
+        "cookies": _pairs((name, HIDDEN) for name in headers.cookie_names(lower_headers.get("cookie", ""))),
         "headers": _headers(request.request_headers),
-        "queryString": [{"name": n, "value": v} for n, v in parse_qsl(query, keep_blank_values=True)],
+        "queryString": _pairs(parse_qsl(query, keep_blank_values=True)),
         "headersSize": -1,
         "bodySize": _posted_size(lower_headers.get("content-length", ""), sent) if request.has_body else 0,
     }
     if request.has_body:
         mime = lower_headers.get("content-type", "")
-        facts["postData"] = {
-            "mimeType": mime,
-            "text": headers.redact_body(sent.text, mime) if sent.text is not None else "",
-        }
+        facts["postData"] = {"mimeType": mime, "text": headers.redact_body(sent.text or "", mime)}
         if sent.text is None:
             facts["postData"]["comment"] = sent.reason or f"{sent.length} bytes, not text"
     return facts
 
 
-def _posted_size(lower_headers: str, sent: Body) -> int:
+def _posted_size(content_length: str, sent: Body) -> int:
     """The Content-Length; the text alone would not give the size of a binary body."""
-    if lower_headers.isdecimal():
-        return int(lower_headers[:15])
+    if content_length.isdecimal():
+        return int(content_length[:15])
     return len(sent.text.encode(errors="replace")) if sent.text is not None else -1
 
 
@@ -184,8 +179,8 @@ def _response(request: Request, got: Body) -> dict[str, Any]:
     return {
         "status": request.status,
         "statusText": request.status_text,
-        "httpVersion": _version(request),
-        "cookies": [{"name": name, "value": HIDDEN} for name in cookies],
+        "httpVersion": _VERSIONS.get(request.protocol, request.protocol or "unknown"),
+        "cookies": _pairs((name, HIDDEN) for name in cookies),
         "headers": _headers(request.response_headers),
         "content": content,
         "redirectURL": redact(request.redirect),
@@ -195,19 +190,13 @@ def _response(request: Request, got: Body) -> dict[str, Any]:
     }
 
 
-def _version(request: Request) -> str:
-    return {"http/1.0": "HTTP/1.0", "http/1.1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}.get(
-        request.protocol, request.protocol or "unknown"
-    )
-
-
 def _headers(given: dict[str, str]) -> list[dict[str, str]]:
     """One entry per line: repeated headers are lines of one value."""
-    return [
-        {"name": name, "value": line}
-        for name, value in headers.redact_headers(given).items()
-        for line in value.split("\n")
-    ]
+    return _pairs((name, line) for name, value in headers.redact_headers(given).items() for line in value.split("\n"))
+
+
+def _pairs(items: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in items]
 
 
 def _frame(frame: WebSocketFrame) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 from urllib.parse import urlsplit
 
+from tabhub.browser.driver.cdp_values import parse_object, parse_objects
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.record.timeline import summarize
 from tabhub.browser.schemas import boolean, free_object, list_of, text
@@ -51,7 +52,8 @@ async def performance_metrics(call: Call) -> ToolResult:
     page.cdp_nowait("Performance.enable")
     frame = await main_frame(page)
     counted, vitals = await asyncio.gather(page.cdp("Performance.getMetrics"), frame.evaluate("vitals", {}))
-    values = _values(counted)
+    metrics = parse_objects(parse_object(counted).get("metrics"))
+    values = _numbers({str(metric.get("name")): metric.get("value") for metric in metrics})
     facts: dict[str, Any] = {
         "tabId": page.tab_id,
         "url": str(vitals.get("url", ""))[:2000],
@@ -61,23 +63,16 @@ async def performance_metrics(call: Call) -> ToolResult:
         "page": {ours: round(values[theirs]) for theirs, ours in _METRICS.items() if theirs in values},
         "spentMs": {ours: round(values[theirs] * 1000, 1) for theirs, ours in _DURATIONS.items() if theirs in values},
     }
-    notes = []
-    if vitals.get("ready") != "complete":
-        notes.append("The page is still loading.")
-    if vitals.get("hidden") is True and "fcp" not in facts["vitals"]:
-        notes.append("The tab was never visible, so the browser did not measure paints.")
+    unseen = vitals.get("hidden") is True and "fcp" not in facts["vitals"]
+    notes = (
+        "The page is still loading." if vitals.get("ready") != "complete" else "",
+        "The tab was never visible, so the browser did not measure paints." if unseen else "",
+    )
     return ToolResult.data(with_note(facts, *notes))
 
 
-def _values(counted: Any) -> dict[str, float]:
-    found = counted.get("metrics") if isinstance(counted, dict) else None
-    metrics = [metric for metric in found if isinstance(metric, dict)] if isinstance(found, list) else []
-    return {str(metric.get("name")): metric["value"] for metric in metrics if type(metric.get("value")) in (int, float)}
-
-
-def _numbers(given: Any) -> dict[str, float]:
-    facts = given if isinstance(given, dict) else {}
-    return {str(name)[:40]: value for name, value in facts.items() if type(value) in (int, float)}
+def _numbers(value: Any) -> dict[str, float]:
+    return {name[:40]: number for name, number in parse_object(value).items() if type(number) in (int, float)}
 
 
 @tool(
@@ -115,9 +110,7 @@ async def performance_trace(call: Call) -> ToolResult:
     box.folder.check_vacant(path, overwrite=args.get("overwrite", False))
     data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
     await asyncio.to_thread(box.folder.write, path, data, overwrite=args.get("overwrite", False))
-    facts: dict[str, Any] = {"tabId": page.tab_id, "tracing": False, "filePath": str(path), "bytes": len(data)}
-    facts["seconds"] = round(seconds, 3)
-    facts.update(await asyncio.to_thread(summarize, data))
-    if full:
-        facts["note"] = f"The trace was full before its end; trace for a shorter time. {facts.get('note', '')}".strip()
-    return ToolResult.data(facts)
+    facts = {"tabId": page.tab_id, "tracing": False, "filePath": str(path), "bytes": len(data)}
+    summary = {"seconds": round(seconds, 3), **await asyncio.to_thread(summarize, data)}
+    note = "The trace was full before its end; trace for a shorter time." if full else ""
+    return ToolResult.data(with_note({**facts, **summary}, note, summary.get("note", "")))

@@ -40,7 +40,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     if record.console.dropped:
         notes.append(f"{record.console.dropped} older ones are no longer kept.")
     if call.args.get("clear"):
-        record.clear(reader, "console")
+        record.console.clear(reader)
     text = text_by_page("messages", ((message.page, _lines(message)) for message in shown), record)
     return text_result(text, {"messages": [_facts(message) for message in shown]}, *notes)
 

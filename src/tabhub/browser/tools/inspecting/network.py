@@ -111,7 +111,7 @@ async def get_requests(call: Call) -> ToolResult:
     recorded = {request.key[1] for request in record.traffic.requests}
     facts += [p.summary() for p in paused if p.network_id not in recorded]
     if args.get("clear"):
-        record.clear(reader, "requests")
+        record.traffic.requests.clear(reader)
     lines = text_by_page("requests", ((line.get("page"), _lines(line)) for line in facts), record)
     return text_result(lines, {"requests": facts}, *notes)
 
@@ -190,7 +190,7 @@ async def get_frames(call: Call) -> ToolResult:
     sockets = [_summary(request) for request in record.traffic.requests if request.kind == "websocket"]
     dropped = record.traffic.frames.dropped
     if call.args.get("clear"):
-        record.clear(reader, "frames")
+        record.traffic.frames.clear(reader)
     note = f"{dropped} older frames are no longer kept." if dropped else ""
     return ToolResult.data(with_note({"sockets": sockets, "frames": frames}, note))
 

@@ -135,7 +135,7 @@ async def update_tab_group(call: BrowserCall) -> ToolResult:
 async def list_tabs_in_group(call: BrowserCall) -> ToolResult:
     found = await call.find("getGroups", "groups", "groupId", _label)
     facts = _facts(call, found.link, found.what)
-    tabs = [call.box.browsers.tab(tab_id).tab.facts() for tab_id in facts["tabIds"]]
+    tabs = [call.box.browsers.tab(tab_id).tab.describe() for tab_id in facts["tabIds"]]
     return ToolResult.data({**facts, "tabs": tabs})
 
 

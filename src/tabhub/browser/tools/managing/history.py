@@ -142,4 +142,4 @@ async def restore_session(call: BrowserCall) -> ToolResult:
     tabs = [call.box.browsers.update_tab(link, raw) for raw in list_items(answer, "tabs")]
     for tab in tabs:
         call.ctx.touch(tab.tab_id, tab.origin)
-    return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.facts() for tab in tabs]})
+    return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.describe() for tab in tabs]})

@@ -46,4 +46,4 @@ def _tabs(call: Call, site: PluginSite) -> list[dict[str, object]]:
         return {} if any_matches(site.patterns, tab.url) else None
 
     found = [(tab, (site.about or matches)(tab)) for tab in call.box.browsers.book]
-    return [{**tab.facts(), **more} for tab, more in found if more is not None]
+    return [{**tab.describe(), **more} for tab, more in found if more is not None]

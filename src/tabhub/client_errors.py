@@ -17,6 +17,13 @@ class CliError(Exception):
         self.detail = detail
 
 
+class UsageError(CliError):
+    """The command was written wrongly; exit code 2."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint, exit_code=2)
+
+
 class HubDownError(CliError):
     """Nothing answers at the hub's address."""
 

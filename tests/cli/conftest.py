@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.fakehub import SECRET, FakeHub, running
+from tests.cli.fake_http_hub import SECRET, FakeHub, running
 
 Done = subprocess.CompletedProcess[str]
 Run = Callable[..., Done]

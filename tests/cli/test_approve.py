@@ -79,7 +79,7 @@ async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
             assert '"code": "return 1' in shown
             assert "\x1b[2J" not in shown
             terminal.type("x\n")
-            await terminal.sees("Please type one of the letters.")
+            await terminal.sees("Type one of the letters in brackets")
             terminal.type("d\n")
             await terminal.sees("Reason")
             terminal.type("not like this\n")
@@ -113,7 +113,7 @@ async def test_an_answer_cannot_be_piped_in(tmp_path: Path) -> None:
         process = await tabhub(hub.home.root, "approve")
         _, errors = await process.communicate()
     assert process.returncode == 2
-    assert b"needs a terminal" in errors
+    assert b"needs an interactive terminal" in errors
 
 
 @pytest.mark.parametrize("key", [None, "", "0" * 64])

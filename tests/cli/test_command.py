@@ -13,7 +13,7 @@ import pytest
 
 from tabhub import __version__
 from tests.cli.conftest import Run
-from tests.cli.fakehub import FakeHub
+from tests.cli.fake_http_hub import FakeHub
 
 COMMANDS = [
     ["start"],

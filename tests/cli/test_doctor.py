@@ -1,4 +1,4 @@
-"""`tabhub doctor`: the broken part is named, whichever it is."""
+"""`tabhub doctor`: each check, and that the first failing one is reported as broken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tabhub.cli.doctor import examine
 from tests.cli.conftest import Run
-from tests.cli.fakehub import FakeHub
+from tests.cli.fake_http_hub import FakeHub
 from tests.cli.test_status import CHROMIUM, HEALTH
 
 
@@ -107,7 +107,7 @@ def test_port_of_a_hub_that_never_ran_comes_from_the_settings(home: Path, tabhub
         (home / "config.json").write_text(json.dumps({"port": port}))
         _, found = report(tabhub)
         assert found["broken"] == "port"
-        assert f"holds port {port}, on which the hub is to start" in found["checks"]["port"]["message"]
+        assert f"uses port {port}, on which the hub would start" in found["checks"]["port"]["message"]
     assert report(tabhub)[1]["checks"]["port"]["message"] == f"{port} is free"
 
 
@@ -119,8 +119,8 @@ def test_doctor_reports_a_nearly_full_disk(monkeypatch: pytest.MonkeyPatch, home
         return [f"{found.level}: {found.message}" for found in examine() if found.name == "disk"]
 
     assert levels(10**9) == []
-    assert levels(20_000_000) == [f"warn: The disk that {home} is on has only 20.0 MB left."]
-    assert levels(0) == [f"fail: The disk that {home} is on has only 0.0 MB left."]
+    assert levels(20_000_000) == [f"warn: Only 20.0 MB are free on the disk of {home}."]
+    assert levels(0) == [f"fail: Only 0.0 MB are free on the disk of {home}."]
 
 
 def test_doctor_detects_a_hub_of_another_home(hub: FakeHub, tabhub: Run) -> None:
@@ -129,7 +129,7 @@ def test_doctor_detects_a_hub_of_another_home(hub: FakeHub, tabhub: Run) -> None
     assert found["broken"] == "hub"
     assert "does not accept the secret" in found["checks"]["hub"]["message"]
     hub.answer("GET /health", {"status": "ok"})
-    assert "does not know our secret" in report(tabhub)[1]["checks"]["hub"]["message"]
+    assert "does not accept our secret" in report(tabhub)[1]["checks"]["hub"]["message"]
 
 
 def test_doctor_reports_readable_and_broken_files(home: Path, hub: FakeHub, tabhub: Run) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.fakehub import FakeHub
+from tests.cli.fake_http_hub import FakeHub
 
 PAUSED = {"since": 1_700_000_000.0, "by": "the panel", "reason": "paying", "mode": "wait", "callsWaiting": 2}
 
@@ -32,8 +32,8 @@ def test_sessions_are_listed_with_their_tabs(hub: FakeHub, tabhub: Run) -> None:
     assert done.stdout.splitlines() == [
         "01234567  Claude Code 2.1, mcp, idle 1 min",
         "  → tab 7 (opened by it), held 2 min: The shop",
-        "    tab 8, held 1 s: not reachable now",
-        "rest:script  Claude Code 2.1, rest, idle 1 min, its client has disconnected",
+        "    tab 8, held 1 s: currently unreachable",
+        "rest:script  Claude Code 2.1, rest, idle 1 min, disconnected",
     ]
     assert json.loads(tabhub("sessions", "list", "--json").stdout)["sessions"][0]["id"] == "0123456789abcdef"
     answer(hub, paused=PAUSED)
@@ -62,7 +62,7 @@ def test_tab_is_released_from_its_session(hub: FakeHub, tabhub: Run) -> None:
     answer(hub, session("abc1"), session("abd2", leases=[{"tabId": 7, "heldSeconds": 1}]))
     hub.answer("POST /sessions/abd2/release", {"ok": True, "id": "abd2", "tabId": 7})
     done = tabhub("sessions", "release", "7")
-    assert (done.returncode, done.stdout) == (0, "Tab 7 is free; Claude Code 2.1 held it.\n")
+    assert (done.returncode, done.stdout) == (0, "Released tab 7, which Claude Code 2.1 held.\n")
     assert hub.asked[-1].json == {"tabId": 7}
     assert "No session holds tab 8" in tabhub("sessions", "release", "8").stderr
 
@@ -86,7 +86,7 @@ def test_pause_and_resume_report_their_effect(hub: FakeHub, tabhub: Run) -> None
     tabhub("pause")
     assert hub.asked[-1].json == {"reason": "", "mode": "wait"}
     hub.answer("POST /resume", {"ok": True, "wasPaused": True, "callsReleased": 2})
-    assert tabhub("resume").stdout == "Resumed: 2 waiting calls on the way.\n"
+    assert tabhub("resume").stdout == "Resumed: 2 waiting calls released.\n"
     hub.answer("POST /resume", {"ok": True, "wasPaused": False, "callsReleased": 0})
     assert tabhub("resume").stdout == "Agents were not paused.\n"
     assert json.loads(tabhub("resume", "--json").stdout)["wasPaused"] is False
@@ -105,7 +105,7 @@ def test_a_call_names_its_session(hub: FakeHub, tabhub: Run) -> None:
     assert hub.asked[-1].headers["tabhub-session"] == "three"
 
 
-def test_without_a_hub_it_says_so(tabhub: Run) -> None:
+def test_each_command_without_a_hub_exits_with_2(tabhub: Run) -> None:
     for words in (("sessions",), ("pause",), ("resume",)):
         done = tabhub(*words)
         assert (done.returncode, "is not running" in done.stderr) == (2, True)

@@ -36,7 +36,7 @@ def test_background_returns_when_the_hub_answers_and_a_second_start_fails(fresh:
     assert "In this checkout, `tabhub` is " in done.stdout  # as `make run` starts it
     record = json.loads((fresh / "hub.json").read_text())
     assert f"is running on http://127.0.0.1:{record['port']}" in done.stdout
-    assert f"Load unpacked: {fresh}/extension" in done.stdout
+    assert f"choose {fresh}/extension" in done.stdout
     assert "tabhub setup claude-code" in done.stdout
     assert tabhub("status").returncode == 0
     for words in (["start"], ["start", "--background"], ["start", "--background", "--port", "0"]):
@@ -55,10 +55,10 @@ def test_port_in_use_names_the_process(fresh: Path, tabhub: Run) -> None:
         for words in (["start", "--port", str(port)], ["start", "--background", "--port", str(port)]):
             done = tabhub(*words)
             assert done.returncode == 1
-            assert f"Port {port} is taken: " in done.stderr
+            assert f"Port {port} is in use by " in done.stderr
             assert "(pid " in done.stderr
         by_env = tabhub("start", PORT=str(port))
-        assert f"Port {port} is taken: " in by_env.stderr
+        assert f"Port {port} is in use by " in by_env.stderr
 
 
 @pytest.mark.req("S002-endpoints-01")
@@ -81,7 +81,7 @@ def test_failed_start_shows_the_hubs_log(fresh: Path, tabhub: Run) -> None:
     done = tabhub("start", "--background", "--port", "0")
     assert done.returncode == 1
     assert "The hub did not start (exit code 1)." in done.stderr
-    assert "It said:\n  error: " in done.stderr
+    assert "Its log:\n  error: " in done.stderr
     assert f"{fresh}/logs/hub.log" in done.stderr
 
 

@@ -25,7 +25,7 @@ def test_token_is_created_listed_and_revoked(
     assert main(["token", "create", "laptop"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("thb_")
-    assert "shown once" in shown
+    assert "shown only once" in shown
     assert main(["token", "list", "--json"]) == 0
     listed = capsys.readouterr().out
     assert [each["name"] for each in json.loads(listed)] == ["ci", "laptop"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.fakehub import SECRET, Asked, FakeHub, Reply
+from tests.cli.fake_http_hub import SECRET, Asked, FakeHub, Reply
 
 CALL = "POST /tools/browser_list_tabs/call"
 TOOLS: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ import pytest
 from tabhub.cli.hub.client import Hub, decode, find_hub, request
 from tabhub.client_errors import CliError
 from tabhub.trust.tokens import challenge_proof
-from tests.cli.fakehub import FakeHub, running
+from tests.cli.fake_http_hub import FakeHub, running
 from tests.harness.hub import RunningHub
 from tests.harness.raw import exchange
 from tests.harness.raw import request as written

@@ -10,46 +10,39 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from tabhub.cli.command import Group, LazyCommand, run_command
 from tabhub.cli.terminal import show_error
 from tabhub.client_errors import CliError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 TABHUB = Group(
-    summary="One local hub that lets AI agents use the tabs of your real browser.",
-    commands={
+    {
         "start": LazyCommand("Start the hub", "tabhub.cli.start"),
         "stop": LazyCommand("Stop the hub", "tabhub.cli.stop"),
         "status": LazyCommand("Show whether the hub is running and what is connected", "tabhub.cli.status"),
         "logs": LazyCommand("Show the hub's log", "tabhub.cli.logs"),
         "doctor": LazyCommand("Diagnose the setup from agent to browser tab and suggest fixes", "tabhub.cli.doctor"),
         "demo": LazyCommand("Take a tour: an agent uses an example shop, step by step", "tabhub.cli.demo.command"),
-        "setup": LazyCommand(
-            "Connect an MCP client: Claude Code, Cursor, VS Code and others", "tabhub.cli.setup.command"
-        ),
+        "setup": LazyCommand("Connect Claude Code, Cursor, VS Code or another MCP client", "tabhub.cli.setup.command"),
         "tool": LazyCommand("List tools, show their schemas, call them", "tabhub.cli.tool"),
         "agent": LazyCommand("Give a task to a model that uses the hub's tools", "tabhub.cli.agent"),
-        "sessions": LazyCommand("Show agents' sessions and their tabs; end one", "tabhub.cli.sessions"),
-        "pause": LazyCommand("Pause agents: their calls wait", "tabhub.cli.sessions", "PAUSE"),
+        "sessions": LazyCommand("List agents' sessions; end one or release its tab", "tabhub.cli.sessions"),
+        "pause": LazyCommand("Pause agents: calls that act wait until you resume", "tabhub.cli.sessions", "PAUSE"),
         "resume": LazyCommand("Resume agents: waiting calls continue", "tabhub.cli.sessions", "RESUME"),
         "approve": LazyCommand("Approve or deny pending calls", "tabhub.cli.approve"),
         "token": LazyCommand("Create, list and revoke tokens: one for each agent", "tabhub.cli.token"),
-        "audit": LazyCommand("Show which tools were called, by whom, and the results", "tabhub.cli.audit"),
+        "audit": LazyCommand("Show which tools were called, by whom, and the outcome", "tabhub.cli.audit"),
         "config": LazyCommand("Show and change settings; rotate the secret", "tabhub.cli.config"),
-        "plugin": LazyCommand(
-            "Find, install and set up plugins for web apps; write your own", "tabhub.cli.plugin.command"
-        ),
+        "plugin": LazyCommand("Find, install and configure plugins for web apps", "tabhub.cli.plugin.command"),
         "mcp": LazyCommand("Add, list, enable, disable and refresh external MCP servers", "tabhub.cli.mcp.command"),
         "relay": LazyCommand("Run a relay for browsers and agents on different machines", "tabhub.cli.relay"),
-        "extension": LazyCommand("Find the browser extension and load it", "tabhub.cli.extension"),
+        "extension": LazyCommand("Show where the browser extension is and how to load it", "tabhub.cli.extension"),
     },
+    summary="One local hub that lets AI agents use the tabs of your real browser",
     examples=(
-        ("tabhub start --background", "start the hub and keep the terminal"),
-        ("tabhub setup claude-code --write", "connect Claude Code to it"),
+        ("tabhub start --background", "start the hub in the background"),
+        ("tabhub setup claude-code --write", "connect Claude Code"),
         ("tabhub tool call browser_list_tabs", "call a tool from the shell"),
         ("tabhub doctor", "find out what is wrong"),
     ),
@@ -78,10 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         import signal
 
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl+C is not to show how the interpreter ends
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl+C must not show a traceback
         return 130
     except BrokenPipeError:
-        # The reader (`| head`) has gone; keep the interpreter from complaining about it at exit.
+        # The reader (`| head`) has closed the pipe; keep the interpreter from reporting it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except UnicodeEncodeError:

@@ -10,35 +10,33 @@ import importlib
 import math
 import re
 import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 
 from tabhub.cli.terminal import nearest, paint, show_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn
 
-    Option = Callable[[argparse.ArgumentParser], object]
-
+Option = Callable[[argparse.ArgumentParser], object]
+Run = Callable[[Namespace], int | None]
+"""Runs a command; returns the exit code, None for success."""
 Examples = tuple[tuple[str, str], ...]
 LONGEST_WAIT = 86400.0
-_CHOICE = re.compile(r"argument .+?: invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL)
+_CHOICE = re.compile(r".+?: invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL)
 
 
 class Command:
     """One command: its options and how to run it."""
 
     def __init__(
-        self,
-        summary: str,
-        run: Callable[[argparse.Namespace], int],
-        *options: Option,
-        details: str = "",
-        examples: Examples = (),
+        self, run: Run, *options: Option, summary: str = "", details: str = "", examples: Examples = ()
     ) -> None:
-        self.summary = summary
         self.run = run
         self.options = options
+        self.summary = summary
+        """Empty for a command of its own module: there, the LazyCommand has it."""
         self.details = details
         self.examples = examples
 
@@ -52,8 +50,8 @@ class LazyCommand:
         self.name = name
 
     def load(self) -> Command | Group:
-        command = getattr(importlib.import_module(self.module), self.name)
-        assert isinstance(command, Command | Group)  # noqa: S101 - a slip of ours, not input
+        command: Command | Group = getattr(importlib.import_module(self.module), self.name)
+        command.summary = command.summary or self.summary
         return command
 
 
@@ -61,10 +59,10 @@ class Group:
     """Commands under one name."""
 
     def __init__(
-        self, summary: str, commands: Mapping[str, Command | Group | LazyCommand], *, examples: Examples = ()
+        self, commands: Mapping[str, Command | Group | LazyCommand], *, summary: str = "", examples: Examples = ()
     ) -> None:
-        self.summary = summary
         self.commands = commands
+        self.summary = summary
         self.examples = examples
 
 
@@ -73,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Show what is wrong, what was probably meant and the usage, and exit with 2."""
-        near = None
+        message, near = message.removeprefix("argument "), None
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
             message = f"unexpected argument '{word}'"
@@ -154,7 +152,7 @@ def run_command(command: Command | Group | LazyCommand, name: str, words: Sequen
             arguments = parser.parse_args(words)
         except SystemExit as done:  # argparse leaves that way after --help and after errors
             return done.code if isinstance(done.code, int) else 2
-        return command.run(arguments)
+        return command.run(arguments) or 0
     if not words:
         print(_group_help(command, name))
         return 2
@@ -164,37 +162,29 @@ def run_command(command: Command | Group | LazyCommand, name: str, words: Sequen
         return 0
     if word in command.commands:
         return run_command(command.commands[word], f"{name} {word}", rest)
-    what = "option" if word.startswith("-") else "command"
-    options = ["--help", "--version"] if name == "tabhub" else ["--help"]
-    near = nearest(word, list(command.commands) if what == "command" else options)
-    show_error(
-        f"unknown {what} '{word}'",
-        f"did you mean '{name} {near}'?" if near else None if what == "option" else _known(command),
-    )
+    if word.startswith("-"):
+        near = nearest(word, ["--help", "--version"] if name == "tabhub" else ["--help"])
+        show_error(f"unknown option '{word}'", f"did you mean '{name} {near}'?" if near else None)
+    else:
+        near = nearest(word, list(command.commands))
+        known = f"the commands are {', '.join(command.commands)}"
+        show_error(f"unknown command '{word}'", f"did you mean '{name} {near}'?" if near else known)
     print(f"\nUsage: {name} COMMAND [OPTIONS]\n\nFor more information, try '{name} --help'.", file=sys.stderr)
     return 2
 
 
-def _known(group: Group) -> str:
-    return f"the commands are {', '.join(group.commands)}"
-
-
-def _examples(examples: Examples) -> str | None:
-    if not examples:
-        return None
-    room = max(len(call) for call, _ in examples)
-    return "Examples:\n" + "\n".join(f"  {call.ljust(room)}  {what}".rstrip() for call, what in examples)
+def _examples(examples: Examples) -> str:
+    room = max((len(call) for call, _ in examples), default=0)
+    rows = [f"  {call.ljust(room)}  {what}".rstrip() for call, what in examples]
+    return "\n".join(["Examples:", *rows]) if rows else ""
 
 
 def _group_help(group: Group, name: str) -> str:
     room = max(len(word) for word in group.commands)
-    parts = [group.summary, "", f"Usage: {name} COMMAND [OPTIONS]", "", "Commands:"]
+    parts = [f"{group.summary}.", "", f"Usage: {name} COMMAND [OPTIONS]", "", "Commands:"]
     for word, command in group.commands.items():
-        parts.append(f"  {paint(word, 'bold')}{' ' * (room - len(word))}  {command.summary.removesuffix('.')}")
-    parts += ["", "Options:", "  -h, --help     Show this help; `COMMAND --help` for a command's own"]
+        parts.append(f"  {paint(word, 'bold')}{' ' * (room - len(word))}  {command.summary}")
+    parts += ["", "Options:", "  -h, --help     Show this help; use COMMAND --help for one command"]
     if name == "tabhub":
         parts.append("  -V, --version  Show the version")
-    shown = _examples(group.examples)
-    if shown:
-        parts += ["", shown]
-    return "\n".join(parts)
+    return "\n".join([*parts, "", _examples(group.examples)]).rstrip()

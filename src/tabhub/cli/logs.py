@@ -9,37 +9,32 @@ import contextlib
 import os
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from tabhub.cli.command import Command, option, whole
 from tabhub.cli.hub.background import log_path
 from tabhub.cli.hub.client import home
 from tabhub.cli.terminal import safe
-from tabhub.client_errors import CliError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
+from tabhub.client_errors import UsageError
 
 _BLOCK = 65536
 _POLL = 0.2
 
 
-def logs(args: Namespace) -> int:
+def logs(args: Namespace) -> None:
     path = log_path(home())
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise CliError(
-            f"There is no log yet: {path}", "The hub writes one when it runs: tabhub start --background", exit_code=2
-        ) from None
+        raise UsageError(f"There is no log yet: {path}", "Start the hub: tabhub start --background") from None
     with file:
         end = file.seek(0, os.SEEK_END)
         _print(_tail(file, end, args.lines))
         if args.follow:
-            file.seek(end)  # what was added meanwhile comes first
+            file.seek(end)  # lines added since then come first
             _follow(path, file)
-    return 0
 
 
 def _tail(file: BinaryIO, end: int, lines: int) -> bytes:
@@ -80,9 +75,8 @@ def _print(data: bytes) -> None:
 
 
 COMMAND = Command(
-    "Show the hub's log",
     logs,
     option("-f", "--follow", action="store_true", help="keep printing new lines until Ctrl+C"),
-    option("-n", "--lines", metavar="N", type=whole, default=50, help="how many lines (default: 50)"),
+    option("-n", "--lines", metavar="N", type=whole, default=50, help="number of lines to show first (default: 50)"),
     examples=(("tabhub logs -f", "follow it"), ("tabhub logs -n 200", "the last 200 lines")),
 )

@@ -1,6 +1,6 @@
 """Elicitation requests of the hub, answered at the terminal.
 
-Reading a line does not block the event loop, so the program can be stopped meanwhile.
+Reading a line does not block the event loop, so the program can still be stopped.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def _field(name: str, spec: dict[str, Any], *, needed: bool) -> Any:
         try:
             return int(typed) if spec["type"] == "integer" else float(typed)
         except ValueError:
-            _say("Please type a number.\n")
+            _say("Type a number.\n")
 
 
 async def _choice(title: str, choices: list[Any], names: Any) -> Any:
@@ -65,7 +65,7 @@ async def _choice(title: str, choices: list[Any], names: Any) -> Any:
         typed = line.strip()
         if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(choices):
             return choices[int(typed) - 1]
-        _say("Please type one of the numbers.\n")
+        _say("Type one of the numbers.\n")
 
 
 async def _yes(question: str) -> bool:

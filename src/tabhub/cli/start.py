@@ -7,70 +7,57 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import SUPPRESS, BooleanOptionalAction
+from argparse import SUPPRESS, BooleanOptionalAction, Namespace
 
 from tabhub.cli.command import Command, option, port
 from tabhub.cli.hub.client import find_hub
 from tabhub.cli.terminal import paint
-from tabhub.client_errors import CliError
+from tabhub.client_errors import CliError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from typing import Any
 
 
 def start(args: Namespace) -> int:
-    if (args.relay is None) != (args.token_file is None):
-        raise CliError(
-            "--relay and --token-file belong together.",
-            "Get a token from the relay's operator, or with `tabhub relay token issue`.",
-            exit_code=2,
-        )
-    if args.show_secret and not args.show_config:
-        raise CliError(
-            "--show-secret belongs to --show-config.", "`tabhub config show --show-secret` shows it alone.", exit_code=2
-        )
+    _check_options(args)
     if args.stdio:
-        if args.background:
-            raise CliError(
-                "--stdio and --background exclude each other.", "--stdio starts a hub if none runs.", exit_code=2
-            )
         from tabhub.cli.stdio.server import run_stdio
 
-        return run_stdio(_words(args), gateway=args.gateway, tools=args.tools)
-    if args.gateway:
-        raise CliError(
-            "--gateway belongs to --stdio.", "Over HTTP the gateway is always there: /mcp/gateway", exit_code=2
-        )
-    if args.tools is not None:
-        raise CliError(
-            "--tools belongs to --stdio.", "Over HTTP it is part of the address: /mcp?tools=core", exit_code=2
-        )
+        return run_stdio(_hub_options(args), gateway=args.gateway, tools=args.tools)
     if args.background:
-        from tabhub.cli.hub.background import start_in_background
+        from tabhub.cli.hub.background import refuse_second, start_in_background
 
+        refuse_second()
         _refuse_taken_port(args)
-        hub, facts = start_in_background(_words(args))
-        _greet(
-            {
-                "url": f"http://{hub.address}",
-                "port": hub.port,
-                "home": hub.home,
-                "connected": facts.get("extensionConnected"),
-                "skipPermissions": facts.get("skipPermissions"),
-            },
-            args,
-            background=True,
-        )
+        hub, facts = start_in_background(_hub_options(args))
+        running = {"connected": facts.get("extensionConnected"), "skipPermissions": facts.get("skipPermissions")}
+        _greet({**running, "url": f"http://{hub.address}", "home": hub.home}, args)
         return 0
     return _serve(args)
+
+
+def _check_options(args: Namespace) -> None:
+    problem, hint = None, None
+    if (args.relay is None) != (args.token_file is None):
+        problem = "--relay and --token-file belong together."
+        hint = "Get a token from the relay's operator, or with `tabhub relay token issue`."
+    elif args.show_secret and not args.show_config:
+        problem, hint = "--show-secret belongs to --show-config.", "`tabhub config show --show-secret` shows it alone."
+    elif args.stdio and args.background:
+        problem, hint = "--stdio and --background exclude each other.", "--stdio starts a hub if none is running."
+    elif args.gateway and not args.stdio:
+        problem, hint = "--gateway belongs to --stdio.", "Over HTTP the gateway is always available: /mcp/gateway"
+    elif args.tools is not None and not args.stdio:
+        problem, hint = "--tools belongs to --stdio.", "Over HTTP it is part of the URL: /mcp?tools=core"
+    if problem is not None:
+        raise UsageError(problem, hint)
 
 
 def _serve(args: Namespace) -> int:
     from tabhub.cli.hub.background import refuse_second
 
-    if not args.background_child:  # there, the parent has looked
+    if not args.background_child:  # otherwise, the parent has checked
         refuse_second()
         _refuse_taken_port(args)
     from tabhub.server.run import StartOptions, serve
@@ -83,42 +70,40 @@ def _serve(args: Namespace) -> int:
             home=find_hub().home,
             relay=(args.relay, args.token_file) if args.relay is not None else None,
             background_child=args.background_child,
-            on_ready=None if args.background_child else lambda facts: _greet(facts, args, background=False),
+            on_ready=None if args.background_child else lambda facts: _greet(facts, args),
         )
     )
 
 
-def _words(args: Namespace) -> list[str]:
-    """The options of the hub, for its process."""
-    words = []
+def _hub_options(args: Namespace) -> list[str]:
+    """The options for the hub's own process."""
+    options = []
     if args.port is not None:
-        words += ["--port", str(args.port)]
+        options += ["--port", str(args.port)]
     if args.launch is not None:
-        words.append("--launch" if args.launch else "--no-launch")
+        options.append("--launch" if args.launch else "--no-launch")
     if args.headless:
-        words.append("--headless")
+        options.append("--headless")
     if args.relay is not None:
-        from pathlib import Path
-
-        words += ["--relay", args.relay, "--token-file", str(Path(args.token_file).expanduser().absolute())]
-    return words
+        token_file = os.path.abspath(os.path.expanduser(args.token_file))  # noqa: PTH100,PTH111 - pathlib is slower
+        options += ["--relay", args.relay, "--token-file", token_file]
+    return options
 
 
 def _refuse_taken_port(args: Namespace) -> None:
     """Name the process that uses the port, before a hub is started only to fail."""
     from tabhub.cli.hub.port import holder, taken
-    from tabhub.store.config_file import load
-    from tabhub.store.home import Home
+    from tabhub.cli.hub.settings import home_and_config
 
-    port = args.port if args.port is not None else load(Home.find(), os.environ).port
+    port = args.port if args.port is not None else home_and_config()[1].port
     if port and taken(port):
         raise CliError(
-            f"Port {port} is taken: {holder(port)} listens on it.",
+            f"Port {port} is in use by {holder(port)}.",
             f"End that process, or use another port: tabhub start --port {port + 1 if port < 65535 else 9515}",
         )
 
 
-def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
+def _greet(facts: dict[str, Any], args: Namespace) -> None:
     """Print where the hub is and what to do next."""
     from tabhub import __version__
 
@@ -142,27 +127,26 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
         from tabhub.cli.terminal import show_warning
 
         sys.stdout.flush()
-        show_warning(f"{SKIPPED}.")
+        show_warning(SKIPPED)
     browser = facts.get("browser")
     if browser:
-        name = browser.get("name", "a browser of its own") if isinstance(browser, dict) else browser
+        name = browser.get("name", "its own") if isinstance(browser, dict) else browser
         print(f"Browser: {name}, started by the hub.")
     elif args.launch:
-        print("Browser: one of the hub's own is starting; `tabhub status` shows it.")
+        print("Browser: the hub is starting one; check with `tabhub status`.")
     elif facts.get("connected"):
         print("Browser: connected.")
     else:
         print("Connect your browser (Chrome, Chromium, Edge or Brave), once:")
         print("  1. Open chrome://extensions and switch on Developer mode.")
-        print(f"  2. Load unpacked: {home}/extension")
-        print("Or let the hub start a browser of its own: stop it, then tabhub start --launch")
+        print(f"  2. Click Load unpacked and choose {home}/extension")
+        print("Or let the hub start a separate browser: tabhub stop, then tabhub start --launch")
     print(f"\nLogs: {home}/logs/hub.log (tabhub logs -f)")
-    print("Stop: tabhub stop" if background else "Stop: Ctrl+C")
+    print("Stop: tabhub stop" if args.background else "Stop: Ctrl+C")
     sys.stdout.flush()
 
 
 COMMAND = Command(
-    "Start the hub",
     start,
     option("--port", metavar="N", type=port, help="port to listen on (default: TABHUB_PORT, PORT, the setting, 9515)"),
     option("--background", action="store_true", help="return when the hub is ready, and keep it running"),
@@ -172,26 +156,26 @@ COMMAND = Command(
         default=None,
         help="start a separate browser with the extension loaded; --no-launch waits for yours",
     ),
-    option("--headless", action="store_true", default=None, help="that browser without a window"),
-    option("--relay", metavar="URL", help="use the browsers you have at a relay, too: wss://… (needs --token-file)"),
-    option("--token-file", metavar="FILE", help="with --relay: the file that holds your token for it"),
+    option("--headless", action="store_true", default=None, help="start that browser without a window"),
+    option("--relay", metavar="URL", help="also use your browsers at a relay: wss://… (needs --token-file)"),
+    option("--token-file", metavar="FILE", help="with --relay: the file with your token for it"),
     option(
         "--stdio",
         action="store_true",
         help="serve MCP on stdin and stdout through the hub; start a hub if none is running",
     ),
-    option("--gateway", action="store_true", help="with --stdio: offer the two gateway tools instead of all"),
-    option("--tools", metavar="WORDS", help="with --stdio: offer a selection of tools, such as core or core,network"),
+    option("--gateway", action="store_true", help="with --stdio: list the two gateway tools instead of all"),
+    option("--tools", metavar="WORDS", help="with --stdio: list only these tools, such as core or core,network"),
     option("--show-config", action="store_true", help="print the settings for every MCP client"),
     option("--show-secret", action="store_true", help="with --show-config: do not mask the secret"),
     option("--background-child", action="store_true", help=SUPPRESS),
     details=(
-        "The hub listens on this machine only. Everything it keeps is in ~/.tabhub, or where TABHUB_HOME says.\n"
+        "The hub listens on this machine only. Its files are in ~/.tabhub, or in the folder TABHUB_HOME.\n"
         "Without --launch it waits for the extension in your own browser."
     ),
     examples=(
         ("tabhub start", "in this terminal, until Ctrl+C"),
-        ("tabhub start --background --launch", "in the background, with a browser of its own"),
+        ("tabhub start --background --launch", "in the background, with a separate browser"),
         ("tabhub start --port 9600", "on another port"),
         ("tabhub start --relay wss://relay.example.com --token-file ~/relay.token", "with your browsers elsewhere"),
         ("tabhub start --stdio", "as an MCP client starts it"),

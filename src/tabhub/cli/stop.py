@@ -7,52 +7,59 @@ from __future__ import annotations
 
 import os
 import signal
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tabhub.cli.command import Command, option, seconds
 from tabhub.cli.hub.background import health, wait_for_exit
 from tabhub.cli.hub.client import Hub, find_hub, read_record
-from tabhub.client_errors import CliError, HubDownError
+from tabhub.client_errors import CliError, HubDownError, UsageError
 
-if TYPE_CHECKING:
-    from argparse import Namespace
+_KILL_SECONDS = 5.0
 
 
-def stop(args: Namespace) -> int:
+def stop(args: Namespace) -> None:
     """Ask the hub to stop, and wait until it has."""
     hub = find_hub()
     if hub.pid is None:
         if health(hub) is not None:
             raise CliError(
-                f"A hub answers on {hub.address}, but {hub.home}/hub.json does not say which process it is.",
-                "End it where it was started (Ctrl+C).",
+                f"A hub answers on {hub.address}, but {hub.home}/hub.json does not name its process.",
+                "Stop it where it was started (Ctrl+C).",
             )
-        raise CliError(HubDownError(hub.address).message, "There is nothing to stop.", exit_code=2)
+        raise UsageError(HubDownError(hub.address).message, "There is nothing to stop.")
     if not _is_hub(hub):
-        raise CliError(
+        raise UsageError(
             f"{hub.home}/hub.json names process {hub.pid}, which is not a hub; nothing was stopped.",
             f"The file is left over from a hub that was killed. Remove it: rm {hub.home}/hub.json",
-            exit_code=2,
         )
-    _signal(hub.pid, signal.SIGTERM)
-    if wait_for_exit(hub.pid, args.timeout):
-        _forget(hub)
+    if _end(hub, hub.pid, signal.SIGTERM, args.timeout):
         print("The hub has stopped.")
-        return 0
-    if not args.force:
+    elif not args.force:
         raise CliError(
-            f"The hub (pid {hub.pid}) has not stopped within {args.timeout:g} s.",
-            "End it hard with: tabhub stop --force",
+            f"The hub (pid {hub.pid}) has not stopped within {args.timeout:g} s.", "Kill it: tabhub stop --force"
         )
-    _signal(hub.pid, signal.SIGKILL)
-    if not wait_for_exit(hub.pid, 5.0):
+    elif _end(hub, hub.pid, signal.SIGKILL, _KILL_SECONDS):
+        print("The hub did not stop by itself and was killed.")
+    else:
         raise CliError(
-            f"The hub (pid {hub.pid}) does not end, not even killed.", "It may hang in the kernel: see `ps`."
+            f"The hub (pid {hub.pid}) does not end, not even when killed.", "It may hang in the kernel: see `ps`."
         )
-    _forget(hub)
-    print("The hub did not stop by itself and was killed.")
-    return 0
+
+
+def _end(hub: Hub, pid: int, number: signal.Signals, timeout: float) -> bool:
+    """Send the signal and wait; False if the process is still running. Removes the record of a hub that has ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # it has just ended by itself
+    except PermissionError:
+        raise CliError(f"The hub (pid {pid}) runs as another user.", "Stop it as that user.") from None
+    if not wait_for_exit(pid, timeout):
+        return False
+    if read_record(hub.home).get("pid") == pid:  # no other hub has started since
+        Path(hub.home, "hub.json").unlink(missing_ok=True)
+    return True
 
 
 def _is_hub(hub: Hub) -> bool:
@@ -66,23 +73,7 @@ def _is_hub(hub: Hub) -> bool:
     return b"start" in words and any(word.rpartition(b"/")[2] == b"tabhub" for word in words)
 
 
-def _forget(hub: Hub) -> None:
-    """Remove the files of a killed hub, unless another has started meanwhile."""
-    if read_record(hub.home).get("pid") == hub.pid:
-        Path(hub.home, "hub.json").unlink(missing_ok=True)
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return  # it has just ended by itself
-    except PermissionError:
-        raise CliError(f"The hub (pid {pid}) runs as another user.", "Stop it as that user.") from None
-
-
 COMMAND = Command(
-    "Stop the hub",
     stop,
     option("--force", action="store_true", help="kill it if it does not stop"),
     option("--timeout", metavar="SECONDS", type=seconds, default=10.0, help="how long to wait (default: 10)"),

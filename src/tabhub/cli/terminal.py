@@ -57,16 +57,19 @@ def json_text(value: object) -> str:
     return "".join(c if c == "\n" or c.isprintable() else _escaped(c) for c in text)
 
 
-def print_json(value: object) -> int:
-    """The whole output of a command with --json; returns the exit code."""
+def print_json(value: object) -> None:
     print(json_text(value))
-    return 0
 
 
 def _escaped(character: str) -> str:
     """As JSON writes any character: one above 16 bits in two halves."""
     data = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
+
+
+def mask(secret: str) -> str:
+    """The secret, masked: its first and last characters."""
+    return f"{secret[:4]}…{secret[-4:]}" if len(secret) >= 16 else "…" if secret else ""
 
 
 def line(text: str) -> str:

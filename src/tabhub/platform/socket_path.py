@@ -23,6 +23,8 @@ TCP = "tcp"
 """As TABHUB_SOCKET: no unix socket but a loopback port, named with its token in run/bridge.json of the home."""
 _LONGEST = 107 if sys.platform == "linux" else 103
 _BACKLOG = 128
+_XUCRED = 76
+"""Bytes of a struct xucred."""
 
 
 def bridge_path(home: str, env: Mapping[str, str]) -> str:
@@ -86,6 +88,15 @@ def listen_unix(path: str) -> socket.socket:
                 hint=f"Check that {folder} is a folder of yours, or set TABHUB_SOCKET to another path ({name}).",
             ) from None
     return made
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """The user at the other end of a unix socket, as the system knows it."""
+    if hasattr(socket, "SO_PEERCRED"):  # struct ucred: process, user, group
+        return int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
+    # macOS and the BSDs: LOCAL_PEERCRED of level SOL_LOCAL gives a struct that begins with its version and the user.
+    facts = connection.getsockopt(0, getattr(socket, "LOCAL_PEERCRED", 1), _XUCRED)
+    return int.from_bytes(facts[4:8], sys.byteorder)
 
 
 def listen_tcp() -> socket.socket:

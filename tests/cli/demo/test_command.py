@@ -21,7 +21,7 @@ from tabhub.cli import main
 from tabhub.cli.demo.command import TOOLS
 from tabhub.cli.hub.client import alive
 from tests.cli.conftest import Run
-from tests.cli.fakehub import Asked, FakeHub, Reply
+from tests.cli.fake_http_hub import Asked, FakeHub, Reply
 from tests.harness.waiting import wait_for
 
 PREFIX = "website_tool_127_0_0_1_8080_tab1_"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.fakehub import FakeHub
+from tests.cli.fake_http_hub import FakeHub
 from tests.plugins.packages import NpmRegistry, files, folder, tarball
 
 _SCHEMA = {
@@ -40,7 +40,7 @@ def test_search_install_list_update_and_remove(registry: NpmRegistry, tabhub: Ru
     assert "(installed)" in tabhub("plugin", "search", "demo").stdout
     (listed,) = json.loads(tabhub("plugin", "list", "--json").stdout)["plugins"]
     assert (listed["name"], listed["version"], listed["source"]) == ("demo", "1.0.0", "npm")
-    assert "newest version" in tabhub("plugin", "update").stdout
+    assert "up to date" in tabhub("plugin", "update").stdout
     registry.publish("demo", "1.1.0", package="@opentabs-dev/opentabs-plugin-demo")
     assert tabhub("plugin", "update", "--check").stdout == "demo  1.0.0 -> 1.1.0\n"
     assert "demo: 1.0.0 -> 1.1.0" in tabhub("plugin", "update").stdout
@@ -48,7 +48,7 @@ def test_search_install_list_update_and_remove(registry: NpmRegistry, tabhub: Ru
     assert "No plugins." in tabhub("plugin", "list").stdout
 
 
-def test_a_running_hub_is_told(registry: NpmRegistry, tabhub: Run, hub: FakeHub) -> None:
+def test_install_reloads_a_running_hub(registry: NpmRegistry, tabhub: Run, hub: FakeHub) -> None:
     registry.publish("demo")
     hub.answer("POST /reload", {"ok": True, "plugins": 1, "durationMs": 1})
     assert "It is active now." in tabhub("plugin", "install", "demo").stdout
@@ -135,7 +135,7 @@ def test_dev_uses_a_folder_and_reports_each_save(tmp_path: Path, home: Path, env
         assert process.stdout is not None
         try:
             assert "Demo is in use, with 2 tools" in process.stdout.readline()
-            assert "Ctrl+C ends it" in process.stdout.readline()
+            assert "Stop with Ctrl+C" in process.stdout.readline()
             assert json.loads((home / "config.json").read_text())["localPlugins"] == [str(made)]
             (tmp_path / "new").write_text(files("demo", "2.0.0")["package.json"])
             (tmp_path / "new").replace(made / "package.json")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run, announce
-from tests.cli.fakehub import SECRET, FakeHub
+from tests.cli.fake_http_hub import SECRET, FakeHub
 
 HEADERS = {"Authorization": f"Bearer {SECRET}"}
 URL = "http://127.0.0.1:9515/mcp"
@@ -73,7 +73,7 @@ def test_writing_with_and_without_a_selection_replaces_the_url(tabhub: Run, tmp_
     ("words", "said"),
     [
         (["--tools", "cores"], "Did you mean core"),
-        (["--tools", " , "], "at least one word"),
+        (["--tools", " , "], "the selection is empty"),
         (["--tools", "core", "--gateway"], "exclude each other"),
     ],
 )
@@ -120,7 +120,7 @@ def test_write_creates_a_private_file_and_is_idempotent(tabhub: Run, env: dict[s
     if client in HTTP:
         assert read(client, path.read_text()) == HTTP[client]
     again = tabhub("setup", client, "--write")
-    assert "nothing was changed" in again.stdout
+    assert "is already up to date" in again.stdout
     assert sorted(path.parent.iterdir()) == [path] or client == "claude-code"
 
 
@@ -183,7 +183,7 @@ def test_unparsable_file_is_not_changed(tabhub: Run, tmp_path: Path, client: str
     path.write_bytes(content)
     done = tabhub("setup", client, "--write", "--file", "settings")
     assert done.returncode == 1
-    assert f"{path} was left alone: " in done.stderr
+    assert f"{path} was not changed: " in done.stderr
     assert "without --write" in done.stderr
     assert path.read_bytes() == content
     assert not list(tmp_path.glob("settings.*"))

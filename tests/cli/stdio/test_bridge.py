@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.cli.stdio.bridge import MAX_LINE
+from tabhub.cli.stdio.bridge import HUB_WAIT, MAX_LINE, MAX_SILENCE
 from tabhub.client_errors import BridgeProtocolError
-from tests.cli.stdio.bridgeplay import HELLO, SESSION, VERSION, Play
+from tabhub.limits import Limits
+from tests.cli.stdio.bridge_play import HELLO, SESSION, VERSION, Play
 
 
 @pytest.fixture
@@ -202,3 +203,202 @@ def test_subscription_carries_the_clients_id(play: Play) -> None:
         ("list_changed", meta),
     ]
     assert play.bridge.idle  # whoever listens is not waited for
+
+
+# a hub that disconnects, hangs, comes back or rejects the session
+
+
+def test_disconnect_fails_running_calls_and_repeats_other_requests(play: Play) -> None:
+    play.greet()
+    play.request("tools/call", 1, name="x")
+    play.request("tools/list", 2)
+    assert len(play.sent) == 2
+    play.bridge.disconnected(play.now)
+    (said,) = play.said
+    assert (said["id"], said["error"]["data"]) == (1, {"outcome": "unknown"})
+    hello = play.connect(initialized=True)
+    assert hello["sessionId"] == SESSION
+    (asked,) = play.sent
+    assert (asked["action"], asked["id"]) == ("tools/list", f"{SESSION}:4")
+    play.answer(asked["id"], tools=[])
+    assert play.said == [{"jsonrpc": "2.0", "id": 2, "result": {"tools": []}}]
+
+
+def test_call_while_the_hub_is_down_waits_then_fails(play: Play) -> None:
+    play.bridge.disconnected(play.now)
+    play.request("tools/call", 1, name="x")
+    play.now += 1
+    play.request("tools/call", 2, name="x")
+    assert play.bridge.deadline() == pytest.approx(100.0 + HUB_WAIT)
+    play.bridge.tick(play.now)
+    assert play.said == []
+    play.now = 100.0 + HUB_WAIT
+    play.bridge.tick(play.now)
+    (said,) = play.said
+    assert (said["id"], said["error"]["data"]) == (1, {"outcome": "not_sent"})
+    assert "tabhub start" in said["error"]["message"]
+    play.connect()
+    assert [line["params"]["name"] for line in play.sent] == ["x"]
+    assert play.bridge.deadline() is None
+
+
+def test_hanging_hub_and_stopped_hub_give_different_errors() -> None:
+    play = Play()
+    play.bridge.connected(lambda _: None, None)
+    play.request("tools/call", 1, name="x")
+    play.bridge.tick(play.now + HUB_WAIT)
+    (said,) = play.said
+    assert said["error"]["data"] == {"outcome": "not_sent"}
+    assert "does not respond" in said["error"]["message"]
+    assert "not running" not in said["error"]["message"]
+
+
+def test_handshake_is_replayed_to_a_hub_without_the_session(play: Play) -> None:
+    play.greet()
+    for ident, (method, params) in enumerate(
+        [
+            ("logging/setLevel", {"level": "info"}),
+            ("logging/setLevel", {"level": "error"}),
+            ("resources/subscribe", {"uri": "a:1"}),
+            ("resources/subscribe", {"uri": "a:2"}),
+            ("resources/unsubscribe", {"uri": "a:1"}),
+            ("resources/unsubscribe", {}),
+        ]
+    ):
+        play.request(method, f"setup {ident}", **params)
+    for line in play.sent:
+        play.answer(line["id"])
+    play.bridge.disconnected(play.now)
+    play.request("tools/call", 2, name="x")
+    assert len(play.said) == 6
+    play.connect("cd" * 16)
+    sent = play.sent
+    assert [line.get("action", line.get("event")) for line in sent] == [
+        "initialize",
+        "notifications/initialized",
+        "logging/setLevel",
+        "resources/subscribe",
+        "tools/call",
+    ]
+    assert all(line["sessionId"] == "cd" * 16 for line in sent)
+    assert [sent[number]["params"] for number in (0, 2, 3)] == [HELLO, {"level": "error"}, {"uri": "a:2"}]
+    assert play.said == [{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}]
+    play.answer(sent[0]["id"], protocolVersion="2025-11-25")
+    for line in (sent[2], sent[3]):
+        play.answer(line["id"])
+    assert play.said == []  # the client already has these answers
+    play.answer(sent[4]["id"], ok=True)
+    assert play.said == [{"jsonrpc": "2.0", "id": 2, "result": {"ok": True}}]
+
+
+def test_ended_session_is_replaced_without_losing_the_call(play: Play) -> None:
+    play.request("tools/call", 1, name="x", _meta=VERSION)
+    rid = play.sent[0]["id"]
+    play.hub(type="ERROR", id=rid, error={"code": -32012, "message": "ended"})
+    play.bridge.disconnected(play.now)
+    assert play.said == []
+    play.connect("cd" * 16)
+    (asked,) = play.sent
+    assert (asked["sessionId"], asked["action"]) == ("cd" * 16, "tools/call")
+
+
+def test_subscription_continues_at_the_next_hub(play: Play) -> None:
+    honoured = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
+    play.request("subscriptions/listen", 1, **honoured, _meta=VERSION)
+    first = play.sent[0]["id"]
+    acknowledged = "notifications/subscriptions/acknowledged"
+    play.hub(type="EVENT", sessionId=SESSION, id=first, event=acknowledged, params=honoured)
+    assert len(play.said) == 1
+    play.bridge.disconnected(play.now)
+    play.bridge.tick(play.now + 3600)
+    play.connect("cd" * 16)
+    (asked,) = play.sent
+    play.hub(type="EVENT", sessionId="cd" * 16, id=asked["id"], event=acknowledged, params=honoured)
+    said = play.said
+    assert [line["method"] for line in said] == [f"notifications/{kind}/list_changed" for kind in ("tools", "prompts")]
+    assert all(line["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 1} for line in said)
+
+
+def test_next_hub_triggers_list_changed_for_lists_the_client_read(play: Play) -> None:
+    play.greet()
+    play.request("resources/templates/list", 1)
+    play.answer(play.sent[0]["id"], resourceTemplates=[])
+    play.bridge.disconnected(play.now)
+    assert len(play.said) == 1
+    play.connect("cd" * 16)
+    changed = [f"notifications/{kind}/list_changed" for kind in ("tools", "resources")]
+    assert [line["method"] for line in play.said] == changed
+
+
+def test_waiting_calls_fail_with_the_reason_of_a_rejected_registration(capsys: pytest.CaptureFixture[str]) -> None:
+    play = Play()
+    play.bridge.connected(play._to_hub.append, None)
+    play.request("tools/list", 1)
+    refused = {"code": -32004, "message": "Too many new sessions.", "data": {"retryable": True}}
+    play.hub(type="ERROR", id=None, error=refused)
+    play.bridge.disconnected(play.now)
+    play.bridge.tick(play.now + HUB_WAIT)
+    assert play.said[0]["error"]["message"] == "Too many new sessions."
+    assert "Too many new sessions." in capsys.readouterr().err
+
+
+def test_permanently_rejected_registration_fails_calls_at_once() -> None:
+    play = Play()
+    play.request("initialize", 1, **HELLO)
+    play.bridge.connected(play._to_hub.append, None)
+    play.hub(type="ERROR", id=None, error={"code": -32602, "message": "No such tools.", "data": {"retryable": False}})
+    play.bridge.tick(play.now)
+    play.request("tools/list", 2)
+    play.bridge.tick(play.now)
+    assert [(line["id"], line["error"]["message"]) for line in play.said] == [
+        (1, "No such tools."),
+        (2, "No such tools."),
+    ]
+
+
+def test_failed_handshake_with_the_next_hub_is_reported_on_stderr(
+    play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play.greet()
+    play.bridge.disconnected(play.now)
+    play.connect()
+    rid = play.sent[0]["id"]
+    play.hub(type="RESPONSE", id=rid, success=False, error={"code": -32602, "message": "no"})
+    assert "initialize was rejected" in capsys.readouterr().err
+
+
+@pytest.mark.req("S004-errors-03")
+def test_hanging_hub_is_pinged_and_dead_after_the_call_timeout(play: Play) -> None:
+    assert MAX_SILENCE == Limits().call_timeout == 30
+    play.request("tools/call", 1, name="x")
+    assert len(play.sent) == 1
+    play.bridge.tick(100)
+    assert play.bridge.deadline() == 115
+    play.bridge.tick(114.9)
+    assert play.sent == []
+    play.bridge.tick(115)
+    play.bridge.tick(116)
+    assert play.sent == [{"type": "PING", "id": "silence"}], "only one ping"
+    assert play.bridge.deadline() == 130
+    with pytest.raises(BridgeProtocolError, match="sent nothing for 30 s"):
+        play.bridge.tick(130)
+    assert play.bridge.deadline() is None
+
+
+def test_data_from_the_hub_restarts_the_silence(play: Play) -> None:
+    play.request("tools/call", 1, name="x")
+    for now in range(0, 280, 14):
+        play.bridge.tick(now)
+        play.bridge.heard()
+        play.bridge.tick(now)
+    assert [line["type"] for line in play.sent] == ["REQUEST"]
+
+
+def test_hub_is_not_pinged_without_pending_requests(play: Play) -> None:
+    play.request("tools/call", 1, name="x")
+    play.bridge.tick(0)
+    play.answer(f"{SESSION}:1")
+    play.bridge.tick(14)
+    assert play.bridge.deadline() is None
+    play.bridge.tick(100)
+    assert [line["type"] for line in play.sent] == ["REQUEST"]

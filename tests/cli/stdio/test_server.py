@@ -17,7 +17,7 @@ from mcp.client import Client, ClientRequestContext
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.cli.agent import ENVELOPE, WORDS, Agent, stdio_agent, stopped
+from tests.cli.stdio.stdio_agent import ENVELOPE, WORDS, Agent, stdio_agent, stopped
 from tests.harness.agent import client as http_client
 from tests.harness.fake_extension import FakeExtension, Silent, tab
 from tests.harness.hub import Address, RunningHub, running_hub

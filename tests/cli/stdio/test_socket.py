@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run, announce
-from tests.cli.fakehub import FakeHub
+from tests.cli.fake_http_hub import FakeHub
 from tests.cli.test_doctor import report
 from tests.cli.test_status import HEALTH
 
@@ -76,7 +76,7 @@ def test_responding_socket_is_ok_and_listed_in_status(path: Path, tabhub: Run) -
         code, found = report(tabhub)
     assert code == 0
     assert found["checks"]["socket"]["level"] == "ok"
-    assert f"{path} answers, 3 sessions open" in found["checks"]["socket"]["message"]
+    assert f"{path} answers, 3 open sessions" in found["checks"]["socket"]["message"]
     assert asked == [{"type": "STATUS", "id": "status"}]
     assert f"socket     {path}" in tabhub("status").stdout
 

@@ -13,47 +13,41 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tabhub.cli.command import Command, option
+from tabhub.cli.command import Command, option, seconds
 from tabhub.cli.demo.shop import packaged_shop, serve_shop
+from tabhub.cli.hub.client import bearer
+from tabhub.cli.hub.temporary_hub import Borrowed, borrow_hub
+from tabhub.cli.question import read_line
 from tabhub.cli.terminal import cut, paint, safe, show_warning
-from tabhub.client_errors import CliError
+from tabhub.client_errors import CliError, UsageError
 from tabhub.errors import TabhubError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from tabhub.cli.hub.temporary_hub import Borrowed
-    from tabhub.mcp.client import McpClient
+from tabhub.mcp.client import McpClient
 
 TOOLS = ("search_products", "add_to_cart", "apply_coupon", "get_cart", "checkout")
 """The shop's tools, by their own names."""
 _PAGE_TOOL = re.compile(r"website_tool_.+_tab\d+_(.+?)(?:_h[0-9a-f]{10,})?")
 _APPEAR = 10.0
+"""Seconds in which the shop's tools must be listed."""
 _POLL = 0.1
-_SHOWN = 300
+_MAX_SHOWN = 300
 _STEPS = 7
+_VERSIONS = "CLI and hub may be of different versions."
 
 
-def demo(args: Namespace) -> int:
-    from tabhub.cli.hub.temporary_hub import borrow_hub
-
+def demo(args: Namespace) -> None:
     shop = packaged_shop()
     output = _output(args.output)
     with borrow_hub(headless=args.headless) as borrowed, serve_shop(shop) as url:
         print(f"{borrowed.description}\nThe example shop: {paint(url, 'cyan')}\n")
         asyncio.run(_run_tour(borrowed, url, output, pause=args.pause, confirm=args.yes))
     print(f"\nYour own agent can use the same tools: {paint('tabhub setup --help', 'bold')}")
-    return 0
 
 
 async def _run_tour(borrowed: Borrowed, url: str, output: Path | None, *, pause: float, confirm: bool) -> None:
-    from tabhub.cli.hub.client import bearer
-    from tabhub.mcp.client import McpClient
-
     hub = borrowed.hub
     ask = _confirm if confirm else _ask_person
     client = McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-demo", ask)
@@ -75,15 +69,20 @@ class _Tour:
 
     async def run(self, url: str, output: Path | None) -> None:
         before = await self._tool_names()
-        opened = _facts(await self._step("Open the shop in a tab.", "browser_open_tab", {"url": url, "active": True}))
-        tab_id = opened.get("tabId")
-        async with self._closing(tab_id):
+        opened = await self._step("Open the shop in a tab.", "browser_open_tab", {"url": url, "active": True})
+        tab_id = _facts(opened).get("tabId")
+        if type(tab_id) is not int:
+            raise CliError("The hub did not report which tab it opened.", _VERSIONS)
+        try:
             names, waited = await self._page_tools(before)
             print(paint(f"  The page declared {len(names)} tools; the hub listed them {_ms(waited)} later.\n", "dim"))
             await self._use(names)
             title = "Take a screenshot of the shop."
             shot = await self._step(title, "browser_screenshot_tab", {"tabId": tab_id, "fullPage": True})
-            print(f"Screenshot: {paint(str(_save(shot, output)), 'bold')}")
+            print(f"Screenshot: {paint(_save(shot, output), 'bold')}")
+        finally:
+            with contextlib.suppress(TabhubError):  # the error that ended the tour is the one to show
+                await self._client.call_tool("browser_close_tab", {"tabId": tab_id})
 
     async def _use(self, names: dict[str, str]) -> None:
         search = {"query": "light", "maxPrice": 50}
@@ -139,22 +138,9 @@ class _Tour:
                 )
             await asyncio.sleep(_POLL)
 
-    @contextlib.asynccontextmanager
-    async def _closing(self, tab_id: object) -> AsyncIterator[None]:
-        """Close the tour's tab at the end, however it ends."""
-        if type(tab_id) is not int:
-            raise CliError("The hub did not report which tab it opened.", "CLI and hub may be of different versions.")
-        try:
-            yield
-        finally:
-            with contextlib.suppress(TabhubError):  # the error that ended the tour is the one to show
-                await self._client.call_tool("browser_close_tab", {"tabId": tab_id})
-
 
 async def _ask_person(params: dict[str, Any]) -> dict[str, Any]:
     """Show the page's question at the terminal; without an answer it is declined."""
-    from tabhub.cli.question import read_line
-
     _show_question(params)
     print("  Confirm? [y/N] ", end="", flush=True)
     answer = await read_line()
@@ -179,11 +165,8 @@ def _show_question(params: dict[str, Any]) -> None:
 
 def _accept(params: dict[str, Any]) -> dict[str, Any]:
     """The result for a yes: every boolean field of the form is true."""
-    schema = params.get("requestedSchema")
-    fields = schema.get("properties") if isinstance(schema, dict) else None
-    spec = fields if isinstance(fields, dict) else {}
-    content = {name: True for name, each in spec.items() if isinstance(each, dict) and each.get("type") == "boolean"}
-    return {"action": "accept", "content": content}
+    fields = params.get("requestedSchema", {}).get("properties", {})
+    return {"action": "accept", "content": {name: True for name, field in fields.items() if field["type"] == "boolean"}}
 
 
 def _facts(result: dict[str, Any]) -> dict[str, Any]:
@@ -192,10 +175,8 @@ def _facts(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_line(result: dict[str, Any]) -> str:
-    content = result.get("content")
-    blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
-    parts = [str(b.get("text", "")) if b.get("type") == "text" else f"[{b.get('mimeType', 'data')}]" for b in blocks]
-    return cut(" ".join(" ".join(parts).split()), _SHOWN) or "(nothing)"
+    parts = [str(b.get("text", f"[{b.get('mimeType', 'data')}]")) for b in result.get("content", [])]
+    return cut(" ".join(" ".join(parts).split()), _MAX_SHOWN) or "(nothing)"
 
 
 def _ms(seconds: float) -> str:
@@ -208,52 +189,29 @@ def _output(named: str | None) -> Path | None:
         return None
     path = Path(named).expanduser().absolute()
     if path.is_dir() or not path.parent.is_dir():
-        raise CliError(
-            f"{path} cannot be written: it is a folder, or its folder is missing.", "Name a file.", exit_code=2
-        )
+        raise UsageError(f"{path} cannot be written: it is a folder, or its folder is missing.", "Name a file.")
     return path
 
 
-def _save(result: dict[str, Any], output: Path | None) -> Path:
-    """Write the image of a result to the given file, or to a new temporary one."""
-    content = result.get("content")
-    blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
-    data = next((b.get("data") for b in blocks if b.get("type") == "image"), None)
-    try:
-        image = base64.b64decode(data if isinstance(data, str) else "", validate=True)
-    except ValueError:
-        image = b""
-    if not image:
-        raise CliError("The result contains no image.", "CLI and hub may be of different versions.")
+def _save(result: dict[str, Any], output: Path | None) -> str:
+    """Write the image of a result to the given file, or to a new temporary one; returns its path."""
+    data = next((block.get("data") for block in result.get("content", []) if block.get("type") == "image"), None)
+    if not data:
+        raise CliError("The result contains no image.", _VERSIONS)
+    image = base64.b64decode(data)
     if output is None:
         with tempfile.NamedTemporaryFile(prefix="tabhub-demo-", suffix=".png", delete=False) as file:
             file.write(image)
-        return Path(file.name)
-    try:
-        output.write_bytes(image)
-    except OSError as error:
-        raise CliError(f"{output} cannot be written: {error.strerror}.", "Name another file: --output FILE") from None
-    return output
-
-
-def _seconds(text: str) -> float:
-    from argparse import ArgumentTypeError
-
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 60:
-        raise ArgumentTypeError(f"'{text}' is not a number of seconds from 0 to 60")
-    return seconds
+        return file.name
+    output.write_bytes(image)
+    return str(output)
 
 
 COMMAND = Command(
-    "Take a tour: an agent uses an example shop, step by step",
     demo,
     option("--yes", action="store_true", help="confirm the order without asking"),
     option("--headless", action="store_true", help="start the browser without a window"),
-    option("--pause", metavar="SECONDS", type=_seconds, default=0.0, help="wait after each step"),
+    option("--pause", metavar="SECONDS", type=seconds, default=0.0, help="wait after each step"),
     option("--output", metavar="FILE", help="file for the screenshot (default: a temporary file)"),
     details=(
         "Uses the running hub if a browser is connected to it. Otherwise it starts a temporary hub and browser and\n"
@@ -261,7 +219,7 @@ COMMAND = Command(
     ),
     examples=(
         ("tabhub demo", ""),
-        ("tabhub demo --pause 2", "slowly, to watch it in the browser window"),
+        ("tabhub demo --pause 2", "slowly, to watch it in the browser"),
         ("tabhub demo --headless --yes --output shop.png", "without a window and without questions"),
     ),
 )

@@ -1,4 +1,4 @@
-"""The example shop on a port of its own, for as long as the tour lasts.
+"""The example shop, served on a free port while the tour runs.
 
 Owns where the shop's files are and serving them to this machine alone. It knows neither hub nor tools.
 """
@@ -46,9 +46,9 @@ def serve_shop(folder: Path) -> Iterator[str]:
 
 
 class _Files(SimpleHTTPRequestHandler):
-    """Files and nothing else: no listings, no log, nothing kept by the browser."""
+    """Serves files only: no listings, no log, no caching."""
 
-    # Said here, because what the machine's own table says of scripts may keep a browser from running them.
+    # Fixed, because with the machine's own table a browser may refuse to run scripts.
     extensions_map = {  # noqa: RUF012 - the base class's attribute
         ".html": "text/html; charset=utf-8",
         ".css": "text/css; charset=utf-8",
@@ -59,13 +59,12 @@ class _Files(SimpleHTTPRequestHandler):
     timeout = 30
 
     def end_headers(self) -> None:
-        """Another run of the tour may have the same port and other files."""
+        # Another run of the tour may have the same port and other files.
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
     def list_directory(self, path: Any) -> None:
-        """A folder without a first page has nothing to show."""
         self.send_error(404)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """No request log between the steps of the tour."""
+        pass

@@ -1,6 +1,6 @@
-"""A hub in the background: is one running, start one, wait until it answers.
+"""A hub in the background: whether one is running, starting one, waiting until it answers.
 
-Owns the one place that spawns a hub, and the lock that makes one winner of several that try at once. It does not
+Owns the one place that spawns a hub, and the lock by which only one of several concurrent callers does. It does not
 know how a hub serves.
 """
 
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def refuse_second() -> None:
         raise CliError(
             f"A hub is already running on {describe(hub, facts)}.",
             "Use it as it is, or stop it first with: tabhub stop. "
-            "A second hub needs a home of its own: TABHUB_HOME=~/.tabhub-two tabhub start --port 9516",
+            "A second hub needs its own home: TABHUB_HOME=~/.tabhub-two tabhub start --port 9516",
         )
 
 
@@ -94,20 +95,13 @@ def log_path(home: str) -> Path:
     return Path(home, "logs", "hub.log")
 
 
-@contextlib.contextmanager
-def _start_lock() -> Iterator[None]:
+def _start_lock() -> AbstractContextManager[None]:
+    from tabhub.platform.files import make_private_folder
     from tabhub.platform.locks import locked
 
     folder = Path(find_hub().home)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise CliError(
-            f"{folder} cannot be used as the home of the hub: {error.strerror}.",
-            "Make it a folder you may write to, or set TABHUB_HOME to another one.",
-        ) from None
-    with locked(folder / "start.lock"):
-        yield
+    make_private_folder(folder)
+    return locked(folder / "start.lock")
 
 
 def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
@@ -140,13 +134,13 @@ def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
             if code is not None:
                 raise _failed(f"The hub did not start (exit code {code}).", path, before)
             time.sleep(_POLL)
-    except KeyboardInterrupt:  # the hub is in a session of its own, which Ctrl+C does not reach
+    except KeyboardInterrupt:  # Ctrl+C does not reach the hub, which is in another session
         child.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(_END_TIMEOUT)
         raise
     child.terminate()
-    raise _failed(f"The hub did not answer within {START_TIMEOUT:g} s of its start, and was ended.", path, before)
+    raise _failed(f"The hub did not answer within {START_TIMEOUT:g} s and was stopped.", path, before)
 
 
 @contextlib.contextmanager
@@ -166,5 +160,5 @@ def _failed(what: str, log: Path, before: int) -> CliError:
     with log.open("rb") as file:
         file.seek(before if before <= log.stat().st_size else 0)
         lines = file.read(1024 * 1024).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
-    shown = "\n".join(f"  {text}" for text in lines) if lines else "  (it logged nothing)"
-    return CliError(what, f"The whole log: {log}. `tabhub doctor` checks this machine.", detail=f"It said:\n{shown}")
+    shown = "\n".join(f"  {text}" for text in lines) if lines else "  (empty)"
+    return CliError(what, f"Full log: {log}. `tabhub doctor` checks this machine.", detail=f"Its log:\n{shown}")

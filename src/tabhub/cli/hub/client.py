@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 
 from tabhub.client_errors import (
     CliError,
@@ -16,12 +17,12 @@ from tabhub.client_errors import (
     HttpError,
     HttpTimeout,
     HubDownError,
+    UsageError,
 )
 from tabhub.net import http_client
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from tabhub.net.http_client import Response
@@ -160,7 +161,7 @@ def request(
         sent["Content-Type"] = "application/json"
     for name, value in (headers or {}).items():
         if not (value.isascii() and value.isprintable()):
-            raise CliError(f"The value of {name} must be printable ASCII, not {value!r}.", exit_code=2)
+            raise UsageError(f"The value of {name} must be printable ASCII, not {value!r}.")
         sent[name] = value
     try:
         return http_client.request(method, HOST, hub.port, path, headers=sent, body=body, timeout=timeout)
@@ -169,12 +170,12 @@ def request(
     except HttpTimeout:
         raise CliError(
             f"The hub on {hub.address} did not answer within {timeout:g} s.",
-            "The request may still take effect. Look at `tabhub logs` and `tabhub doctor`.",
+            "The request may still take effect. See `tabhub logs` and `tabhub doctor`.",
         ) from None
     except HttpConnectionClosed:
         raise CliError(
             f"The hub on {hub.address} closed the connection before it answered.",
-            "The request may have taken effect. Look at `tabhub status` and `tabhub logs`.",
+            "The request may have taken effect. See `tabhub status` and `tabhub logs`.",
         ) from None
     except HttpError as error:
         raise not_a_hub(str(error)) from None
@@ -238,21 +239,20 @@ def response_error(hub: Hub, response: Response) -> CliError:
             "It may be the hub of another home (TABHUB_HOME), or the secret was rotated while it ran: "
             "`tabhub stop`, then `tabhub start`. `tabhub doctor` shows which.",
         )
+    if message is None and (response.status < 400 or not is_json(response)):
+        return not_a_hub(f"it answered with status {response.status}")
     if response.status == 429:
-        wait = response.headers.get("retry-after")
-        return CliError(message or "Too many requests.", hint or f"Try again in {wait or 60} s.")
-    if response.status == 503 and is_json(response):
-        return CliError(
-            message or "No browser is connected to the hub.",
-            hint
-            or "Load the extension into a browser (`tabhub extension open`), or let the hub start one: `tabhub stop`, "
-            "then `tabhub start --launch`.",
+        message = message or "Too many requests."
+        hint = hint or f"Try again in {response.headers.get('retry-after', 60)} s."
+    elif response.status == 503:
+        message = message or "No browser is connected to the hub."
+        hint = hint or (
+            "Load the extension into a browser (`tabhub extension open`), or let the hub start one: `tabhub stop`, "
+            "then `tabhub start --launch`."
         )
-    if message is None:
-        if response.status < 400 or not is_json(response):
-            return not_a_hub(f"it answered with status {response.status}")
-        return CliError(f"The hub answered with status {response.status} and no explanation.", "Look at `tabhub logs`.")
-    return CliError(message, hint or ("Look at `tabhub logs`." if response.status >= 500 else None))
+    elif response.status >= 500 or message is None:
+        hint = hint or "See `tabhub logs`."
+    return CliError(message or f"The hub answered with status {response.status} and no explanation.", hint)
 
 
 def unexpected_form(what: str) -> CliError:
@@ -268,28 +268,13 @@ def is_json(response: Response) -> bool:
 
 
 def _message_and_hint(response: Response) -> tuple[str | None, str | None]:
-    """Of an error body: ours, a tool result, a JSON-RPC error, or plain text."""
+    """The text of a failed tool result, the message and hint of an error, or a plain text."""
     try:
         body = json.loads(response.body)
     except ValueError:
-        text = response.body[:2000].decode("utf-8", "replace").strip()
         plain = response.headers.get("content-type", "").startswith("text/plain")
-        return (text, None) if text and plain else (None, None)
-    if not isinstance(body, dict):
-        return None, None
-    content = body.get("content")
-    if isinstance(content, list) and "error" not in body:
-        text = "\n".join(c["text"] for c in content if isinstance(c, dict) and isinstance(c.get("text"), str))
-        return text or None, None
-    error = body.get("error", body)
-    if isinstance(error, str):
-        return error, _text(body.get("hint"))
-    if not isinstance(error, dict):
-        return None, None
-    data = error.get("data")
-    hint = error.get("hint") or (data.get("hint") if isinstance(data, dict) else None)
-    return _text(error.get("message")), _text(hint)
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+        return (response.body[:2000].decode("utf-8", "replace").strip() or None) if plain else None, None
+    content, error = (body.get("content"), body.get("error")) if isinstance(body, dict) else (None, None)
+    if isinstance(content, list):
+        return "\n".join(str(block["text"]) for block in content if "text" in block) or None, None
+    return (error.get("message"), error.get("hint")) if isinstance(error, dict) else (None, None)

@@ -2,107 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tabhub.cli.hub.client import Hub, approver_headers, fetch, find_hub
-from tabhub.client_errors import CliError
+from msgspec.structs import replace
+
+from tabhub.calls.sources.upstream import describe_record, merge
+from tabhub.cli.hub.client import approver_headers, fetch, find_hub
+from tabhub.client_errors import CliError, UsageError
+from tabhub.store.home import Home
+from tabhub.store.upstream_servers import Server, UpstreamStore
+from tabhub.upstream.config import read
 
 _TIMEOUT = 60.0
+Facts = list[dict[str, Any]]
 
 
-def servers() -> RunningServers | StoredServers:
+def list_servers() -> Facts:
     hub = find_hub()
-    return RunningServers(hub) if hub.pid is not None else StoredServers()
+    if hub.pid is None:
+        facts = [{**describe_record(server), "state": "off"} for server in _store().load()]
+        return sorted(facts, key=lambda server: str(server["name"]))
+    servers: Facts = fetch("/upstream", hub=hub)["servers"]
+    return servers
 
 
-class RunningServers:
-    """Through the hub."""
-
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-
-    def all(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = fetch("/upstream", hub=self._hub)["servers"]
-        return found
-
-    def add(self, given: Any) -> list[dict[str, Any]]:
-        added: list[dict[str, Any]] = self._post("add", {"json": given})["servers"]
-        return added
-
-    def set(self, name: str, *, enabled: bool | None = None, disabled: list[str] | None = None) -> dict[str, Any]:
-        changes = {"enabled": enabled, "disabledTools": disabled}
-        facts: dict[str, Any] = self._post("set", {"name": name, **changes})["server"]
-        return facts
-
-    def refresh(self, name: str) -> dict[str, Any]:
-        facts: dict[str, Any] = self._post("refresh", {"name": name})["server"]
-        return facts
-
-    def remove(self, name: str) -> None:
-        self._post("remove", {"name": name})
-
-    def _post(self, what: str, body: dict[str, Any]) -> Any:
-        headers = approver_headers(self._hub)
-        return fetch(f"/upstream/{what}", body, hub=self._hub, headers=headers, timeout=_TIMEOUT)
+def change_servers(action: str, body: dict[str, Any]) -> Facts:
+    """Add, set, refresh or remove servers, as the hub's route of that name does; returns those added or changed."""
+    hub = find_hub()
+    if hub.pid is None:
+        return _change_stored(action, body)
+    answer = fetch(f"/upstream/{action}", body, hub=hub, headers=approver_headers(hub), timeout=_TIMEOUT)
+    servers: Facts = answer["servers"] if action == "add" else [answer.get("server")]
+    return servers
 
 
-class StoredServers:
-    """On disk, without a hub."""
+def _store() -> UpstreamStore:
+    home = Home.find()
+    home.ensure()
+    return UpstreamStore(home.root / "mcp.json")
 
-    def __init__(self) -> None:
-        from tabhub.store.home import Home
-        from tabhub.store.upstream_servers import UpstreamStore
 
-        home = Home.find()
-        home.ensure()
-        self._store = UpstreamStore(home.root / "mcp.json")
+def _change_stored(action: str, body: dict[str, Any]) -> Facts:
+    store = _store()
+    if action == "add":
+        wanted = {server.name: server for server in read(body["json"])}
 
-    def all(self) -> list[dict[str, Any]]:
-        from tabhub.calls.sources.upstream import describe_record
-
-        facts = [{**describe_record(server), "state": "off"} for server in self._store.load()]
-        return sorted(facts, key=lambda each: str(each["name"]))
-
-    def add(self, given: Any) -> list[dict[str, Any]]:
-        from tabhub.calls.sources.upstream import merge
-        from tabhub.upstream.config import read
-
-        wanted = {each.name: each for each in read(given)}
-
-        def change(before: Any) -> Any:
+        def add(before: Sequence[Server]) -> list[Server]:
             known = {server.name: server for server in before}
-            return list((known | {name: merge(each, known.get(name)) for name, each in wanted.items()}).values())
+            return list((known | {name: merge(server, known.get(name)) for name, server in wanted.items()}).values())
 
-        self._store.change(change)
-        return [each for each in self.all() if each["name"] in wanted]
-
-    def set(self, name: str, *, enabled: bool | None = None, disabled: list[str] | None = None) -> dict[str, Any]:
-        from msgspec.structs import replace
-
-        find_server(self.all(), name)
-        changes: dict[str, Any] = {} if enabled is None else {"enabled": enabled}
-        changes |= {} if disabled is None else {"disabled_tools": tuple(disabled)}
-        self._store.change(lambda before: [replace(s, **changes) if s.name == name else s for s in before])
-        return find_server(self.all(), name)
-
-    def refresh(self, name: str) -> dict[str, Any]:
-        find_server(self.all(), name)
-        raise CliError(
-            "The hub is not running, and it is the hub that connects to servers.",
-            "Start it with: tabhub start --background",
-            exit_code=2,
+        store.change(add)
+        return [server for server in list_servers() if server["name"] in wanted]
+    name = body["name"]
+    find_server(name)
+    if action == "refresh":
+        raise UsageError(
+            "The hub is not running, and only the hub connects to servers.", "Start it with: tabhub start --background"
         )
+    if action == "remove":
+        store.change(lambda before: [server for server in before if server.name != name])
+        return []
+    changes: dict[str, Any] = {} if body.get("enabled") is None else {"enabled": body["enabled"]}
+    changes |= {} if body.get("disabledTools") is None else {"disabled_tools": tuple(body["disabledTools"])}
+    store.change(lambda before: [replace(s, **changes) if s.name == name else s for s in before])
+    return [find_server(name)]
 
-    def remove(self, name: str) -> None:
-        find_server(self.all(), name)
-        self._store.change(lambda before: [server for server in before if server.name != name])
 
-
-def find_server(facts: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    for each in facts:
-        if each["name"] == name:
-            return each
-    names = ", ".join(str(each["name"]) for each in facts[:30])
+def find_server(name: str) -> dict[str, Any]:
+    servers = list_servers()
+    for server in servers:
+        if server["name"] == name:
+            return server
+    names = ", ".join(str(server["name"]) for server in servers[:30])
     raise CliError(
         f"There is no external server named {name!r}.",
         f"Servers: {names}." if names else "Add one: tabhub mcp add NAME URL",

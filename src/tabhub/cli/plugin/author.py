@@ -5,69 +5,57 @@ The hub itself watches local plugins; `dev` adds the folder to them and reports 
 
 from __future__ import annotations
 
+import asyncio
 import json
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tabhub.cli.command import Command, option
 from tabhub.cli.hub.client import find_hub
-from tabhub.cli.plugin.command import home_and_config, tell_hub
+from tabhub.cli.hub.settings import home_and_config, reload_hub
 from tabhub.cli.terminal import count, paint, safe, show_error
 from tabhub.client_errors import HubDownError
+from tabhub.errors import TabhubError
+from tabhub.plugins import scaffold
+from tabhub.plugins.discovery import Stamp, load, stamp_of
+from tabhub.plugins.watch import Watcher
+from tabhub.store.config_file import set_value
 
 _POLL = 1.0
-"""Seconds between polls, for changes without a notification of the system."""
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from tabhub.plugins.discovery import Stamp
+"""Seconds between polls, for changes that the system does not report."""
 
 
-def create(args: Namespace) -> int:
-    from tabhub.plugins.scaffold import create as make
-
+def create(args: Namespace) -> None:
     folder = Path(args.dir or args.name).expanduser()
-    plugin = make(folder, args.name, args.url, python=args.python, title=args.title)
-    print(f"{folder} holds {safe(plugin.display_name)}, with {count(len(plugin.tools), 'tool')} to begin with.")
+    plugin = scaffold.create(folder, args.name, args.url, python=args.python, title=args.title)
+    print(f"Created {safe(plugin.display_name)} in {folder}, with {count(len(plugin.tools), 'example tool')}.")
     print(f"Test it:  {'pytest ' + str(folder) if args.python else f'cd {folder} && node --test'}")
     print(f"Use it:   tabhub plugin dev {folder}")
-    return 0
 
 
-def dev(args: Namespace) -> int:
+def dev(args: Namespace) -> None:
     """Use a folder and report each reload, until interrupted."""
-    import asyncio
-
-    from tabhub.plugins.discovery import load, stamp_of
-
     folder = Path(args.folder).expanduser().absolute()
     stamp = stamp_of(folder)  # before loading, so that a later save counts as a change
     plugin = load(folder, "local")
     added = _use(folder)
     try:
-        if not tell_hub():
+        if reload_hub() is None:
             raise HubDownError(find_hub().address)
-        words = f"{safe(plugin.display_name)} is in use, with {count(len(plugin.tools), 'tool')}."
-        print(f"{words} Every save counts at once.")
-        print(paint("Ctrl+C ends it." + (" The plugin then goes out of use." if added else ""), "dim"), flush=True)
+        tools = count(len(plugin.tools), "tool")
+        print(f"{safe(plugin.display_name)} is in use, with {tools}. It is reloaded on every save.")
+        print(paint("Stop with Ctrl+C." + (" The plugin is then no longer used." if added else ""), "dim"), flush=True)
         asyncio.run(_follow(folder, stamp))
     except KeyboardInterrupt:
         print()
     finally:
         if added:
-            _unuse(folder)
-            tell_hub()
-    return 0
+            home, config = home_and_config()
+            set_value(home, "localPlugins", json.dumps([used for used in config.local_plugins if used != str(folder)]))
+            reload_hub()
 
 
 async def _follow(folder: Path, before: Stamp) -> None:
-    import asyncio
-
-    from tabhub.errors import TabhubError
-    from tabhub.plugins.discovery import load, stamp_of
-    from tabhub.plugins.watch import Watcher
-
     def changed() -> None:
         nonlocal before
         now = stamp_of(folder)
@@ -96,37 +84,25 @@ async def _follow(folder: Path, before: Stamp) -> None:
 
 
 def _use(folder: Path) -> bool:
-    """Add the folder to localPlugins; False if it was there."""
-    from tabhub.store.config_file import set_value
-
+    """Add the folder to localPlugins; False if it is already used."""
     home, config = home_and_config()
-    if any(Path(text).expanduser() == folder for text in config.local_plugins):
-        return False
-    if any(Path(text).expanduser() == folder.parent for text in config.local_plugin_dirs):
+    used = {Path(text).expanduser() for text in config.local_plugins}
+    if folder in used or folder.parent in {Path(text).expanduser() for text in config.local_plugin_dirs}:
         return False
     set_value(home, "localPlugins", json.dumps([*config.local_plugins, str(folder)]))
     return True
 
 
-def _unuse(folder: Path) -> None:
-    from tabhub.store.config_file import set_value
-
-    home, config = home_and_config()
-    set_value(home, "localPlugins", json.dumps([text for text in config.local_plugins if text != str(folder)]))
-
-
 CREATE = Command(
-    "Create a working plugin with a test",
     create,
-    option("name", metavar="NAME", help="its name: lower-case letters, digits and hyphens"),
-    option("--url", required=True, metavar="PATTERN", help="the pages it is for: https://*.example.com/*"),
-    option("--title", metavar="TEXT", help="what people call the web app"),
-    option("--dir", metavar="FOLDER", help="where to put it; else a folder of its name here"),
+    option("name", metavar="NAME", help="the plugin's name: lower-case letters, digits and hyphens"),
+    option("--url", required=True, metavar="PATTERN", help="URL pattern of its pages: https://*.example.com/*"),
+    option("--title", metavar="TEXT", help="display name of the web app"),
+    option("--dir", metavar="FOLDER", help="folder to create (default: ./NAME)"),
     option("--python", action="store_true", help="tools in Python and one JavaScript file for the page"),
     examples=(("tabhub plugin create my-app --url 'https://my.example.com/*'", ""),),
 )
 DEV = Command(
-    "Use a plugin's folder and reload it when files change",
     dev,
-    option("folder", nargs="?", default=".", metavar="FOLDER", help="the plugin's folder; else this one"),
+    option("folder", nargs="?", default=".", metavar="FOLDER", help="the plugin's folder (default: this one)"),
 )

@@ -7,94 +7,63 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from tabhub.cli.command import JSON, Command, Group, LazyCommand, option
 from tabhub.cli.hub.client import fetch, find_hub
-from tabhub.cli.terminal import count, cut, line, paint, print_json, safe, show_warning, width
-from tabhub.client_errors import CliError, HubDownError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from tabhub.config.settings import Config
-    from tabhub.plugins.discovery import Discovered
-    from tabhub.plugins.install import Installer
-    from tabhub.plugins.model import Plugin
-    from tabhub.store.home import Home
+from tabhub.cli.hub.settings import home_and_config, reload_hub
+from tabhub.cli.terminal import count, cut, line, nearest, paint, print_json, safe, show_warning, width
+from tabhub.client_errors import CliError
+from tabhub.plugins.discovery import Discovered, Discovery, load
+from tabhub.plugins.install import Installer
+from tabhub.plugins.model import Plugin, agents_name
+from tabhub.plugins.npm import find_registry
+from tabhub.store.config_file import set_value
 
 
-def home_and_config() -> tuple[Home, Config]:
-    from tabhub.store import config_file as config
-    from tabhub.store.home import Home
-
-    home = Home.find()
-    return home, config.load(home, os.environ)
-
-
-def installer() -> Installer:
-    from tabhub.plugins.install import Installer
-    from tabhub.plugins.npm import find_registry
-
+def _installer() -> Installer:
     home, config = home_and_config()
     home.ensure()
     return Installer(home.plugins, lambda: find_registry(config.plugin_registry, os.environ))
 
 
-def discovered() -> Discovered:
+def _discovered() -> Discovered:
     """All plugins on disk."""
-    from tabhub.plugins.discovery import Discovery
-
     home, config = home_and_config()
     return Discovery(home.plugins).look(config)
 
 
 def named(name: str) -> Plugin:
-    from tabhub.cli.terminal import nearest
-
-    found = {plugin.name: plugin for plugin in discovered().plugins}
+    found = {plugin.name: plugin for plugin in _discovered().plugins}
     if name not in found:
         near = nearest(name, list(found))
-        hint = f"Did you mean '{near}'?" if near else "`tabhub plugin list` shows what there is."
+        hint = f"Did you mean '{near}'?" if near else "`tabhub plugin list` lists the installed plugins."
         raise CliError(f"There is no plugin named '{name}'.", hint)
     return found[name]
 
 
-def tell_hub() -> bool:
-    """Let the running hub reload its plugins; False if no hub is running."""
-    hub = find_hub()
-    if hub.pid is None:
-        return False
-    try:
-        fetch("/reload", {}, hub=hub, timeout=30.0)
-    except HubDownError:
-        return False
-    return True
-
-
-def search(args: Namespace) -> int:
-    from dataclasses import asdict
-
-    tool = installer()
-    found = tool.search(" ".join(args.words))
+def search(args: Namespace) -> None:
+    installer = _installer()
+    found = installer.search(" ".join(args.words))
     if args.json:
-        return print_json([asdict(each) for each in found])
+        return print_json([asdict(package) for package in found])
     if not found:
-        print("No plugin fits these words.")
-        return 0
-    there = {each.package for each in tool.installed()}
-    room = max(len(each.package) for each in found)
-    for each in found:
-        mark = " (installed)" if each.package in there else ""
-        left = f"{safe(each.package).ljust(room)}  {safe(each.version)}{mark}  "
-        columns = width()
-        print(left + cut(safe(line(each.description)), columns and columns - len(left)))
+        return print("No matching plugins.")
+    installed = {record.package for record in installer.installed()}
+    room = max(len(package.package) for package in found)
+    columns = width()
+    for package in found:
+        mark = " (installed)" if package.package in installed else ""
+        left = f"{safe(package.package).ljust(room)}  {safe(package.version)}{mark}  "
+        print(left + cut(safe(line(package.description)), columns and columns - len(left)))
     print(paint("\nInstall one: tabhub plugin install NAME", "dim"))
-    return 0
 
 
-def list_plugins(args: Namespace) -> int:
-    found = discovered()
+def list_plugins(args: Namespace) -> None:
+    found = _discovered()
     states = _states()
     if args.json:
         shown = {
@@ -105,29 +74,23 @@ def list_plugins(args: Namespace) -> int:
         return print_json(shown)
     for plugin in found.plugins:
         state = states.get(plugin.name, {}).get("tabState")
-        more = f", tabs: {state}" if state else ""
+        tabs = f", tabs: {state}" if state else ""
         print(paint(safe(plugin.display_name), "bold"), f"({plugin.name} {safe(plugin.version)})")
-        print(f"  {count(len(plugin.tools), 'tool')}, {plugin.source}{more}  {safe(plugin.path)}")
+        print(f"  {count(len(plugin.tools), 'tool')}, {plugin.source}{tabs}  {safe(plugin.path)}")
     if not found.plugins and not found.failures:
         print("No plugins. Find one with `tabhub plugin search`, or write one: `tabhub plugin create`.")
-    for failure in found.failures:
-        show_warning(f"{failure.path}: {failure.error}")
-    for problem in found.problems:
+    for problem in (*(f"{failure.path}: {failure.error}" for failure in found.failures), *found.problems):
         show_warning(problem)
-    return 0
 
 
 def _states() -> dict[str, dict[str, Any]]:
     """The plugins' tab states from the running hub; empty if none is running."""
     hub = find_hub()
-    if hub.pid is None:
-        return {}
     try:
-        health = fetch("/health", hub=hub)
+        details = fetch("/health", hub=hub).get("pluginDetails", ()) if hub.pid is not None else ()
     except CliError:
         return {}
-    details = health.get("pluginDetails", ())
-    return {each["name"]: {"tabState": each["tabState"], "tabs": each["tabs"]} for each in details}
+    return {plugin["name"]: {"tabState": plugin["tabState"], "tabs": plugin["tabs"]} for plugin in details}
 
 
 def _facts(plugin: Plugin) -> dict[str, Any]:
@@ -148,66 +111,55 @@ def _facts(plugin: Plugin) -> dict[str, Any]:
     }
 
 
-def install(args: Namespace) -> int:
-    plugin = installer().install(args.name, args.version)
+def install(args: Namespace) -> None:
+    plugin = _installer().install(args.name, args.version)
     for problem in plugin.problems:
         show_warning(f"{plugin.name}: {problem}")
     print(f"Installed {safe(plugin.display_name)} {safe(plugin.version)} with {count(len(plugin.tools), 'tool')}.")
-    print("It is active now." if tell_hub() else "It becomes active when the hub starts: tabhub start")
+    running = reload_hub() is not None
+    print("It is active now." if running else "It becomes active when the hub starts: tabhub start")
     if any(field.required for field in plugin.fields):
-        print(f"It wants settings: tabhub plugin configure {plugin.name}")
-    return 0
+        print(f"It has required settings: tabhub plugin configure {plugin.name}")
 
 
 def update(args: Namespace) -> int:
     """Update plugins, or list available updates."""
-    tool = installer()
+    installer = _installer()
+    names = [args.name]
     if args.check or not args.name:
-        found, problems = tool.updates()
+        found, problems = installer.updates()
         for problem in problems:
             show_warning(problem)
         if not found:
-            print("All plugins from the registry have their newest version.")
+            print("All plugins from the registry are up to date.")
             return 1 if problems else 0
-        for each in found:
-            print(f"{each.name}  {safe(each.version)} -> {safe(each.newest)}")
+        for available in found:
+            print(f"{available.name}  {safe(available.version)} -> {safe(available.newest)}")
         if args.check:
             return 0
-        names = [each.name for each in found]
-    else:
-        names = [args.name]
+        names = [available.name for available in found]
     for name in names:
-        plugin, before = tool.update(name)
-        print(f"{name}: {before} is the newest." if plugin is None else f"{name}: {before} -> {plugin.version}")
-    tell_hub()
+        plugin, before = installer.update(name)
+        print(f"{name}: {before} is up to date." if plugin is None else f"{name}: {before} -> {plugin.version}")
+    reload_hub()
     return 0
 
 
-def remove(args: Namespace) -> int:
+def remove(args: Namespace) -> None:
     """Remove an installed plugin, or stop using a local one."""
-    from pathlib import Path
-
-    from tabhub.store.config_file import set_value
-
     home, config = home_and_config()
-    local = [p for p in discovered().plugins if p.source == "local" and p.name == args.name]
+    local = [p for p in _discovered().plugins if p.source == "local" and p.name == args.name]
     listed = [text for text in config.local_plugins if local and Path(text).expanduser() == Path(local[0].path)]
     if listed:
         set_value(home, "localPlugins", json.dumps([text for text in config.local_plugins if text not in listed]))
         print(f"{args.name} is no longer used. Its folder remains: {local[0].path}")
     else:
-        known = installer().remove(args.name)
-        print(f"Removed {known.name} ({safe(known.package)}).")
-    tell_hub()
-    return 0
+        removed = _installer().remove(args.name)
+        print(f"Removed {removed.name} ({safe(removed.package)}).")
+    reload_hub()
 
 
-def inspect(args: Namespace) -> int:
-    from pathlib import Path
-
-    from tabhub.plugins.discovery import load
-    from tabhub.plugins.model import agents_name
-
+def inspect(args: Namespace) -> None:
     folder = Path(args.name).expanduser()
     plugin = load(folder, "local") if folder.is_dir() else named(args.name)
     if args.json:
@@ -235,47 +187,46 @@ def inspect(args: Namespace) -> int:
         print(f"  {agents_name(plugin.name, tool.name)}  {safe(line(tool.description))}")
     for problem in plugin.problems:
         show_warning(problem)
-    return 0
 
 
+_NAME = option("name", metavar="NAME", help="the plugin's name")
 COMMAND = Group(
-    summary="Find, install and set up plugins for web apps; write your own.",
-    commands={
+    {
         "search": Command(
-            "Search the registry for plugins",
             search,
-            option("words", nargs="*", metavar="WORD", help="what to look for"),
+            option("words", nargs="*", metavar="WORD", help="words to search for"),
             JSON,
+            summary="Search the registry for plugins",
         ),
-        "list": Command("List installed plugins, and those that failed to load", list_plugins, JSON),
+        "list": Command(list_plugins, JSON, summary="List installed plugins, and those that failed to load"),
         "install": Command(
-            "Install a plugin",
             install,
             option("name", metavar="NAME", help="a plugin's name, a package (also name@version), or a .tgz file"),
-            option("--version", metavar="V", help="the version, instead of the newest"),
-            details="No script of the package is run. The registry is npm's own, or the setting pluginRegistry.",
+            option("--version", metavar="V", help="the version to install (default: the newest)"),
+            summary="Install a plugin",
+            details="Scripts of the package are not run. The registry is npm's own, or the setting pluginRegistry.",
         ),
         "update": Command(
-            "Update plugins from the registry",
             update,
-            option("name", nargs="?", metavar="NAME", help="only this plugin"),
+            option("name", nargs="?", metavar="NAME", help="update only this plugin"),
             option("--check", action="store_true", help="only show available updates"),
+            summary="Update plugins from the registry",
         ),
-        "remove": Command("Remove a plugin", remove, option("name", metavar="NAME", help="the plugin's name")),
-        "configure": LazyCommand("Show and set a plugin's settings", "tabhub.cli.plugin.settings"),
+        "remove": Command(remove, _NAME, summary="Remove a plugin"),
+        "configure": LazyCommand("Show and change a plugin's settings", "tabhub.cli.plugin.settings"),
         "inspect": Command(
-            "Show a plugin's tools and settings",
             inspect,
             option("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder"),
             JSON,
+            summary="Show a plugin's tools and settings",
         ),
         "create": LazyCommand("Create a working plugin with a test", "tabhub.cli.plugin.author", "CREATE"),
         "dev": LazyCommand("Use a plugin's folder and reload it when files change", "tabhub.cli.plugin.author", "DEV"),
     },
     examples=(
-        ("tabhub plugin search jira", "what there is"),
-        ("tabhub plugin install jira", "install it"),
-        ("tabhub plugin configure jira instanceUrl.work=https://jira.example.com", "set it up"),
-        ("tabhub plugin create my-app --url 'https://my.example.com/*'", "write one"),
+        ("tabhub plugin search jira", "search the registry"),
+        ("tabhub plugin install jira", "install a plugin"),
+        ("tabhub plugin configure jira instanceUrl.work=https://jira.example.com", "change a setting"),
+        ("tabhub plugin create my-app --url 'https://my.example.com/*'", "write your own"),
     ),
 )

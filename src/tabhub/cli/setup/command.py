@@ -10,38 +10,39 @@ import os
 import shlex
 import shutil
 import sys
+from argparse import ArgumentTypeError, Namespace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from tabhub.browser.families import CORE, FAMILIES
 from tabhub.cli.command import Command, Group, option
-from tabhub.cli.config import mask
 from tabhub.cli.hub.client import HOST, find_hub, read_json
+from tabhub.cli.hub.settings import home_and_config
 from tabhub.cli.setup.clients import NAME, Client, Server, clients
-from tabhub.cli.setup.merge import Merged, merge
+from tabhub.cli.setup.merge import merge
 from tabhub.cli.setup.toml_table import set_table
-from tabhub.cli.terminal import paint, show_warning
-from tabhub.client_errors import CliError
+from tabhub.cli.terminal import mask, paint, show_warning
+from tabhub.client_errors import UsageError
+from tabhub.core.listing.profiles import Profiles
+from tabhub.errors import InvalidParams
+from tabhub.store.secret import load_or_create
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable
 
-
-def _server(*, gateway: bool, tools: str | None = None) -> Server:
-    """The hub of this home, with its secret (made if there is none yet); `tools` is the selection it is to list."""
-    from tabhub.store.config_file import load
-    from tabhub.store.home import Home
-    from tabhub.store.secret import load_or_create
-
-    home = Home.find()
+def _server(*, gateway: bool = False, tools: str | None = None) -> Server:
+    """The hub of this home, with its secret (created if there is none); `tools` is the selection it lists."""
+    home, config = home_and_config()
     secret = load_or_create(home)
     hub = find_hub()
-    if hub.pid is None and not isinstance((read_json(str(home.auth)) or {}).get("port"), int):
-        port = load(home, os.environ).port  # never started yet: where it will be
-    else:
-        port = hub.port
-    words = [*_program(), "start", "--stdio"] + (["--gateway"] if gateway else [])
-    words += ["--tools", tools] if tools else []
+    never_started = hub.pid is None and not isinstance((read_json(str(home.auth)) or {}).get("port"), int)
+    port = config.port if never_started else hub.port
+    words = [
+        *_program(),
+        "start",
+        "--stdio",
+        *(["--gateway"] if gateway else []),
+        *(["--tools", tools] if tools else []),
+    ]
     env = {"TABHUB_HOME": hub.home} if os.environ.get("TABHUB_HOME") else {}
     if os.environ.get("TABHUB_PORT"):
         env["TABHUB_PORT"] = str(port)
@@ -51,24 +52,18 @@ def _server(*, gateway: bool, tools: str | None = None) -> Server:
 
 def selection(text: str) -> str:
     """Check a selection of tools, and return it as part of a URL."""
-    from argparse import ArgumentTypeError
-
-    from tabhub.browser.families import CORE, FAMILIES
-    from tabhub.core.listing.profiles import Profiles
-    from tabhub.errors import InvalidParams
-
     try:
         Profiles(FAMILIES, CORE).select(text)
     except InvalidParams as error:
         raise ArgumentTypeError(error.text()) from None
     words = ",".join(word.strip().lower() for word in text.split(",") if word.strip())
     if not words:
-        raise ArgumentTypeError("a selection has at least one word, such as core")
+        raise ArgumentTypeError("the selection is empty. Use core, or families such as core,network")
     return words
 
 
 def _program() -> list[str]:
-    """The command that starts us: with its full path, because a client may have another PATH."""
+    """The command that starts this program: with its full path, because a client may have another PATH."""
     beside = Path(sys.executable).with_name("tabhub")
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("tabhub")
     return [found] if found else [sys.executable, "-m", "tabhub"]
@@ -84,47 +79,40 @@ def block(client: Client, server: Server, *, stdio: bool) -> str:
 
 def show_all(*, show_secret: bool) -> None:
     """Print the settings for all clients, with the secret masked unless requested."""
-    server = _server(gateway=False)
+    server = _server()
     if not show_secret:
-        server = Server(server.url, mask(server.secret), server.command, server.env)
+        server = replace(server, secret=mask(server.secret))
     for client in clients().values():
         print(paint(f"{client.title} ({client.path(project=False)}):", "bold"))
         print(f"{block(client, server, stdio=False)}\n")
     print(f"Gateway, two tools instead of all: {server.url}/gateway")
     if not show_secret:
-        print("The secret is masked; --show-secret shows it, `tabhub setup CLIENT --write` fills it in for you.")
+        print("The secret is masked. --show-secret shows it; `tabhub setup CLIENT --write` fills it in for you.")
     print()
 
 
-def _setup(name: str) -> Callable[[Namespace], int]:
-    def run(args: Namespace) -> int:
-        client = clients()[name]
-        if args.project and client.project is None:
-            raise CliError(f"{client.title} has no settings for a single project.", "Leave out --project.", exit_code=2)
-        if args.gateway and args.tools:
-            raise CliError(
-                "--gateway and --tools exclude each other.", "The gateway always lists its two tools.", exit_code=2
-            )
-        server = _server(gateway=args.gateway, tools=args.tools)
-        path = Path(args.file).expanduser().absolute() if args.file else client.path(project=args.project)
-        stdio = args.stdio or client.http is None
-        if args.write:
-            return _write(client, path, client.entry(server, stdio=stdio), secret=not stdio)
-        _say(f"Add this to {path}, merged into what is there:\n")
-        print(block(client, server, stdio=stdio))
-        sys.stdout.flush()
+def _setup(name: str, args: Namespace) -> None:
+    client = clients()[name]
+    if args.project and client.project is None:
+        raise UsageError(f"{client.title} has no settings for a single project.", "Leave out --project.")
+    if args.gateway and args.tools:
+        raise UsageError("--gateway and --tools exclude each other.", "The gateway always lists its two tools.")
+    server = _server(gateway=args.gateway, tools=args.tools)
+    path = Path(args.file).expanduser().absolute() if args.file else client.path(project=args.project)
+    stdio = args.stdio or client.http is None
+    if args.write:
+        return _write(client, path, server, stdio=stdio)
+    _say(f"Add this to {path}, merged with its other settings:\n")
+    print(block(client, server, stdio=stdio), flush=True)
+    _say("")
+    if name == "claude-code":
+        _say(f"Or let Claude Code do it:\n  {_claude_command(server, stdio=stdio, project=args.project)}\n")
+    options = "".join(f" --{o}" for o in ("gateway", "stdio", "project") if getattr(args, o))
+    options += f" --tools {args.tools}" if args.tools else ""
+    _say(f"Or let Tabhub add it and make a backup:\n  tabhub setup {name}{options} --write")
+    if not stdio:
         _say("")
-        if name == "claude-code":
-            _say(f"Or let Claude Code do it:\n  {_claude_command(server, stdio=stdio, project=args.project)}\n")
-        options = "".join(f" --{o}" for o in ("gateway", "stdio", "project") if getattr(args, o))
-        options += f" --tools {args.tools}" if args.tools else ""
-        _say(f"Or let Tabhub merge it in, with a backup:\n  tabhub setup {name}{options} --write")
-        if not stdio:
-            _say("")
-            show_warning("These settings contain your hub's secret: anyone who reads them can use your browser.")
-        return 0
-
-    return run
+        show_warning("These settings contain your hub's secret: anyone who reads them can use your browser.")
 
 
 def _say(text: str) -> None:
@@ -133,60 +121,53 @@ def _say(text: str) -> None:
 
 
 def _claude_command(server: Server, *, stdio: bool, project: bool) -> str:
-    """The same by Claude Code's own command, in the scope of the file named; without one it means this folder alone."""
+    """The same with Claude Code's own command, in the scope of the settings file (its default is this folder only)."""
     add = f"claude mcp add --scope {'project' if project else 'user'}"
     if stdio:
-        # --env takes every word up to the next option, so the name has to stand before it.
+        # --env takes every word up to the next option, so the name must come first.
         env = "".join(f" --env {shlex.quote(f'{key}={value}')}" for key, value in server.env.items())
         return f"{add} {NAME}{env} -- {shlex.join(server.command)}"
-    url = shlex.quote(server.url)  # a question mark means something to a shell
+    url = shlex.quote(server.url)  # a question mark is special in a shell
     return f'{add} --transport http {NAME} {url} --header "Authorization: Bearer {server.secret}"'
 
 
-def _write(client: Client, path: Path, entry: dict[str, Any], *, secret: bool) -> int:
-    done: Merged = merge(path, client, entry)
-    if not done.changed:
-        print(f"{path} has it already; nothing was changed.")
-        return 0
-    print(f"Added {NAME} to {path}." if done.added else f"Updated {NAME} in {path}.")
-    if done.backup is not None:
-        print(f"The file as it was: {done.backup}")
+def _write(client: Client, path: Path, server: Server, *, stdio: bool) -> None:
+    merged = merge(path, client, client.entry(server, stdio=stdio))
+    if not merged.changed:
+        return print(f"{path} is already up to date.")
+    print(f"Added {NAME} to {path}." if merged.added else f"Updated {NAME} in {path}.")
+    if merged.backup is not None:
+        print(f"Backup: {merged.backup}")
     print(f"{client.title}: {client.restart}")
-    if secret and done.mode & 0o077:
-        show_warning(f"{path} now holds the secret of your hub, and other users can read it. Run: chmod 600 {path}")
-    if secret and client.project is not None and path == client.path(project=True):
-        show_warning(f"{path} holds the secret of your hub: keep it out of version control.")
-    return 0
+    if not stdio and merged.mode & 0o077:
+        show_warning(f"{path} contains the secret of your hub, and other users can read it. Run: chmod 600 {path}")
+    if not stdio and client.project is not None and path == client.path(project=True):
+        show_warning(f"{path} contains the secret of your hub. Keep it out of version control.")
 
 
+_OPTIONS = (
+    option("--write", action="store_true", help="add it to the client's settings, with a backup"),
+    option("--gateway", action="store_true", help="two tools that find and call all others, for small contexts"),
+    option(
+        "--tools", metavar="WORDS", type=selection, help="list only these tools: core, or families such as core,network"
+    ),
+    option("--stdio", action="store_true", help="let the client run `tabhub start --stdio`; contains no secret"),
+    option("--project", action="store_true", help="the settings of the project in this folder"),
+    option("--file", metavar="PATH", help="settings file to use instead of the usual one"),
+)
 COMMAND = Group(
-    "Connect an MCP client to the hub: print the required settings, or write them.",
     {
         name: Command(
-            f"Connect {client.title}",
-            _setup(name),
-            option("--write", action="store_true", help="merge it into the client's settings, with a backup"),
-            option(
-                "--gateway", action="store_true", help="two tools that find and call all others, for small contexts"
-            ),
-            option(
-                "--tools",
-                metavar="WORDS",
-                type=selection,
-                help="list only these tools: core, or families such as core,network",
-            ),
-            option(
-                "--stdio", action="store_true", help="let the client run `tabhub start --stdio`; contains no secret"
-            ),
-            option("--project", action="store_true", help="the settings of the project in this folder"),
-            option("--file", metavar="PATH", help="settings file to use instead of the usual one"),
+            partial(_setup, name),
+            *_OPTIONS,
+            summary=f"Connect {client.title}",
             details=f"Settings file: {client.path(project=False)}"
             + (f"\nWith --project: {client.project} in this folder" if client.project else ""),
             examples=(
-                (f"tabhub setup {name}", "print it"),
-                (f"tabhub setup {name} --write", "merge it into the file"),
+                (f"tabhub setup {name}", "print the settings"),
+                (f"tabhub setup {name} --write", "add them to the file"),
                 (f"tabhub setup {name} --gateway", "two tools instead of all"),
-                (f"tabhub setup {name} --tools core", "the tools most work needs"),
+                (f"tabhub setup {name} --tools core", "only the most common tools"),
             ),
         )
         for name, client in clients().items()

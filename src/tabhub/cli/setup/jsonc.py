@@ -1,6 +1,7 @@
-"""JSON with comments as text that is edited in place: one member set, everything else left as it is.
+"""JSON with comments and trailing commas, edited in place: one member is set, everything else stays unchanged.
 
-Owns a small parser that remembers where each object and member stands. It knows nothing of files or clients.
+Comments and trailing commas are blanked in a copy, so that the standard parser can read it and positions are those of
+the text. It knows nothing of files or clients.
 """
 
 from __future__ import annotations
@@ -8,152 +9,94 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tabhub.errors import JsoncError
 
-_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-_SCALAR = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
-_DEEPEST = 200
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"({_STRING}|[\w\]}}])(\s*),(?=\s*[\]}}])|{_STRING}", re.DOTALL)
+_DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One `"key": value` of an object."""
-
-    key: str
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A value and where it stands in the text; for an object also its members and whether a comma trails."""
-
-    start: int
-    end: int
-    value: Any
-    members: tuple[Member, ...] = ()
-    comma: bool = False
-
-
-def parse(text: str) -> Node:
-    """Read a whole text; JsoncError when it is not JSON with comments."""
-    start = _skip(text, 0)
-    if start == len(text):
-        raise JsoncError(text, start, "nothing there")
-    node = _value(text, start, 0)
-    end = _skip(text, node.end)
-    if end != len(text):
-        raise JsoncError(text, end, "more text after the end")
-    return node
+def parse(text: str) -> Any:
+    """The value of a text; JsoncError if it is not JSON with comments."""
+    try:
+        return json.loads(_without_trailing_commas(_without_comments(text)), parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise JsoncError(text, error.pos, error.msg) from None
+    except (ValueError, RecursionError) as error:
+        raise JsoncError(text, 0, str(error)) from None
 
 
 def set_member(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with the member at the path set to the value; objects on the way are made where they are missing."""
-    node = parse(text)
+    """The text with the member at the path set to the value; missing objects on the way are created."""
+    parse(text)
+    uncommented = _without_comments(text)
+    plain = _without_trailing_commas(uncommented)
+    start, end = _skip(plain, 0), len(plain.rstrip())
     for depth, key in enumerate(path):
-        if not isinstance(node.value, dict):
-            raise JsoncError(text, node.start, f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
-        found = [member for member in node.members if member.key == key]
+        if plain[start] != "{":
+            raise JsoncError(text, start, f"{'.'.join(path[:depth]) or 'the text'} is not an object")
+        members = _members(plain, start)
+        found = [(begin, stop) for name, begin, stop in members if name == key]
         if len(found) > 1:
-            raise JsoncError(text, found[1].value.start, f'"{key}" is written twice')
-        if not found:
-            for missing in reversed(path[depth + 1 :]):
-                value = {missing: value}
-            return _insert(text, node, key, value, depth)
-        node = found[0].value
-    written = _written(text, value, len(path))
-    return text[: node.start] + written + text[node.end :]
+            raise JsoncError(text, found[1][0], f'"{key}" is written twice')
+        if found:
+            start, end = found[0]
+            continue
+        for missing in reversed(path[depth + 1 :]):
+            value = {missing: value}
+        # At the end of the object, below the comments that are there.
+        last = members[-1][2] if members else start + 1
+        comma = "," if members and "," not in uncommented[last : end - 1] else ""
+        content = len(text[: end - 1].rstrip())
+        newline, indent = _layout(text)
+        member = f"{json.dumps(key, ensure_ascii=False)}: {_written(text, value, depth + 1)}"
+        addition = f"{newline}{indent * (depth + 1)}{member}{newline}{indent * depth}"
+        return text[:last] + comma + text[last:content] + addition + text[end - 1 :]
+    return text[:start] + _written(text, value, len(path)) + text[end:]
 
 
-def _insert(text: str, node: Node, key: str, value: Any, depth: int) -> str:
-    """Add a member at the end of an object, below whatever comments stand there."""
-    newline, indent = _newline(text), _indent(text)
-    member = f"{json.dumps(key, ensure_ascii=False)}: {_written(text, value, depth + 1)}"
-    close = node.end - 1
-    tail = len(text[node.start + 1 : close].rstrip()) + node.start + 1  # where the last value or comment ends
-    addition = f"{newline}{indent * (depth + 1)}{member}{newline}{indent * depth}"
-    if not node.members:
-        return text[:tail] + addition + text[close:]
-    after = node.members[-1].value.end
-    comma = "" if node.comma else ","
-    return text[:after] + comma + text[after:tail] + addition + text[close:]
+def _members(plain: str, start: int) -> list[tuple[str, int, int]]:
+    """The members of the object at a position: each key, and where its value begins and ends."""
+    members: list[tuple[str, int, int]] = []
+    at = _skip(plain, start + 1)
+    while plain[at] != "}":
+        key, at = _DECODER.raw_decode(plain, at)
+        begin = _skip(plain, _skip(plain, at) + 1)
+        _, end = _DECODER.raw_decode(plain, begin)
+        members.append((key, begin, end))
+        at = _skip(plain, end)
+        if plain[at] == ",":
+            at = _skip(plain, at + 1)
+    return members
+
+
+def _without_comments(text: str) -> str:
+    return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def _without_trailing_commas(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda found: f"{found[1]}{found[2]} " if found[1] else found[0], text)
+
+
+def _skip(plain: str, at: int) -> int:
+    """The next position that is not blank."""
+    return len(plain) - len(plain[at:].lstrip())
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _written(text: str, value: Any, depth: int) -> str:
-    newline, indent = _newline(text), _indent(text)
+    newline, indent = _layout(text)
     lines = json.dumps(value, indent=indent, ensure_ascii=False).split("\n")
     return (newline + indent * depth).join(lines)
 
 
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def _indent(text: str) -> str:
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else "  "
-
-
-def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
-
-
-def _value(text: str, at: int, depth: int) -> Node:
-    if depth > _DEEPEST:
-        raise JsoncError(text, at, "nested too deep")
-    sign = text[at : at + 1]
-    if sign == "{":
-        return _object(text, at, depth)
-    if sign == "[":
-        return _array(text, at, depth)
-    found = (_STRING if sign == '"' else _SCALAR).match(text, at)
-    if found is None:
-        raise JsoncError(text, at, "a value is missing" if sign in ("", "}", "]", ",") else "invalid value")
-    try:
-        return Node(at, found.end(), json.loads(found[0]))
-    except ValueError:
-        raise JsoncError(text, at, "invalid value") from None
-
-
-def _object(text: str, start: int, depth: int) -> Node:
-    members: list[Member] = []
-    at, comma = _skip(text, start + 1), False
-    while text[at : at + 1] != "}":
-        if members and not comma:
-            raise JsoncError(text, at, "a comma or } is missing")
-        key = _STRING.match(text, at)
-        if key is None:
-            raise JsoncError(text, at, "a key in double quotes is missing")
-        at = _skip(text, key.end())
-        if text[at : at + 1] != ":":
-            raise JsoncError(text, at, "a colon is missing")
-        value = _value(text, _skip(text, at + 1), depth + 1)
-        try:
-            members.append(Member(json.loads(key[0]), value))
-        except ValueError:
-            raise JsoncError(text, key.start(), "invalid key") from None
-        at, comma = _comma(text, value.end)
-    return Node(start, at + 1, {m.key: m.value.value for m in members}, tuple(members), comma)
-
-
-def _array(text: str, start: int, depth: int) -> Node:
-    items: list[Any] = []
-    at, comma = _skip(text, start + 1), False
-    while text[at : at + 1] != "]":
-        if items and not comma:
-            raise JsoncError(text, at, "a comma or ] is missing")
-        item = _value(text, at, depth + 1)
-        items.append(item.value)
-        at, comma = _comma(text, item.end)
-    return Node(start, at + 1, items)
-
-
-def _comma(text: str, at: int) -> tuple[int, bool]:
-    at = _skip(text, at)
-    if text[at : at + 1] == ",":
-        return _skip(text, at + 1), True
-    return at, False
+def _layout(text: str) -> tuple[str, str]:
+    """The line break and the indentation that the text uses."""
+    indented = re.search(r"\n([ \t]+)\S", text)
+    return "\r\n" if "\r\n" in text else "\n", indented[1] if indented else "  "

@@ -1,10 +1,11 @@
 """Merge our server into a client's settings file without losing anything that is in it.
 
-Owns reading, checking, backing up and replacing that file. A file that is not understood is refused and left alone.
+Owns reading, checking, backing up and replacing that file. A file that cannot be parsed is not changed.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import stat
@@ -17,6 +18,7 @@ from tabhub.cli.setup import jsonc, toml_table
 from tabhub.cli.setup.clients import NAME, TRANSPORT_KEYS, Client
 from tabhub.client_errors import CliError
 from tabhub.errors import JsoncError, TomlError
+from tabhub.platform.files import write_atomic
 
 _LARGEST = 64 * 1024 * 1024
 
@@ -40,14 +42,12 @@ def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged:
     new, added = (_toml if client.toml else _json)(target, old, client, entry)
     if new == old:
         return Merged(changed=False, added=False, backup=None, mode=mode)
-    try:
-        backup = _back_up(target, mode) if target.exists() else None
-        _replace(target, (bom + new).encode(), mode)
-    except OSError as error:
-        raise CliError(
-            f"Could not write {target}: {error.strerror}. It is as it was.",
-            "Check that it is yours and that the disk has room.",
-        ) from None
+    backup = _back_up(target, mode) if target.exists() else None
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    owner = target.stat() if target.exists() else None
+    write_atomic(target, bom + new, mode)
+    if owner is not None and owner.st_uid != os.geteuid():
+        os.chown(target, owner.st_uid, owner.st_gid)
     return Merged(changed=True, added=added, backup=backup, mode=mode)
 
 
@@ -59,7 +59,7 @@ def _read(path: Path) -> tuple[str, int]:
     except FileNotFoundError:
         return "", 0o600
     except OSError as error:
-        raise CliError(f"Could not read {path}: {error.strerror}.", "Nothing was changed.") from None
+        raise CliError(f"Cannot read {path}: {error.strerror}.", "Nothing was changed.") from None
     if len(raw) > _LARGEST:
         raise _refused(path, "it is too large to be a settings file")
     try:
@@ -70,11 +70,12 @@ def _read(path: Path) -> tuple[str, int]:
 
 def _refused(path: Path, why: str) -> CliError:
     return CliError(
-        f"{path} was left alone: {why}.", "Mend the file, or add the block by hand: the same command without --write."
+        f"{path} was not changed: {why}.",
+        "Correct the file, or add the settings by hand: the same command without --write prints them.",
     )
 
 
-def _kept(old: object, entry: dict[str, Any]) -> dict[str, Any]:
+def _merged_entry(old: object, entry: dict[str, Any]) -> dict[str, Any]:
     """Our entry, with what the person added to the existing one."""
     if not isinstance(old, dict):
         return entry
@@ -89,19 +90,19 @@ def _json(path: Path, text: str, client: Client, entry: dict[str, Any]) -> tuple
     if not text.strip():
         return json.dumps({client.section: {NAME: entry}}, indent=2, ensure_ascii=False) + "\n", True
     try:
-        before = jsonc.parse(text).value
+        before = jsonc.parse(text)
         if not isinstance(before, dict):
-            raise _refused(path, "it does not hold a JSON object")
+            raise _refused(path, "it does not contain a JSON object")
         section = before.get(client.section, {})
         if not isinstance(section, dict):
             raise _refused(path, f'its "{client.section}" is not an object')
         old = section.get(NAME)
-        wanted = _kept(old, entry)
+        wanted = _merged_entry(old, entry)
         new = text if old == wanted else jsonc.set_member(text, (client.section, NAME), wanted)
-        after = jsonc.parse(new).value
+        after = jsonc.parse(new)
     except JsoncError as error:
         raise _refused(path, f"it is not valid JSON: {error}") from None
-    if after != {**before, client.section: {**section, NAME: wanted}}:  # the last word before anything is written
+    if after != {**before, client.section: {**section, NAME: wanted}}:  # checked once more before anything is written
         raise _refused(path, "it is written in a way that cannot be changed safely")
     return new, old is None
 
@@ -110,7 +111,7 @@ def _toml(path: Path, text: str, client: Client, entry: dict[str, Any]) -> tuple
     try:
         section = toml_table.read(text).get(client.section, {})
         old = section.get(NAME) if isinstance(section, dict) else None
-        wanted = _kept(old, entry)
+        wanted = _merged_entry(old, entry)
         new = text if old == wanted else toml_table.set_table(text, client.section, NAME, wanted)
     except TomlError as error:
         raise _refused(path, f"{error}") from None
@@ -118,39 +119,9 @@ def _toml(path: Path, text: str, client: Client, entry: dict[str, Any]) -> tuple
 
 
 def _back_up(path: Path, mode: int) -> Path:
-    """Copy the file beside itself, never over an earlier backup."""
+    """Copy the file into its folder, never over an earlier backup."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    for number in range(1000):
-        backup = path.with_name(f"{path.name}.backup-{stamp}{f'-{number}' if number else ''}")
-        try:
-            handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        except FileExistsError:
-            continue
-        try:
-            with os.fdopen(handle, "wb") as file:
-                os.fchmod(handle, mode)
-                file.write(path.read_bytes())
-        except BaseException:
-            backup.unlink(missing_ok=True)  # half a backup is none
-            raise
-        return backup
-    raise FileExistsError(17, "too many backups of this second", str(path))
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Replace the file atomically, keeping its mode and owner."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temp = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(handle, mode)
-            if path.exists() and path.stat().st_uid != os.geteuid():
-                os.fchown(handle, path.stat().st_uid, path.stat().st_gid)
-            os.fsync(handle)
-        temp.replace(path)
-    except BaseException:
-        temp.unlink(missing_ok=True)
-        raise
+    names = (f"{path.name}.backup-{stamp}{f'-{number}' if number else ''}" for number in itertools.count())
+    backup = next(path.with_name(name) for name in names if not path.with_name(name).exists())
+    write_atomic(backup, path.read_bytes(), mode)
+    return backup

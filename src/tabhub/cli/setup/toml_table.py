@@ -1,4 +1,4 @@
-"""TOML as text that is edited in place: one table set, everything else left as it is.
+"""TOML text edited in place: one table is set, everything else stays unchanged.
 
 Owns finding a table's lines and writing its values. It knows nothing of files or clients.
 """
@@ -25,28 +25,26 @@ def read(text: str) -> dict[str, Any]:
 
 
 def set_table(text: str, section: str, name: str, values: Mapping[str, Any]) -> str:
-    """The text with the table [section.name] holding these values; TomlError rather than any other change."""
+    """The text with the table [section.name] set to these values; TomlError rather than any other change."""
     before = read(text)
-    held = before.get(section, {})
-    if not isinstance(held, dict):
+    tables = before.get(section, {})
+    if not isinstance(tables, dict):
         raise TomlError(f"{section} is not a table")
     newline = "\r\n" if "\r\n" in text else "\n"
     body = newline.join(f"{_key(key)} = {_value(value)}" for key, value in values.items()) + newline
-    if name not in held:
+    if name not in tables:
         gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
         changed = f"{text}{gap}[{section}.{name}]{newline}{body}"
     else:
         changed = _replaced(text, f"{section}.{name}", body, newline)
-    if _try(changed) != {**before, section: {**held, name: dict(values)}}:
-        raise TomlError(f"[{section}.{name}] is written in a way that cannot be changed safely")
-    return changed
-
-
-def _try(text: str) -> dict[str, Any] | None:
+    unsafe = TomlError(f"[{section}.{name}] is written in a way that cannot be changed safely")
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return None
+        after = read(changed)
+    except TomlError:
+        raise unsafe from None
+    if after != {**before, section: {**tables, name: dict(values)}}:
+        raise unsafe
+    return changed
 
 
 def _replaced(text: str, table: str, body: str, newline: str) -> str:
@@ -93,4 +91,4 @@ def _value(value: Any) -> str:
     if isinstance(value, dict):
         inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
-    raise TomlError(f"a value of the kind {type(value).__name__} cannot be kept")
+    raise TomlError(f"a value of type {type(value).__name__} cannot be kept")

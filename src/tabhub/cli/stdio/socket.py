@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 
 from tabhub.cli.hub.client import Hub, find_hub, read_json
 from tabhub.client_errors import CliError
-from tabhub.platform.socket_path import TCP, bridge_path, tcp_record
+from tabhub.platform.socket_path import TCP, bridge_path, peer_uid, tcp_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,20 +53,12 @@ def connect(hub: Hub | None = None) -> tuple[socket.socket, str | None]:
     try:
         connection.settimeout(_CONNECT_SECONDS)
         connection.connect(path)
-        if not _ours(connection):  # its owner may have replaced it since
+        if peer_uid(connection) != os.geteuid():  # its owner may have replaced it since
             raise _foreign_socket(path)
     except BaseException:
         connection.close()
         raise
     return connection, None
-
-
-def _ours(connection: socket.socket) -> bool:
-    """Whether the process at the other end is this user's; True where the system cannot tell."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return True
-    facts = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(facts[4:8], sys.byteorder) == os.geteuid()
 
 
 def _foreign_socket(path: str) -> CliError:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
-import struct
 from typing import TYPE_CHECKING, cast
 
 from tabhub import __version__
 from tabhub.errors import Busy, Forbidden, InvalidRequest, SessionNotFound, TabhubError, TooLarge, Unauthorized
+from tabhub.platform.socket_path import peer_uid
 from tabhub.server.bridge.session import BridgeSession
 from tabhub.trust.tokens import same_token
 from tabhub.wire import bridge as wire
@@ -25,26 +24,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tabhub.bridge")
 
-_XUCRED = 76
-"""Bytes of a struct xucred."""
-
-
-def peer_uid(sock: socket.socket) -> int:
-    """The user at the other end of a unix socket, as the system knows it."""
-    if hasattr(socket, "SO_PEERCRED"):
-        _, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-        return int(uid)
-    # macOS and the BSDs: LOCAL_PEERCRED of level SOL_LOCAL gives a struct that begins with its version and the user.
-    _, uid = struct.unpack_from("2I", sock.getsockopt(0, getattr(socket, "LOCAL_PEERCRED", 1), _XUCRED))
-    return int(uid)
-
 
 class Connection(asyncio.Protocol):
     """One connection of a client."""
 
     def __init__(self, listener: BridgeListener, token: bytes | None) -> None:
         self._listener = listener
-        self._limits = listener.limits
+        self._limits = listener.engine.limits
         self._token = token
         """The token that REGISTER and STATUS must carry where the system cannot name the peer; None once they did."""
         self._splitter = LineSplitter(self._limits.bridge_line, self._line, self._too_long)
@@ -64,7 +50,7 @@ class Connection(asyncio.Protocol):
             uid = peer_uid(transport.get_extra_info("socket"))
             if uid != os.geteuid():
                 log.warning("user %d was refused on the bridge socket", uid)
-                self.refuse(None, Forbidden("This is another user's hub.", hint="Start one of your own: tabhub start"))
+                self.refuse(None, Forbidden("This hub belongs to another user.", hint="Start your own: tabhub start"))
                 self.close()
                 return
         self._limit_silence()
@@ -174,18 +160,10 @@ class Connection(asyncio.Protocol):
             raise InvalidRequest("This connection has a session already. DISCONNECT first, or use a new connection.")
         client, resumed = self._listener.register(message)
         self.client = client
-        self.write(
-            wire.encode(
-                wire.Registered(
-                    client.session.id,
-                    resumed,
-                    client.initialized,
-                    wire.PROTOCOL,
-                    __version__,
-                    self._limits.bridge_line,
-                )
-            )
+        registered = wire.Registered(
+            client.session.id, resumed, client.initialized, wire.PROTOCOL, __version__, self._limits.bridge_line
         )
+        self.write(wire.encode(registered))
         client.attach(self.write)
 
     def _session(self, session_id: str) -> BridgeSession:

@@ -12,6 +12,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tabhub.calls.engine import Engine
@@ -31,44 +32,35 @@ _LAST_ANSWERS = 1.0
 """Seconds for pending answers at shutdown."""
 
 
+@dataclass(eq=False)
 class BridgeListener:
     """All clients of the socket."""
 
-    def __init__(
-        self,
-        path: str,
-        home: Path,
-        *,
-        engine: Engine,
-        endpoints: Mapping[str, McpEndpoint],
-        notices: ListNotifier,
-        rate: SlidingWindow,
-        select: Callable[[str], object],
-        status: Callable[[str], wire.StatusReply],
-        admit: Callable[[str | None], str | None],
-    ) -> None:
-        """`admit` gives the name of a client's token; Unauthorized if it is wrong, or missing where one is needed."""
-        self.path = path
-        self._record = Path(tcp_record(str(home)))
-        self.engine = engine
-        self.limits = engine.limits
-        self._endpoints = endpoints
-        self._notices = notices
-        self._rate = rate
-        self._select = select
-        """Raises InvalidParams for an invalid selection of tools."""
-        self.status = status
-        self._admit = admit
-        self._listener: socket.socket | None = None
-        self._inode: tuple[int, int] | None = None
-        self._server: asyncio.AbstractServer | None = None
-        self._token: bytes | None = None
-        self.connections: set[Connection] = set()
-        self.sessions: dict[str, BridgeSession] = {}
-        self.in_flight: set[str] = set()
-        """The ids of the requests of all sessions."""
+    path: str
+    home: Path
+    engine: Engine
+    endpoints: Mapping[str, McpEndpoint]
+    notices: ListNotifier
+    rate: SlidingWindow
+    select: Callable[[str], object]
+    """Raises InvalidParams for an invalid selection of tools."""
+    status: Callable[[str], wire.StatusReply]
+    admit: Callable[[str | None], str | None]
+    """Gives the name of a client's token; Unauthorized if it is wrong, or missing where one is needed."""
+    connections: set[Connection] = field(default_factory=set, init=False)
+    sessions: dict[str, BridgeSession] = field(default_factory=dict, init=False)
+    in_flight: set[str] = field(default_factory=set, init=False)
+    """The ids of the requests of all sessions."""
+    _listener: socket.socket | None = field(default=None, init=False)
+    _inode: tuple[int, int] | None = field(default=None, init=False)
+    _server: asyncio.AbstractServer | None = field(default=None, init=False)
+    _token: bytes | None = field(default=None, init=False)
 
     # the socket
+
+    @property
+    def _record(self) -> Path:
+        return Path(tcp_record(str(self.home)))
 
     def bind(self) -> socket.socket:
         """Bind the socket, or fail with the reason; connections wait until `start`."""
@@ -91,7 +83,7 @@ class BridgeListener:
         for session in self.engine.sessions.all():
             if session.kind == "bridge":
                 session.disconnected_at = self.engine.clock()
-                self.expect_back(self._client(session.id, self._endpoints["all"], None))
+                self.expect_back(self._client(session.id, self.endpoints["all"], None))
 
     async def _serve(self) -> None:
         listener = self.bind()
@@ -129,8 +121,8 @@ class BridgeListener:
         self.closing()
         tasks: set[asyncio.Task[None]] = set()
         for client in self.sessions.values():
-            _stop_expiry(client)
-            tasks |= client.ending()
+            client.stop_expiry()
+            tasks |= client.unanswered()
         if tasks:
             await asyncio.wait(tasks, timeout=_LAST_ANSWERS)
         for connection in list(self.connections):
@@ -140,18 +132,18 @@ class BridgeListener:
 
     def register(self, message: wire.Register) -> tuple[BridgeSession, bool]:
         """The session a client reconnects to, or a new one, and whether it is resumed."""
-        token = self._admit(message.agent_token)
-        endpoint = self._endpoints[message.surface]
+        token = self.admit(message.agent_token)
+        endpoint = self.endpoints[message.surface]
         if message.tools is not None:
-            self._select(message.tools)
+            self.select(message.tools)
         known = self.sessions.get(message.session_id or "")
         if known is not None and self.engine.sessions.knows(known.session) and known.session.token == token:
             known.endpoint, known.tools = endpoint, message.tools
             self._disconnect(known)
-            _stop_expiry(known)
+            known.stop_expiry()
             return known, True
         now = self.engine.clock()
-        retry_after = self._rate.hit("sessions", now)
+        retry_after = self.rate.hit("sessions", now)
         if retry_after is not None:
             raise RateLimited(
                 "Too many new sessions.", retry_after=int(retry_after) + 1, hint="Wait, or raise limits.session_rate."
@@ -162,8 +154,8 @@ class BridgeListener:
 
     def _client(self, ident: str, endpoint: McpEndpoint, tools: str | None) -> BridgeSession:
         session = self.engine.sessions.require(ident, "bridge")
-        client = self.sessions[ident] = BridgeSession(session, endpoint, self.engine, self._notices, self.in_flight)
-        client.tools = tools
+        client = BridgeSession(session, endpoint, tools, self.engine, self.notices, self.in_flight)
+        self.sessions[ident] = client
         return client
 
     def _disconnect(self, client: BridgeSession) -> None:
@@ -178,23 +170,17 @@ class BridgeListener:
     def expect_back(self, client: BridgeSession) -> None:
         """A connection broke: the session waits a while for its client to reconnect."""
         client.expiry = asyncio.get_running_loop().call_later(
-            self.limits.bridge_grace, self.end, client, "its client did not come back"
+            self.engine.limits.bridge_grace, self.end, client, "its client did not come back"
         )
 
     def end(self, client: BridgeSession, reason: str) -> None:
         ident = client.session.id
-        _stop_expiry(client)
+        client.stop_expiry()
         if self.sessions.get(ident) is client:
             del self.sessions[ident]
         client.close()
         if self.engine.sessions.knows(client.session):
             self.engine.end_session(ident, reason)
-
-
-def _stop_expiry(client: BridgeSession) -> None:
-    if client.expiry is not None:
-        client.expiry.cancel()
-        client.expiry = None
 
 
 def _inode(path: str) -> tuple[int, int] | None:

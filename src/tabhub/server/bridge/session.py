@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.calls.engine import Engine
@@ -37,63 +38,59 @@ _LISTEN = "subscriptions/listen"
 Send = Callable[[bytes], None]
 
 
+@dataclass(slots=True, eq=False)
 class LineExchange:
     """One request and its answer, as lines of the connection it came on (mcp.exchange.Exchange)."""
 
-    via = "bridge"
-    resumable = False
-    __slots__ = ("_callbacks", "_client", "disconnected", "ident", "task")
-
-    def __init__(self, client: BridgeSession, ident: str) -> None:
-        self._client = client
-        self.ident = ident
-        self.disconnected = False
-        self.task: asyncio.Task[None] | None = None
-        """Set if it can only be ended by cancelling: the request listens."""
-        self._callbacks: list[Callable[[], None]] = []
+    client: BridgeSession
+    ident: str
+    disconnected: bool = False
+    task: asyncio.Task[None] | None = None
+    """Set if the request listens, and so can only be ended by cancelling the task."""
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    via: str = "bridge"
+    resumable: bool = False
 
     def notify(self, message: bytes) -> None:
         if not self.disconnected:
-            self._client.send(wire.event(self._client.session.id, self.ident, message))
+            self.client.send(wire.event(self.client.session.id, self.ident, message))
 
     def on_disconnect(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
+        self.callbacks.append(callback)
 
     def cancel(self) -> None:
         """End the work; its answer says so."""
         if self.task is not None:
             self.task.cancel()
-        for callback in self._callbacks:
+        for callback in self.callbacks:
             callback()
 
     def finish(self, answer: bytes) -> None:
-        self._callbacks.clear()
+        self.callbacks.clear()
         if not self.disconnected:
-            self._client.send(wire.response(self.ident, answer))
+            self.client.send(wire.response(self.ident, answer))
 
 
+@dataclass(slots=True, eq=False)
 class BridgeSession:
     """A registered client."""
 
-    def __init__(
-        self, session: Session, endpoint: McpEndpoint, engine: Engine, notices: ListNotifier, in_flight: set[str]
-    ) -> None:
-        self.session = session
-        self.endpoint = endpoint
-        self._engine = engine
-        self._notices = notices
-        self.tools: str | None = None
-        """The selection of tools the client asked for."""
-        self.expiry: asyncio.TimerHandle | None = None
-        """Ends the session of a client that does not reconnect."""
-        self._out: Send | None = None
-        self._mcp: McpSession | None = None
-        self._ready = False
-        self._notifying = ExitStack()
-        self.running: dict[str, LineExchange] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._in_flight = in_flight
-        """The ids of the requests of all sessions."""
+    session: Session
+    endpoint: McpEndpoint
+    tools: str | None
+    """The selection of tools the client asked for."""
+    engine: Engine
+    notices: ListNotifier
+    all_in_flight: set[str]
+    """The ids of the requests of all sessions."""
+    running: dict[str, LineExchange] = field(default_factory=dict)
+    expiry: asyncio.TimerHandle | None = None
+    """Ends the session of a client that does not reconnect."""
+    _out: Send | None = None
+    _mcp: McpSession | None = None
+    _ready: bool = False
+    _notifying: ExitStack = field(default_factory=ExitStack)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     # the connection
 
@@ -123,7 +120,7 @@ class BridgeSession:
         self._notifying.close()
         self._fail_questions()
         self.session.busy -= 1
-        self.session.seen = self.session.disconnected_at = self._engine.clock()
+        self.session.seen = self.session.disconnected_at = self.engine.clock()
         for exchange in list(self.running.values()):
             exchange.disconnected = True
             exchange.cancel()
@@ -133,8 +130,13 @@ class BridgeSession:
         if self._mcp is not None:
             self._mcp.close()
 
-    def ending(self) -> set[asyncio.Task[None]]:
-        """The requests that still want to answer at shutdown; listeners notice the end of the connection."""
+    def stop_expiry(self) -> None:
+        if self.expiry is not None:
+            self.expiry.cancel()
+            self.expiry = None
+
+    def unanswered(self) -> set[asyncio.Task[None]]:
+        """The requests to wait for at shutdown; those that listen end with the connection."""
         return self._tasks - {exchange.task for exchange in self.running.values()}
 
     # requests
@@ -143,13 +145,13 @@ class BridgeSession:
         """Cancel a request; it is still answered."""
         caller = self._mcp.in_flight.get(ident) if self._mcp is not None else None
         if caller is not None:
-            self._engine.cancel_for(caller, "the agent asked for it")
+            self.engine.cancel_for(caller, "the agent asked for it")
         else:
             self.running[ident].cancel()
 
     def request(self, message: wire.Request) -> None:
         """Run one request; it gets exactly one answer."""
-        self.session.seen = self._engine.clock()
+        self.session.seen = self.engine.clock()
         request = Request(message.id, message.action, message.params)
         exchange = LineExchange(self, message.id)
         meta = request.params.get("_meta")
@@ -162,7 +164,7 @@ class BridgeSession:
             exchange.finish(work)
             return
         self.running[message.id] = exchange
-        self._in_flight.add(message.id)
+        self.all_in_flight.add(message.id)
         task = asyncio.ensure_future(self._run(exchange, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -210,7 +212,7 @@ class BridgeSession:
 
     def _rename(self, client: str) -> None:
         self.session.client = client
-        self._engine.sessions.changes += 1
+        self.engine.sessions.changes += 1
 
     async def _run(self, exchange: LineExchange, work: Awaitable[bytes | None]) -> None:
         """Answer the request, whatever happens to the work."""
@@ -226,7 +228,7 @@ class BridgeSession:
             answer = encode_failure(ident, TabhubError("The request failed inside the hub.", hint="See: tabhub logs"))
         finally:
             del self.running[ident]
-            self._in_flight.discard(ident)
+            self.all_in_flight.discard(ident)
         if answer is not None:
             exchange.finish(answer)
 
@@ -262,7 +264,7 @@ class BridgeSession:
         mcp = self._mcp
         if mcp is None:
             return
-        self._notifying.enter_context(self._notices.subscribe(self._tell_changed, lambda: None))
+        self._notifying.enter_context(self.notices.subscribe(self._tell_changed, lambda: None))
         if isinstance(mcp.capabilities.get("elicitation"), dict):
             self.session.asker = self._ask
         for kind in mcp.outdated(self.endpoint.handshake.offering.versions()):

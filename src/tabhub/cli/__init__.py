@@ -78,7 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except UnicodeEncodeError:
-        wrong = next((word for word in words if not word.isascii() and _is_broken(word)), None)
+        # Python keeps bytes of an argument that are not UTF-8 as lone surrogates.
+        wrong = next((word for word in words if any("\udc80" <= c <= "\udcff" for c in word)), None)
         if wrong is None:
             raise
         show_error(f"{wrong!r} is not UTF-8 text.", "What stands after \\udc is a byte of it; write it in UTF-8.")
@@ -93,8 +94,3 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         show_error(error.message, error.hint)
         return 1
-
-
-def _is_broken(word: str) -> bool:
-    """Whether a command-line argument contains bytes that are not UTF-8 (kept by Python as lone surrogates)."""
-    return any("\udc80" <= character <= "\udcff" for character in word)

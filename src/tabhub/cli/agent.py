@@ -63,7 +63,7 @@ def agent(args: Namespace) -> int:
             _talk(runner, work)
             return 0
         finally:
-            runner.run(work.close())
+            runner.run(work.tools.close())
 
 
 class _Work:
@@ -77,8 +77,7 @@ class _Work:
         self._model = model
         self._hub = hub = find_hub()
         ask = ask_person if sys.stdin.isatty() else None
-        self._tools = HubTools(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-agent", ask)
-        self._open = False
+        self.tools = HubTools(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-agent", ask)
         self.conversation = conversation
         self._show = _show_json if as_json else _Screen().show
 
@@ -87,7 +86,7 @@ class _Work:
         settings = self._config.agent
         loop = Loop(
             self._model,
-            self._tools,
+            self.tools,
             self.conversation,
             form=settings.format,
             bounds=Bounds(settings.steps, settings.tokens, self._config.limits.agent_prompt),
@@ -115,16 +114,11 @@ class _Work:
                 self._store.save(self.conversation)
 
     async def _open_session(self) -> None:
-        if not self._open:
+        if self.tools.session is None:
             try:
-                await self._tools.open()
+                await self.tools.open()
             except HubUnreachable:
                 raise HubDownError(self._hub.address) from None
-            self._open = True
-
-    async def close(self) -> None:
-        if self._open:
-            await self._tools.close()
 
 
 def _talk(runner: asyncio.Runner, work: _Work) -> None:

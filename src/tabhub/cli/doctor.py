@@ -310,5 +310,5 @@ COMMAND = Command(
     JSON,
     details="The checks run from this machine over the hub and the extension to the tabs. The first that fails is\n"
     "the broken part. The exit code is 1 if a check fails.",
-    examples=(("tabhub doctor", ""), ("tabhub doctor --json | jq .broken", "for a script")),
+    examples=(("tabhub doctor --json | jq .broken", "for a script"),),
 )

@@ -19,6 +19,7 @@ from tabhub.cli.command import JSON, Command, Group, option, port, whole
 from tabhub.cli.terminal import count, duration, paint, print_json
 from tabhub.client_errors import CliError, HttpError, UsageError
 from tabhub.errors import InvalidToken
+from tabhub.net import http_client
 from tabhub.trust import jwt
 
 _SPAN = re.compile(r"([0-9]{1,9})(s|m|h|d)?")
@@ -132,20 +133,8 @@ def _revoked_file(args: Namespace) -> Path | None:
 
 
 def status(args: Namespace) -> int:
-    from tabhub.net import http_client
-
     try:
-        answer = http_client.request(
-            "GET",
-            args.host,
-            args.port,
-            "/status",
-            headers={},
-            timeout=5,
-            connect_timeout=5,
-            max_body=1024 * 1024,
-            tls=args.tls,
-        )
+        answer = http_client.request("GET", args.host, args.port, "/status", headers={}, timeout=5, tls=args.tls)
         facts = json.loads(answer.body)
     except (HttpError, ValueError) as error:
         raise UsageError(

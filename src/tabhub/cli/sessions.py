@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from tabhub.cli.command import JSON, Command, option
 from tabhub.cli.hub.client import fetch, unexpected_form
-from tabhub.cli.terminal import count, cut, duration, line, paint, print_json, safe, width
+from tabhub.cli.terminal import count, duration, paint, print_json, print_row, safe
 from tabhub.client_errors import CliError, UsageError
 
 _SHORT = 8
@@ -64,10 +64,8 @@ def _list(*, as_json: bool) -> None:
         for lease in session.get("leases", []):
             mark = "→" if lease.get("tabId") == session.get("tabId") else " "
             own = " (opened by it)" if lease.get("tabId") in session.get("ownTabs", []) else ""
-            page = line(str(lease.get("title") or lease.get("url") or "currently unreachable"))
             left = f"  {mark} tab {lease.get('tabId')}{own}, held {duration(lease.get('heldSeconds', 0))}: "
-            columns = width()
-            print(left + cut(safe(page), columns and columns - len(left)))
+            print_row(left, str(lease.get("title") or lease.get("url") or "currently unreachable"))
 
 
 def _end(name: str, *, as_json: bool) -> None:
@@ -151,6 +149,6 @@ PAUSE = Command(
     JSON,
     details="Read-only calls continue. Calls already running finish; a batch stops after its current step.\n"
     "The pause survives a restart of the hub.",
-    examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents see the reason")),
+    examples=(("tabhub pause --fail paying a bill", "agents see the reason"),),
 )
 RESUME = Command(resume, JSON)

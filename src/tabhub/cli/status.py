@@ -125,5 +125,5 @@ COMMAND = Command(
     status,
     JSON,
     details="The exit code is 0 if the hub is running and 2 if it is not.",
-    examples=(("tabhub status", ""), ("tabhub status --json | jq .extensionConnected", "for a script")),
+    examples=(("tabhub status --json | jq .extensionConnected", "for a script"),),
 )

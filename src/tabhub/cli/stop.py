@@ -78,5 +78,4 @@ COMMAND = Command(
     option("--force", action="store_true", help="kill it if it does not stop"),
     option("--timeout", metavar="SECONDS", type=seconds, default=10.0, help="how long to wait (default: 10)"),
     details="Running calls fail; a browser started by the hub stops too. The exit code is 2 if no hub is running.",
-    examples=(("tabhub stop", ""),),
 )

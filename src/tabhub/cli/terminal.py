@@ -93,6 +93,12 @@ def cut(text: str, room: int | None) -> str:
     return text[: max(room - 1, 0)] + "…"
 
 
+def print_row(left: str, text: str) -> None:
+    """Print the first line of an untrusted text to the right of another, cut at the edge of the terminal."""
+    columns = width()
+    print(left + cut(safe(line(text)), columns and columns - len(left)))
+
+
 def duration(seconds: float) -> str:
     """A time span as text: `3 s`, `5 min`, `2 h 5 min`, `4 d 2 h`."""
     whole = int(max(seconds, 0))

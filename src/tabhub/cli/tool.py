@@ -13,7 +13,7 @@ from argparse import Namespace
 
 from tabhub.cli.command import Command, Group, option, seconds, whole
 from tabhub.cli.hub.client import decode, fetch, find_hub, is_json, request, response_error, unexpected_form
-from tabhub.cli.terminal import count, cut, line, nearest, paint, print_json, safe, width
+from tabhub.cli.terminal import count, nearest, paint, print_json, print_row, safe, width
 from tabhub.client_errors import CliError, UsageError
 
 TYPE_CHECKING = False
@@ -76,12 +76,11 @@ def list_tools(args: Namespace) -> None:
     for plugin, members in groups.items():
         print(paint(f"{safe(plugin)} ({count(len(members), 'tool')})", "bold"))
         for tool in members:
-            description = safe(line(str(tool.get("description") or "")))
             left = f"  {safe(tool['name']).ljust(name_width)}  "
             if columns and columns - len(left) < _MIN_DESCRIPTION:
-                print(f"  {safe(tool['name'])}\n    {cut(description, columns - 4)}")
-            else:
-                print(left + cut(description, columns and columns - len(left)))
+                print(f"  {safe(tool['name'])}")
+                left = "    "
+            print_row(left, str(tool.get("description") or ""))
         print()
     print(paint("A tool's parameters: tabhub tool schema NAME", "dim"))
 

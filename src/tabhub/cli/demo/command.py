@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,7 @@ def demo(args: Namespace) -> None:
 
 async def _run_tour(borrowed: Borrowed, url: str, output: Path | None, *, pause: float, confirm: bool) -> None:
     hub = borrowed.hub
-    ask = _confirm if confirm else _ask_person
-    client = McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-demo", ask)
+    client = McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-demo", partial(_answer, confirm=confirm))
     try:
         await client.open()
         # The person's own hub must not cache the tools of a shop that ends with the tour.
@@ -139,32 +139,18 @@ class _Tour:
             await asyncio.sleep(_POLL)
 
 
-async def _ask_person(params: dict[str, Any]) -> dict[str, Any]:
-    """Show the page's question at the terminal; without an answer it is declined."""
-    _show_question(params)
-    print("  Confirm? [y/N] ", end="", flush=True)
-    answer = await read_line()
-    if not answer.endswith("\n"):
+async def _answer(params: dict[str, Any], *, confirm: bool) -> dict[str, Any]:
+    """Show the page's question at the terminal; without an answer it is declined, with --yes it is confirmed."""
+    print(f"  {paint('The page asks:', 'yellow')} {safe(str(params.get('message', '')))}")
+    print("  Confirm? " + ("yes (--yes)\n" if confirm else "[y/N] "), end="", flush=True)
+    typed = "yes\n" if confirm else await read_line()
+    if not typed.endswith("\n"):
         print()
         show_warning("No answer, so the order is not confirmed. `tabhub demo --yes` confirms it without asking.")
+    elif not confirm and not sys.stdin.isatty():
+        print(typed.strip())
+    if typed.strip().lower() not in ("y", "yes"):
         return {"action": "decline"}
-    if not sys.stdin.isatty():
-        print(answer.strip())
-    return _accept(params) if answer.strip().lower() in ("y", "yes") else {"action": "decline"}
-
-
-async def _confirm(params: dict[str, Any]) -> dict[str, Any]:
-    _show_question(params)
-    print("  Confirm? yes (--yes)", flush=True)
-    return _accept(params)
-
-
-def _show_question(params: dict[str, Any]) -> None:
-    print(f"  {paint('The page asks:', 'yellow')} {safe(str(params.get('message', '')))}")
-
-
-def _accept(params: dict[str, Any]) -> dict[str, Any]:
-    """The result for a yes: every boolean field of the form is true."""
     fields = params.get("requestedSchema", {}).get("properties", {})
     return {"action": "accept", "content": {name: True for name, field in fields.items() if field["type"] == "boolean"}}
 
@@ -218,7 +204,6 @@ COMMAND = Command(
         "stops both after the tour. Nothing is bought, and nothing is loaded from the network."
     ),
     examples=(
-        ("tabhub demo", ""),
         ("tabhub demo --pause 2", "slowly, to watch it in the browser"),
         ("tabhub demo --headless --yes --output shop.png", "without a window and without questions"),
     ),

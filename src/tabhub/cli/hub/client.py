@@ -111,10 +111,9 @@ def read_record(folder: str) -> dict[str, Any]:
 
 def _port(*candidates: object) -> int:
     for candidate in candidates:
-        if isinstance(candidate, int) and 0 < candidate < 65536:
-            return candidate
-        if isinstance(candidate, str) and candidate.isascii() and candidate.isdigit() and 0 < int(candidate) < 65536:
-            return int(candidate)
+        text = str(candidate)
+        if text.isascii() and text.isdigit() and 0 < int(text) < 65536:
+            return int(text)
     return DEFAULT_PORT
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -38,26 +39,21 @@ def _from_proc(port: int) -> str:
                 if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
                     inodes.add(f"socket:[{fields[9]}]")
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and inodes and _holds(entry, inodes):
+        if entry.name.isdigit() and inodes and _has_socket(entry, inodes):
             try:
                 return f"{(entry / 'comm').read_text('utf-8', 'replace').strip()} (pid {entry.name})"
-            except OSError:  # it ended meanwhile
+            except OSError:  # it has just ended
                 return f"a process (pid {entry.name})"
     return UNKNOWN
 
 
-def _holds(process: Path, inodes: set[str]) -> bool:
-    try:
-        return any(_target(entry) in inodes for entry in os.scandir(process / "fd"))
-    except OSError:
-        return False  # another user's, or gone: it cannot be known
-
-
-def _target(link: os.DirEntry[str]) -> str:
-    try:
-        return os.readlink(link)  # noqa: PTH115 - thousands of them
-    except OSError:
-        return ""
+def _has_socket(process: Path, inodes: set[str]) -> bool:
+    with contextlib.suppress(OSError):  # another user's, or it has ended: its sockets cannot be known
+        for link in os.scandir(process / "fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(link) in inodes:  # noqa: PTH115 - thousands of them
+                    return True
+    return False
 
 
 def _from_lsof(port: int) -> str:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from tabhub.cli.hub.background import defer_signals, health, start_in_background, wait_for_exit
 from tabhub.cli.hub.client import Hub, find_hub
@@ -65,10 +65,6 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
         finally:
             if started is not None and started.pid is not None:
                 _end(started.pid)
-
-
-def _end_by_exception(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _start(*, headless: bool) -> Hub:
@@ -128,7 +124,7 @@ def _temporary_home(extra: dict[str, str]) -> Iterator[None]:
     """A temporary home for a hub; it is removed at the end, also on SIGTERM."""
     home = tempfile.mkdtemp(prefix="tabhub-demo-")
     before = dict(os.environ)
-    handler = signal.signal(signal.SIGTERM, _end_by_exception)
+    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     for name in _LOCATION:
         os.environ.pop(name, None)
     os.environ.update({"TABHUB_HOME": home, **extra})

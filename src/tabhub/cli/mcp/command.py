@@ -17,7 +17,7 @@ from tabhub.cli.command import JSON, Command, Group, option
 from tabhub.cli.mcp.servers import change_servers, find_server, list_servers
 from tabhub.cli.setup import jsonc
 from tabhub.cli.setup.clients import NAME, Client, clients
-from tabhub.cli.terminal import count, cut, line, paint, print_json, safe, show_warning, width
+from tabhub.cli.terminal import count, paint, print_json, print_row, safe, show_warning
 from tabhub.client_errors import CliError, UsageError
 from tabhub.errors import InvalidServerConfig, JsoncError
 from tabhub.upstream.config import read_server
@@ -89,11 +89,8 @@ def show_tools(args: Namespace) -> None:
     server = find_server(args.name)
     if args.json:
         return print_json(server["tools"])
-    columns = width()
     for tool in server["tools"]:
-        off = "" if tool["enabled"] else paint(" (disabled)", "dim")
-        description = cut(safe(line(tool["description"] or "")), columns and columns - len(tool["name"]) - 14)
-        print(f"{paint(tool['name'], 'bold')}{off}  {description}")
+        print_row(f"{tool['name']}{'' if tool['enabled'] else ' (disabled)'}  ", tool["description"] or "")
     if not server["tools"]:
         name = safe(server["name"])
         print(f"No tools of {name} are known yet. Load them: tabhub mcp refresh {name}")

@@ -1,6 +1,7 @@
 """`tabhub plugin`: find, install, update and remove plugins, set them up, and write your own.
 
-Owns the command's texts. plugins/ installs on disk; a running hub is asked to reload.
+Owns the command's texts and how settings are written: `key=value`, and `key.instance=address` for a site with several
+instances. plugins/ installs on disk; a running hub reloads, and checks and stores settings.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from typing import Any
 
 from tabhub.cli.command import JSON, Command, Group, LazyCommand, option
 from tabhub.cli.hub.client import fetch, find_hub
-from tabhub.cli.hub.settings import home_and_config, reload_hub
-from tabhub.cli.terminal import count, cut, line, nearest, paint, print_json, safe, show_warning, width
-from tabhub.client_errors import CliError
+from tabhub.cli.hub.settings import home_and_config, post_if_running, reload_hub
+from tabhub.cli.terminal import count, line, nearest, paint, print_json, print_row, safe, show_warning
+from tabhub.client_errors import CliError, UsageError
+from tabhub.plugins import settings
 from tabhub.plugins.discovery import Discovered, Discovery, load
 from tabhub.plugins.install import Installer
-from tabhub.plugins.model import Plugin, agents_name
+from tabhub.plugins.model import Field, Plugin, agents_name
 from tabhub.plugins.npm import find_registry
-from tabhub.store.config_file import set_value
+from tabhub.store.config_file import set_plugin_settings, set_value
 
 
 def _installer() -> Installer:
@@ -36,7 +38,7 @@ def _discovered() -> Discovered:
     return Discovery(home.plugins).look(config)
 
 
-def named(name: str) -> Plugin:
+def _named(name: str) -> Plugin:
     found = {plugin.name: plugin for plugin in _discovered().plugins}
     if name not in found:
         near = nearest(name, list(found))
@@ -54,11 +56,10 @@ def search(args: Namespace) -> None:
         return print("No matching plugins.")
     installed = {record.package for record in installer.installed()}
     room = max(len(package.package) for package in found)
-    columns = width()
     for package in found:
         mark = " (installed)" if package.package in installed else ""
         left = f"{safe(package.package).ljust(room)}  {safe(package.version)}{mark}  "
-        print(left + cut(safe(line(package.description)), columns and columns - len(left)))
+        print_row(left, package.description)
     print(paint("\nInstall one: tabhub plugin install NAME", "dim"))
 
 
@@ -161,7 +162,7 @@ def remove(args: Namespace) -> None:
 
 def inspect(args: Namespace) -> None:
     folder = Path(args.name).expanduser()
-    plugin = load(folder, "local") if folder.is_dir() else named(args.name)
+    plugin = load(folder, "local") if folder.is_dir() else _named(args.name)
     if args.json:
         tools = [
             {
@@ -189,6 +190,67 @@ def inspect(args: Namespace) -> None:
         show_warning(problem)
 
 
+def configure(args: Namespace) -> None:
+    """Set the given values, then print all settings."""
+    plugin = _named(args.name)
+    home, config = home_and_config()
+    stored = dict(config.settings.get(plugin.name, {}))
+    if args.values:
+        given = _given(plugin, stored, args.values)
+        if post_if_running("/plugin-settings", {"plugin": plugin.name, "settings": given}) is None:
+            set_plugin_settings(home, plugin.name, settings.check(plugin, stored, given))
+        stored = dict(home_and_config()[1].settings.get(plugin.name, {}))
+    shown = settings.masked(plugin, stored)
+    if args.json:
+        schema = {field.key: field.facts() for field in plugin.fields}
+        return print_json({"plugin": plugin.name, "settings": shown, "schema": schema})
+    if not plugin.fields:
+        print(f"{safe(plugin.display_name)} has no settings.")
+    for field in plugin.fields:
+        _show_setting(field, shown.get(field.key))
+
+
+def _show_setting(field: Field, value: Any) -> None:
+    kind = f"one of {', '.join(field.options)}" if field.options else field.kind
+    print(paint(field.key, "bold"), f"({kind}{', required' if field.required else ''})", safe(field.label))
+    if isinstance(value, dict):
+        for name, url in value.items():
+            print(f"  {safe(str(name))} = {safe(str(url))}")
+    else:
+        print(f"  {'not set' if value is None else safe(json.dumps(value, ensure_ascii=False))}")
+
+
+def _given(plugin: Plugin, stored: dict[str, Any], words: list[str]) -> dict[str, Any]:
+    """The values of arguments such as `key=value`, `key.work=https://…` and `key=` (reset)."""
+    fields = {field.key: field for field in plugin.fields}
+    given: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals:
+            raise UsageError(f"'{word}' is not KEY=VALUE.", "To remove a setting, leave the value empty: KEY=")
+        key, dot, instance = key.partition(".")
+        field = fields.get(key)
+        if dot and field is not None and field.kind == "url":
+            before = given.get(key, stored.get(key))
+            sites = dict(before) if isinstance(before, dict) else {}
+            sites.pop(instance, None)
+            given[key] = {**sites, instance: text} if text else sites or None
+        else:
+            given[f"{key}{dot}{instance}"] = _value(field, text)
+    return given
+
+
+def _value(field: Field | None, text: str) -> Any:
+    if not text:
+        return None
+    if field is not None and field.kind in ("number", "boolean"):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text  # rejected with the plugin's own message
+    return text
+
+
 _NAME = option("name", metavar="NAME", help="the plugin's name")
 COMMAND = Group(
     {
@@ -213,7 +275,21 @@ COMMAND = Group(
             summary="Update plugins from the registry",
         ),
         "remove": Command(remove, _NAME, summary="Remove a plugin"),
-        "configure": LazyCommand("Show and change a plugin's settings", "tabhub.cli.plugin.settings"),
+        "configure": Command(
+            configure,
+            _NAME,
+            option("values", nargs="*", metavar="KEY=VALUE", help="settings to change (default: show them)"),
+            JSON,
+            summary="Show and change a plugin's settings",
+            details=(
+                "KEY=VALUE changes a setting, KEY= removes it. A setting of type url can have several sites, each\n"
+                "with a name you choose: KEY.work=https://… KEY.home=https://…; agents then choose with `instance`."
+            ),
+            examples=(
+                ("tabhub plugin configure jira", "show its settings"),
+                ("tabhub plugin configure jira instanceUrl.work=https://jira.example.com", "add a site named work"),
+            ),
+        ),
         "inspect": Command(
             inspect,
             option("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder"),

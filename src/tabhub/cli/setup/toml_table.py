@@ -51,24 +51,19 @@ def _replaced(text: str, table: str, body: str, newline: str) -> str:
     """Replace the lines of a table and of the tables within it; comments stay."""
     kept: list[str] = []
     inside, written = False, False
-    trailing: list[str] = []  # comments and blank lines, which may belong to the next table
     for row in text.splitlines(keepends=True):
         header = _HEADER.match(row)
         if header is not None:
             name = ".".join(part.strip().strip("\"'") for part in header["name"].split("."))
-            kept += trailing
-            trailing = []
             inside = name == table or name.startswith(f"{table}.")
             if inside and not written:
                 kept += [row if row.endswith("\n") else row + newline, body]
                 written = True
             if inside:
                 continue
-        if not inside:
+        if not inside or not row.strip() or row.lstrip().startswith("#"):
             kept.append(row)
-        elif not row.strip() or row.lstrip().startswith("#"):
-            trailing.append(row)
-    return "".join(kept + trailing)
+    return "".join(kept)
 
 
 def _key(key: str) -> str:

@@ -308,17 +308,14 @@ class Bridge:
         if pending is None:
             return  # it was cancelled
         if pending.method == "initialize":
-            self._handle_initialize_result(body)
+            result = json.loads(b"{%b}" % body).get("result")
+            version = result.get("protocolVersion") if isinstance(result, dict) else None
+            self._version = version if isinstance(version, str) else None
+            if self._version is None:
+                self._initialize = None
         elif body.startswith(b'"result"'):
             self._remember(pending.method, pending.params)
         self._finish(pending, body)
-
-    def _handle_initialize_result(self, body: bytes) -> None:
-        result = json.loads(b"{%b}" % body).get("result")
-        version = result.get("protocolVersion") if isinstance(result, dict) else None
-        self._version = version if isinstance(version, str) else None
-        if self._version is None:
-            self._initialize = None
 
     def _remember(self, method: str, params: Any) -> None:
         """Keep an accepted request that a new hub has to be sent again."""

@@ -79,16 +79,13 @@ def _connect_tcp(hub: Hub) -> tuple[socket.socket, str]:
 def status(hub: Hub, timeout: float = 3.0) -> dict[str, Any]:
     """The hub's STATUS_OK; raises OSError or CliError."""
     connection, token = connect(hub)
-    with connection:
+    with connection, connection.makefile("rb") as lines:
         connection.settimeout(timeout)
         credentials = {"token": token} if token is not None else {}
         connection.sendall(json.dumps({"type": "STATUS", "id": "status", **credentials}).encode() + b"\n")
-        data = b""
-        while not data.endswith(b"\n"):
-            part = connection.recv(65536)
-            data += part
-            if not part or len(data) > _MAX_STATUS:
-                raise ConnectionResetError("the connection closed before the answer was complete")
+        data = lines.readline(_MAX_STATUS)
+    if not data.endswith(b"\n"):
+        raise ConnectionResetError("the connection closed before the answer was complete")
     try:
         answer = json.loads(data)
     except ValueError:

@@ -144,7 +144,6 @@ def test_invalid_tools_are_rejected_one_by_one_with_the_reason() -> None:
     change = pages.register(frame(), [tool("good"), *bad])
     assert change.added == ("good",)
     assert len(change.problems) == len(bad)
-    assert pages.register(frame(), "no list").problems == ("`tools` is not a list",)
 
 
 def test_a_page_tool_without_a_schema_accepts_anything() -> None:
@@ -217,23 +216,22 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_the_table_equals_the_last_reports(steps: list[tuple[str, int, int, str, str, list[str]]]) -> None:
-    pages, said = PageToolTable(), dict[tuple[int, int], tuple[str, str, set[str]]]()
+    pages, expected = PageToolTable(), dict[tuple[int, int], tuple[str, str, set[str]]]()
     for what, tab, frame_id, document, origin, names in steps:
         place = (tab, frame_id)
         if what == "register":
             pages.register(frame(tab, frame_id, document, origin), [tool(name) for name in names])
-            said[place] = (document, origin, set(names))
+            expected[place] = (document, origin, set(names))
         elif what == "update":
             pages.update(tab, frame_id, document, [tool(name) for name in names], 1.0)
-            if place in said and said[place][0] == document:
-                said[place] = (document, said[place][1], set(names))
+            if place in expected and expected[place][0] == document:
+                expected[place] = (document, expected[place][1], set(names))
         elif what == "gone":
             pages.remove_document(tab, frame_id, document)
-            if place in said and said[place][0] == document:
-                del said[place]
+            if place in expected and expected[place][0] == document:
+                del expected[place]
         else:
             pages.remove_tab(tab)
-            said = {there: value for there, value in said.items() if there[0] != tab}
+            expected = {there: value for there, value in expected.items() if there[0] != tab}
     held = {f.key: (f.document, f.origin, set(f.tools)) for origin in pages.sites() for f in pages.frames(origin)}
-    assert held == said
-    assert pages._total == sum(len(names) for _, _, names in said.values())
+    assert held == expected

@@ -19,13 +19,13 @@ from tabhub.core.schema_bounds import find_problem
 from tabhub.core.tools import Validator, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.wire.messages import convert
+from tabhub.wire.page_tools import PageTool as DeclaredTool
 
-_MAX_NAME = 128
 _MAX_TEXT = 20_000
 _MAX_SCHEMA = 64 * 1024
 _MAX_HINTS = 20
 _HINT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,39}")
-_WAYS = ("webmcp", "mcpb", "form")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,19 +96,17 @@ class PageToolTable:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._frames: dict[tuple[int, int], Frame] = {}
-        self._tabs: dict[int, set[int]] = {}
         self._sites: dict[str, dict[tuple[int, int], Frame]] = {}
         self._cached: dict[str, dict[str, CachedTool]] = {}
-        self._total = 0
 
-    def register(self, frame: Frame, raw_tools: Any) -> PageChange:
+    def register(self, frame: Frame, raw_tools: list[Any]) -> PageChange:
         """Set all tools of a frame's document; a new document replaces the old one, the same tools change nothing."""
         before = self._frames.get(frame.key)
         same = before is not None and (before.document, before.origin) == (frame.document, frame.origin)
         tools, problems = self._read(raw_tools, before.tools if before is not None and same else {})
         return self._put(before, replace(frame, tools=tools), problems)
 
-    def update(self, tab_id: int, frame_id: int, document: str, raw_tools: Any, now: float) -> PageChange:
+    def update(self, tab_id: int, frame_id: int, document: str, raw_tools: list[Any], now: float) -> PageChange:
         """Replace the list of a known document."""
         before = self._frames.get((tab_id, frame_id))
         if before is None or before.document != document:
@@ -123,7 +121,7 @@ class PageToolTable:
 
     def remove_tab(self, tab_id: int) -> PageChange:
         """A tab closed or became unreachable."""
-        return self._drop([self._frames[tab_id, frame_id] for frame_id in sorted(self._tabs.get(tab_id, ()))])
+        return self._drop([self._frames[key] for key in sorted(self._frames) if key[0] == tab_id])
 
     def sites(self) -> list[str]:
         """The origins with live or cached tools."""
@@ -147,7 +145,7 @@ class PageToolTable:
 
     def sites_of(self, tab_id: int) -> set[str]:
         """The sites that have frames in a tab."""
-        return {self._frames[tab_id, frame_id].origin for frame_id in self._tabs.get(tab_id, ())}
+        return {frame.origin for frame in self._frames.values() if frame.tab_id == tab_id}
 
     def capabilities(self) -> dict[str, bool]:
         """The capabilities of all pages combined: one that has it is enough."""
@@ -188,7 +186,8 @@ class PageToolTable:
     # inside
 
     def _put(self, before: Frame | None, frame: Frame, problems: list[str]) -> PageChange:
-        room = self._limits.page_tools_all - self._total + (len(before.tools) if before else 0)
+        others = sum(len(other.tools) for other in self._frames.values() if other is not before)
+        room = self._limits.page_tools_all - others
         if len(frame.tools) > room:
             problems.append(f"{len(frame.tools) - room} tools are ignored: all pages together have too many")
             frame = replace(frame, tools=dict(list(frame.tools.items())[: max(room, 0)]))
@@ -200,11 +199,9 @@ class PageToolTable:
                 frame = replace(frame, tools=before.tools, updated=before.updated)
             elif before.origin != frame.origin:
                 sites.add(before.origin)
-            self._take_out(before)
+            self._remove(before)
         self._frames[frame.key] = frame
-        self._tabs.setdefault(frame.tab_id, set()).add(frame.frame_id)
         self._sites.setdefault(frame.origin, {})[frame.key] = frame
-        self._total += len(frame.tools)
         if sites:
             for tool in frame.tools.values():
                 if tool.cached:
@@ -216,25 +213,19 @@ class PageToolTable:
 
     def _drop(self, frames: list[Frame]) -> PageChange:
         for frame in frames:
-            self._take_out(frame)
+            self._remove(frame)
         removed = tuple(name for frame in frames for name in frame.tools)
         sites = frozenset(frame.origin for frame in frames)
         return PageChange(sites, sites, removed=removed)
 
-    def _take_out(self, frame: Frame) -> None:
+    def _remove(self, frame: Frame) -> None:
         del self._frames[frame.key]
-        self._tabs[frame.tab_id].discard(frame.frame_id)
-        if not self._tabs[frame.tab_id]:
-            del self._tabs[frame.tab_id]
         there = self._sites[frame.origin]
         del there[frame.key]
         if not there:
             del self._sites[frame.origin]
-        self._total -= len(frame.tools)
 
-    def _read(self, raw_tools: Any, known: Mapping[str, PageTool]) -> tuple[dict[str, PageTool], list[str]]:
-        if not isinstance(raw_tools, list):
-            return dict(known), ["`tools` is not a list"]
+    def _read(self, raw_tools: list[Any], known: Mapping[str, PageTool]) -> tuple[dict[str, PageTool], list[str]]:
         tools: dict[str, PageTool] = {}
         problems: list[str] = []
         most = self._limits.page_tools
@@ -264,29 +255,26 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
     name = raw.get("name")
     if not isinstance(name, str) or not name.strip():
         raise BadInput("a tool without a name")
-    if len(name) > _MAX_NAME:
-        raise BadInput(f"a tool name of {len(name)} characters; {_MAX_NAME} are the most")
+    annotations = _annotations(raw.get("annotations"))
+    declared = convert(f"tool {name[:80]!r}", {"via": "webmcp", **raw, "annotations": annotations}, DeclaredTool)
     try:
-        wire = orjson.dumps({word: raw[word] for word in _FIELDS if raw.get(word) is not None})
+        wire = orjson.dumps({field: raw[field] for field in _FIELDS if raw.get(field) is not None})
     except TypeError as error:
         raise BadInput(f"tool {name!r}: {error}") from None
     same = known.get(name) if known else None
     if same is not None and same.wire == wire:
         return same
-    via = raw.get("via", "webmcp")
-    if via not in _WAYS:
-        raise BadInput(f"tool {name!r}: `via` must be one of {', '.join(_WAYS)}")
-    if raw.get("inputSchema") is None and via == "mcpb":
+    if declared.input_schema is None and declared.via == "mcpb":
         raise BadInput(f"tool {name!r} has no inputSchema")
-    output = _schema(name, "outputSchema", raw.get("outputSchema"))
+    output = _schema(name, "outputSchema", declared.output_schema)
     return PageTool(
         name,
-        _text(name, "title", raw.get("title")),
-        _text(name, "description", raw.get("description")) or "",
-        _schema(name, "inputSchema", raw.get("inputSchema")) or {"type": "object", "properties": {}},
+        declared.title and declared.title[:_MAX_TEXT],
+        (declared.description or "")[:_MAX_TEXT],
+        _schema(name, "inputSchema", declared.input_schema) or {"type": "object", "properties": {}},
         output,
-        _annotations(raw.get("annotations")),
-        via,
+        annotations,
+        declared.via,
         wire,
         compile_schema(output) if output is not None else None,
     )
@@ -295,26 +283,15 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
 _FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "via")
 
 
-def _text(name: str, word: str, value: Any) -> str | None:
+def _schema(name: str, field: str, value: dict[str, Any] | None) -> dict[str, Any] | None:
     if value is None:
         return None
-    if not isinstance(value, str):
-        raise BadInput(f"tool {name!r}: `{word}` is not a text")
-    return value[:_MAX_TEXT]
-
-
-def _schema(name: str, word: str, value: Any) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise BadInput(f"tool {name!r}: `{word}` is not an object")
     schema = {"type": "object", **value}
     if schema["type"] != "object":
-        raise BadInput(f"tool {name!r}: `{word}` is not of type object")
+        raise BadInput(f"tool {name!r}: `{field}` is not of type object")
     if len(orjson.dumps(schema)) > _MAX_SCHEMA:
-        raise BadInput(f"tool {name!r}: `{word}` is larger than {_MAX_SCHEMA} bytes")
-    problem = find_problem(schema)
-    if problem is not None:
+        raise BadInput(f"tool {name!r}: `{field}` is larger than {_MAX_SCHEMA} bytes")
+    if (problem := find_problem(schema)) is not None:
         raise BadInput(f"tool {name!r}: {problem}")
     try:
         compile_schema(schema)

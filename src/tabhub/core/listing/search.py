@@ -14,8 +14,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from functools import lru_cache
+from difflib import SequenceMatcher, get_close_matches
+from itertools import islice
 from operator import add
 from typing import Any, Final
 
@@ -36,6 +36,8 @@ _MAX_PARAMETERS = 60
 _MAX_QUERY = 300
 _MAX_GROUPS = 16
 _MAX_PREFIXED = 12
+_MAX_COMPARED = 2_000
+_SIMILAR = 0.8
 _MIN_SCORE = 0.2
 
 
@@ -196,19 +198,15 @@ class ToolIndex:
             yield term
 
     def _spelled_like(self, word: str) -> list[str]:
-        """The terms within one edit, or two for a long word."""
+        """The terms that a misspelled word may mean."""
         if len(word) < 4:
             return []
-        edits = 1 if len(word) < 7 else 2
-        first, inner, letters = word[0], word[1:3], _letters(word)
-        near = [
+        similar = (
             term
             for term in self._terms()
-            if (term[0] == first or term[1:3] == inner)
-            and abs(len(term) - len(word)) <= edits
-            and (_letters(term) ^ letters).bit_count() <= 2 * edits
-        ]
-        return [term for term in near if _distance(word, term, edits) <= edits]
+            if (term[0] == word[0] or term[1:3] == word[1:3]) and abs(len(term) - len(word)) <= 2
+        )
+        return get_close_matches(word, islice(similar, _MAX_COMPARED), n=5, cutoff=_SIMILAR)
 
 
 def _belongs(tool: Tool, plugin: str | None) -> bool:
@@ -216,31 +214,6 @@ def _belongs(tool: Tool, plugin: str | None) -> bool:
         return True
     wanted = plugin.strip().lower()
     return wanted in (tool.source.key.lower(), tool.source.kind, str(tool.source).lower())
-
-
-@lru_cache(maxsize=100_000)
-def _letters(word: str) -> int:
-    mask = 0
-    for letter in word:
-        mask |= 1 << (ord(letter) & 63)
-    return mask
-
-
-def _distance(one: str, other: str, most: int) -> int:
-    """Edit distance, a transposition being one edit; any number above `most` if it is greater."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        last, row, before_last = row, [i], before
-        for j, against in enumerate(other, 1):
-            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != against))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
-                cost = min(cost, before_last[j - 2] + 1)
-            row.append(cost)
-        before = last
-        if min(row) > most:
-            return most + 1
-    return row[-1]
 
 
 def _compact(name: str) -> str:

@@ -15,7 +15,7 @@ def test_a_description_says_where_the_tool_is_and_marks_the_pages_text() -> None
     assert describe("Adds to the cart.", place) == (
         "[shop.example · tab 2 · “Cart: Shop” · active tab] The page says: Adds to the cart."
     )
-    assert describe("", ToolLocation("a.b", number=1)) == "[a.b · tab 1] The page says nothing of it."
+    assert describe("", ToolLocation("a.b", number=1)) == "[a.b · tab 1] The page gives no description."
     assert describe("x", ToolLocation("a.b", tabs=2)).startswith("[a.b · in 2 open tabs]")
     assert describe("x", ToolLocation("a.b")).startswith("[a.b · opens the site]")
     assert "embedded in shop.example" in describe(

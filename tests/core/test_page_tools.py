@@ -70,7 +70,7 @@ def test_a_reload_replaces_the_document_and_its_late_unload_is_ignored() -> None
     pages.register(frame(document="new"), [tool("a")])
     assert pages.remove_document(7, 0, "old").sites == frozenset()
     assert [frame.document for frame in pages.frames_with_tool(SHOP, "a")] == ["new"]
-    assert "never registered" in pages.update(7, 0, "old", [], 2.0).problems[0]
+    assert "not registered" in pages.update(7, 0, "old", [], 2.0).problems[0]
     assert pages.remove_document(7, 0, "new").sites == {SHOP}
     assert pages.sites() == []
 

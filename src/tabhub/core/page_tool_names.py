@@ -2,8 +2,8 @@
 
 Owns `PageKey`, the labels made of origins, the numbers of tabs and the table of names (seed 000's ToolNamer). A name is
 `website_tool_<domain>_tab<N>_<tool>`, or without the tab `website_tool_<domain>_<tool>`. Where that would be ambiguous
-(odd hosts and tool names, too long, or taken) a hash of the key is added, the same in every run. Knows no tabs, and of
-tools only their names.
+(unusual hosts and tool names, too long, or in use) a hash of the key is added, the same in every run. Knows no tabs,
+and of tools only their names.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ def site_of(origin: str) -> tuple[str, bool]:
         return "file", True
     parts = urlsplit(origin)
     host, port = parts.hostname or "", parts.port
-    word = re.sub(r"[^a-z0-9-]+", "_", host.lower()).strip("_") or "site"
-    here = host == "localhost" or host.endswith(".localhost") or host.startswith("127.")
-    usual = parts.scheme == ("https" if port is None and not here else "http")
-    label = word if port is None else f"{word}_{port}"
-    # A host that ends in a number is an address, so `name_8080` can only be a port; `file` is what files have.
+    host_label = re.sub(r"[^a-z0-9-]+", "_", host.lower()).strip("_") or "site"
+    local = host == "localhost" or host.endswith(".localhost") or host.startswith("127.")
+    usual = parts.scheme == ("https" if port is None and not local else "http")
+    label = host_label if port is None else f"{host_label}_{port}"
+    # A host name never ends in a number, so `name_8080` can only be a port; `file` is the label of files.
     plain = bool(_PLAIN_HOST.fullmatch(host)) and usual and label != "file"
     return label, plain
 
 
 def domain_of(origin: str) -> str:
-    """The site as a person knows it: host, and port if there is one."""
+    """The site as a person knows it: its host, and its port if it has one."""
     return origin.partition("://")[2] or origin.partition(":")[0]
 
 
-def _words(key: PageKey) -> tuple[str, str, str, bool]:
+def _parts(key: PageKey) -> tuple[str, str, str, bool]:
     """Site, tab and tool as parts of a name, and whether they identify the key."""
     site, plain = site_of(key.origin)
     tab = "" if key.number is None else f"_tab{key.number}"
@@ -69,21 +69,21 @@ def _words(key: PageKey) -> tuple[str, str, str, bool]:
     if not _PLAIN_TOOL.fullmatch(tool):
         tool = re.sub(r"[^A-Za-z0-9_-]+", "_", tool).strip("_") or "tool"
         plain = False
-    # The first `_tab<N>_` must be the tab's, and an end that looks like a hash must be one.
+    # The first `_tab<N>_` must be the tab's, and a suffix that looks like a hash must be one.
     ambiguous = _TAB.search(f"_{site}_" if tab else f"_{site}_{tool}") or _SUFFIX.search(f"_{tool}")
     return site, tab, tool, plain and not ambiguous and key.frame is None
 
 
 def plain_name(key: PageKey) -> str | None:
     """The name without a hash, or None if that would be ambiguous."""
-    site, tab, tool, plain = _words(key)
+    site, tab, tool, plain = _parts(key)
     name = f"{PREFIX}{site}{tab}_{tool}"
     return name if plain and len(name) <= LONGEST else None
 
 
 def hashed_name(key: PageKey, digits: int = _HASH) -> str:
     """The name with a hash of the whole key, as readable as the length allows."""
-    site, tab, tool, _ = _words(key)
+    site, tab, tool, _ = _parts(key)
     frame = "" if key.frame is None else str(key.frame)
     number = "" if key.number is None else str(key.number)
     text = "\0".join((key.origin, number, frame, key.tool)).encode("utf-8", "surrogatepass")
@@ -104,7 +104,7 @@ class ToolNamer:
         return len(self._names)
 
     def name(self, key: PageKey) -> str:
-        """The name of a key; if the plain one is taken, as tab-less names of two sites may be, it gets the hash."""
+        """The name of a key; with a hash if the plain one is in use, as names without a tab may be by two sites."""
         known = self._names.get(key)
         if known is not None:
             return known
@@ -138,20 +138,20 @@ class TabNumbers:
         """The number of a tab at a site; http and https of one host share numbers, because their names look alike."""
         site = site_of(origin)[0]
         numbers = self._sites.setdefault(site, {})
-        given = numbers.get(tab_id)
-        if given is None:
-            taken = set(numbers.values())
-            given = numbers[tab_id] = next(n for n in range(1, len(taken) + 2) if n not in taken)
+        number = numbers.get(tab_id)
+        if number is None:
+            used = set(numbers.values())
+            number = numbers[tab_id] = next(n for n in range(1, len(used) + 2) if n not in used)
         visited = self._tabs.setdefault(tab_id, {})
         visited.pop(site, None)
         visited[site] = None
-        if len(visited) > _SITES_PER_TAB:  # a tab that wanders without end must not be remembered without end
+        if len(visited) > _SITES_PER_TAB:  # the memory of one tab's sites is bounded
             self._free(next(iter(visited)), tab_id)
-        return given
+        return number
 
     def tab(self, origin: str, number: int) -> int | None:
         numbers = self._sites.get(site_of(origin)[0], {})
-        return next((tab_id for tab_id, given in numbers.items() if given == number), None)
+        return next((tab_id for tab_id, used in numbers.items() if used == number), None)
 
     def closed(self, tab_id: int) -> None:
         for site in list(self._tabs.get(tab_id, ())):

@@ -1,8 +1,8 @@
-"""Tools declared by pages: by site, tab and frame, and those cached beyond the life of their page.
+"""Tools declared by pages: by site, tab and frame, and those cached after their page was closed.
 
-Owns `PageTool`, `Frame` and the storage of both (seed 000's DomainToolStorage). Every method receives facts, with
-origin, tab and frame as the browser reports them, and returns what changed. It parses what pages send and rejects
-invalid tools one by one. It knows no links, gives no names and writes no files.
+Owns `PageTool`, `Frame` and the storage of both (seed 000's DomainToolStorage). Every method is passed origin, tab and
+frame as the browser reports them, and returns what changed. Declarations of pages are validated, and invalid tools
+rejected one by one. Knows nothing of links, of the names agents use, and of files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PageTool:
 
     @property
     def cached(self) -> bool:
-        """Whether the page wants the tool listed after the page is closed."""
+        """Whether the page asks that the tool stays listed after the page is closed."""
         return self.annotations.get("cache") is True
 
 
@@ -70,7 +70,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class CachedTool:
-    """A tool that stays listed though no page may declare it now."""
+    """A tool that stays listed even if no open page declares it."""
 
     origin: str
     url: str
@@ -110,7 +110,7 @@ class PageToolTable:
         """Replace the list of a known document."""
         before = self._frames.get((tab_id, frame_id))
         if before is None or before.document != document:
-            return PageChange(problems=("an update of a document that never registered",))
+            return PageChange(problems=("an update of a document that is not registered",))
         tools, problems = self._read(raw_tools, before.tools)
         return self._put(before, replace(before, tools=tools, updated=now), problems)
 
@@ -124,13 +124,13 @@ class PageToolTable:
         return self._drop([self._frames[key] for key in sorted(self._frames) if key[0] == tab_id])
 
     def sites(self) -> list[str]:
-        """The origins with live or cached tools."""
+        """The origins with tools of open pages or cached tools."""
         return sorted({*self._sites, *self._cached})
 
     def frames(self, origin: str) -> list[Frame]:
         """A site's frames by tab, the top frame of each tab first."""
-        there = self._sites.get(origin, {})
-        return [there[place] for place in sorted(there)]
+        frames = self._sites.get(origin, {})
+        return [frames[key] for key in sorted(frames)]
 
     def frame(self, tab_id: int, frame_id: int) -> Frame | None:
         return self._frames.get((tab_id, frame_id))
@@ -156,7 +156,7 @@ class PageToolTable:
             "elicitation": any(each.get("elicitation") not in (None, False) for each in declared),
         }
 
-    # tools that outlive their page
+    # cached tools
 
     def cached(self, origin: str) -> dict[str, CachedTool]:
         return self._cached.get(origin, {})
@@ -164,10 +164,10 @@ class PageToolTable:
     def all_cached(self) -> Iterator[CachedTool]:
         return (cached for tools in self._cached.values() for cached in tools.values())
 
-    def restore(self, kept: Iterable[CachedTool]) -> None:
+    def restore(self, tools: Iterable[CachedTool]) -> None:
         """Add tools cached by an earlier run."""
-        for cached in kept:
-            self._keep(cached)
+        for cached in tools:
+            self._cache(cached)
 
     def mark_seen(self, now: float) -> None:
         """Update the `seen` time of cached tools whose pages are open."""
@@ -175,7 +175,7 @@ class PageToolTable:
             for name in frame.tools.keys() & self._cached.get(frame.origin, {}).keys():
                 self._cached[frame.origin][name] = replace(self._cached[frame.origin][name], seen=now)
 
-    def _keep(self, cached: CachedTool) -> None:
+    def _cache(self, cached: CachedTool) -> None:
         self._cached.setdefault(cached.origin, {})[cached.tool.name] = cached
         if sum(map(len, self._cached.values())) > self._limits.page_cached:
             oldest = min(self.all_cached(), key=lambda each: each.seen)
@@ -195,7 +195,7 @@ class PageToolTable:
         if before is not None:
             if before.origin == frame.origin and _same(before.tools, frame.tools):
                 sites = set()
-                # What did not change is not newer: only the page around it may be.
+                # The tools are as old as before; only the page's title or URL may be new.
                 frame = replace(frame, tools=before.tools, updated=before.updated)
             elif before.origin != frame.origin:
                 sites.add(before.origin)
@@ -205,7 +205,7 @@ class PageToolTable:
         if sites:
             for tool in frame.tools.values():
                 if tool.cached:
-                    self._keep(CachedTool(frame.origin, frame.url, tool, frame.updated))
+                    self._cache(CachedTool(frame.origin, frame.url, tool, frame.updated))
         old = before.tools if before is not None and before.origin == frame.origin else {}
         added = tuple(name for name in frame.tools if name not in old)
         removed = tuple(name for name in old if name not in frame.tools)
@@ -220,9 +220,9 @@ class PageToolTable:
 
     def _remove(self, frame: Frame) -> None:
         del self._frames[frame.key]
-        there = self._sites[frame.origin]
-        del there[frame.key]
-        if not there:
+        frames = self._sites[frame.origin]
+        del frames[frame.key]
+        if not frames:
             del self._sites[frame.origin]
 
     def _read(self, raw_tools: list[Any], known: Mapping[str, PageTool]) -> tuple[dict[str, PageTool], list[str]]:
@@ -305,8 +305,8 @@ def _annotations(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {}
     kept = {
-        word: hint
-        for word, hint in value.items()
-        if _HINT.fullmatch(word) and (type(hint) is bool or (isinstance(hint, str) and len(hint) <= 200))
+        name: hint
+        for name, hint in value.items()
+        if _HINT.fullmatch(name) and (type(hint) is bool or (isinstance(hint, str) and len(hint) <= 200))
     }
     return dict(list(kept.items())[:_MAX_HINTS])

@@ -1,8 +1,8 @@
 """Untrusted schemas: whether validating a value against one is certain to be fast.
 
 Owns the bounds on what a schema may refer to and how often. A validator follows `$ref` each time it meets one, so a few
-hundred bytes can ask for 2^60 steps, or for steps without end. This examines the schema once, as a graph, and says what
-is wrong with it. Compiling it, and its validity as JSON Schema, is core.tools'.
+hundred bytes can ask for 2^60 steps, or for steps without end. This examines the schema once, as a graph, and reports
+what is wrong with it. Compiling it, and its validity as JSON Schema, is core.tools'.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WHERE: Mapping[str, str | None] = {
     "propertyNames": "name",
     **dict.fromkeys(("$defs", "definitions"), "apart"),
 }
-"""To what each word applies its subschemas: the same value (None), items, members, those not named, names, nothing."""
+"""What each keyword applies its subschemas to: the same value (None), items, members, other members, names, nothing."""
 _REFUSED = ("$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor")
 
 _SLOW = f"checking a value against the schema could take more than {MAX_STEPS} steps"
@@ -65,9 +65,9 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
             raise _Refused(f"the schema has more than {MAX_NODES} parts")
         if depth > _MAX_DEPTH:
             raise _Refused(f"the schema is nested deeper than {_MAX_DEPTH} levels")
-        for word in _REFUSED:
-            if word in node and not (word == "$id" and not pointer):
-                raise _Refused(f"the schema uses {word}, which is not supported")
+        for keyword in _REFUSED:
+            if keyword in node and not (keyword == "$id" and not pointer):
+                raise _Refused(f"the schema uses {keyword}, which is not supported")
         given = [node["pattern"]] if isinstance(node.get("pattern"), str) else []
         if isinstance(named := node.get("patternProperties"), Mapping):
             given += [str(name) for name in named]
@@ -89,18 +89,18 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
 
 def _parts(node: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
     """The subschemas of a schema: where they apply, the step of their pointer, and the subschema."""
-    for word, value in node.items():
-        if word not in _WHERE:
+    for keyword, value in node.items():
+        if keyword not in _WHERE:
             continue
-        where = _WHERE[word]
-        if word in _LISTS:
+        where = _WHERE[keyword]
+        if keyword in _LISTS:
             for index, item in enumerate(value if isinstance(value, list) else ()):
-                yield f"[{index}]" if word == "prefixItems" else where, f"/{word}/{index}", item
-        elif word in _MAPS:
+                yield f"[{index}]" if keyword == "prefixItems" else where, f"/{keyword}/{index}", item
+        elif keyword in _MAPS:
             for name, item in value.items() if isinstance(value, Mapping) else ():
-                yield f".{name}" if word == "properties" else where, f"/{word}/{_escaped(str(name))}", item
+                yield f".{name}" if keyword == "properties" else where, f"/{keyword}/{_escaped(str(name))}", item
         else:
-            yield where, f"/{word}", value
+            yield where, f"/{keyword}", value
 
 
 def _escaped(name: str) -> str:
@@ -109,7 +109,7 @@ def _escaped(name: str) -> str:
 
 def _target(reference: Any) -> str:
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-        raise _Refused(f"the schema refers out of itself: {str(reference)[:100]!r}")
+        raise _Refused(f"the schema refers to another document: {str(reference)[:100]!r}")
     return unquote(reference[1:])
 
 
@@ -144,10 +144,10 @@ def _few_steps(nodes: dict[str, list[Edge]]) -> None:
         below[node] = counts
         if steps[node] > MAX_STEPS or len(counts) > MAX_STEPS:
             raise _Refused(_SLOW)
-    circle = _recursive({node: [to for _, to in counts] for node, counts in below.items()})
+    cycles = _recursive({node: [to for _, to in counts] for node, counts in below.items()})
 
     def back(node: str, to: str) -> bool:
-        return node in circle and circle[node] == circle.get(to)
+        return node in cycles and cycles[node] == cycles.get(to)
 
     for node, counts in below.items():
         returning = {edge: times for edge, times in counts.items() if back(node, edge[1])}

@@ -1,11 +1,11 @@
 """The tabs of each browser, and the ids the hub assigns to them.
 
-Owns `Tab` and `TabTable`. Every method takes reports as the wire decodes them and returns what changed; who is told,
-and how a tab is reached, is known elsewhere.
+Owns `Tab` and `TabTable`. Every method is passed reports as the wire decodes them and returns what changed. Knows
+nothing of who is notified or how a tab is reached.
 
 Ids: a tab's hub id is the browser's own id unless a tab of another browser has had it; then it is a new number above
 anything a browser assigns. An id once assigned for one browser never names another browser's tab. When a browser
-disconnects its tabs are set aside, and get the same ids again if it returns with them.
+disconnects, its tabs are set aside; they get the same ids if it reconnects with them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class TabChanges:
-    """The changes of one report. `disconnected` tabs are unreachable now and may come back; `closed` ones will not."""
+    """The changes of one report. `disconnected` tabs are unreachable and may return; `closed` ones will not."""
 
     opened: tuple[Tab, ...] = ()
     closed: tuple[Tab, ...] = ()
@@ -150,7 +150,7 @@ class TabTable:
                 problems.append(error.message)
                 continue
             if len(described) >= self._limits.tabs_per_browser:
-                problems.append(f"more than {self._limits.tabs_per_browser} tabs; the rest is not kept")
+                problems.append(f"more than {self._limits.tabs_per_browser} tabs; the rest is ignored")
                 break
             described[info.tab_id] = info
         known = self._by_browser.setdefault(browser_id, {})
@@ -188,7 +188,7 @@ class TabTable:
             return TabChanges(problems=(f"tab {chrome_id} described as {info.tab_id}",))
         most = self._limits.tabs_per_browser
         if before is None and len(self._by_browser.get(browser_id, ())) >= most:
-            return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is not kept",))
+            return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is ignored",))
         aside = self._disconnected.get(browser_id, {}).pop(chrome_id, None)
         tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside)
         tab = _read(info, tab_id, browser_id, self._limits.tab_text)
@@ -211,20 +211,20 @@ class TabTable:
         return TabChanges(changed=(self._put(tab),)) if tab != before else TabChanges()
 
     def disconnect(self, browser_id: str) -> TabChanges:
-        """The browser is no longer connected: its tabs are out of reach, and kept aside."""
+        """The browser is no longer connected: its tabs are unreachable, and set aside."""
         known = self._by_browser.pop(browser_id, {})
         tabs = {chrome_id: self._tabs.pop(tab_id) for chrome_id, tab_id in known.items()}
         if not tabs:
             return TabChanges()
         self._disconnected[browser_id] = {**self._disconnected.pop(browser_id, {}), **tabs}
-        forgotten: tuple[Tab, ...] = ()
+        dropped: tuple[Tab, ...] = ()
         if len(self._disconnected) > _MAX_DISCONNECTED:
-            forgotten = tuple(self._disconnected.pop(next(iter(self._disconnected))).values())
-        return TabChanges(disconnected=tuple(tabs.values()), closed=forgotten)
+            dropped = tuple(self._disconnected.pop(next(iter(self._disconnected))).values())
+        return TabChanges(disconnected=tuple(tabs.values()), closed=dropped)
 
     def _without_description(self, before: Tab | None, chrome_id: int, change: str) -> TabChanges:
         if before is None:
-            # What was replaced may not be known here; the new one is described by itself.
+            # The replaced tab may be unknown here; the new one is described by its own report.
             complete = change == "replaced"
             return TabChanges(problems=() if complete else (f"tab {chrome_id} {change} without a description",))
         if change != "activated" or before.active:
@@ -256,7 +256,7 @@ class TabTable:
         return tab_id
 
     def _rename(self, browser_id: str, old: int | None, new: int) -> None:
-        """The browser swapped a tab's contents: it has a new id there and keeps its id here."""
+        """The browser replaced a tab: it has a new id there and keeps its hub id."""
         before = self.find(browser_id, old) if old is not None else None
         if before is None or self.find(browser_id, new) is not None:
             return

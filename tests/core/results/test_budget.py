@@ -244,7 +244,7 @@ def test_images_are_kept_before_text_and_dropped_ones_are_reported() -> None:
     fitted = cut(result(text("word " * 50_000), *[image(10)] * 12), 8_000)
     content = rendered(fitted)["content"]
     assert [block["type"] for block in content] == ["text", *["image"] * 3, "text"]
-    assert "Left out and not kept: 9 block(s) of type image" in content[-1]["text"]
+    assert "Left out and not stored: 9 blocks of type image" in content[-1]["text"]
 
 
 def test_a_resource_is_cut_as_a_resource() -> None:

@@ -1,10 +1,10 @@
 """The output budget: how many tokens a tool result costs, and how one that costs too much is cut.
 
-Owns the estimate of tokens, the cut, and the text that is stored for reading on. Knows nothing of where that text is
-stored or under which handle: the caller stores `Fitted.full_text` and renders the cut result with the handle it got.
+Owns the estimate of tokens, the cut, and the text that is stored for later reading. Knows nothing of where that text
+is stored or under which handle: the caller stores `Fitted.full_text` and renders the cut result with the handle it got.
 
 The estimate counts the matches of one pattern whose matches come about as often as the tokens of today's models:
-short runs of letters, up to three digits, pairs of punctuation marks, one CJK character. It errs on the high side.
+short runs of letters, up to three digits, pairs of punctuation marks, one CJK character. It is rather high.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from msgspec import Raw
 from tabhub.errors import ParseError
 
 IMAGE_TOKENS: Final = 1_600
-"""What an image, a sound or a binary resource counts, whatever its base64 weighs."""
+"""The tokens of an image, a sound or a binary resource, whatever the length of its base64."""
 
 _PIECES = re.compile(
-    rb"(?<=[a-z]{15})[a-z]{1,2}"  # far into a word that long it is an id, not a word
+    rb"(?<=[a-z]{15})[a-z]{1,2}"  # a word that long is an id
     rb"|[ ]?[A-Z]?[a-z]{1,5}|[ ]?[A-Z]{1,2}|[0-9]{1,3}"
     rb"|[ ]?[!-/:-@\[-`{-~]{1,2}|\s{1,16}"
     rb"|[ ]?(?:[\xd0-\xd3][\x80-\xbf]){1,4}|[ ]?(?:[\xc2-\xdf][\x80-\xbf]){1,2}"
@@ -37,9 +37,9 @@ _DEPTH = 6
 _TEXT_LENGTHS = (40_000, 10_000, 2_000, 500, 100, 20)
 _MANY_COMMAS = 300_000
 _TOO_MANY_COMMAS = 600_000
-_AT_ONCE = 65_536
-_OPENED = 24
-_LOOKED_THROUGH = 1_000_000
+_SMALL = 65_536
+_MAX_DECODE_DEPTH = 24
+_MAX_SCANNED = 1_000_000
 _COMMA: Final = ord(",")
 _MARKS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{},]')
 _BLOCKS: Final = msgspec.json.Decoder(list[dict[str, Any]])
@@ -48,7 +48,7 @@ _ITEMS: Final = msgspec.json.Decoder(list[Raw])
 
 
 def estimate_tokens(data: bytes | str) -> int:
-    """A rather high estimate of the tokens a model reads; long data is sampled."""
+    """A rather high estimate of the tokens a model needs for it; long data is sampled."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     size = len(raw)
     if size <= _SLICE * _SLICES:
@@ -65,17 +65,17 @@ def _count(raw: bytes) -> int:
 
 def prefix_within(text: str, max_tokens: int, start: int = 0) -> int:
     """The position up to which the text from `start` on fits the budget."""
-    at, left = start, max_tokens
-    while at < len(text) and left > 0:
+    at, remaining = start, max_tokens
+    while at < len(text) and remaining > 0:
         chunk = text[at : at + 4096]
         cost = estimate_tokens(chunk)
-        if cost > left:
-            end = len(chunk) * left // cost
-            while end and estimate_tokens(chunk[:end]) > left:
+        if cost > remaining:
+            end = len(chunk) * remaining // cost
+            while end and estimate_tokens(chunk[:end]) > remaining:
                 end = end * 9 // 10
             return at + end
         at += len(chunk)
-        left -= cost
+        remaining -= cost
     return at
 
 
@@ -93,7 +93,7 @@ def tidy_end(text: str, start: int, end: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A result cut to its budget, and the whole text to keep for it."""
+    """A result cut to its budget, and the full text to store."""
 
     head: dict[str, Any]
     """The cut result; `{handle}` stands in its last block and in its `_meta`."""
@@ -103,7 +103,7 @@ class Fitted:
     total_tokens: int
 
     def render(self, handle: str) -> bytes:
-        """The cut result, encoded, with the handle under which the whole text was stored."""
+        """The cut result, encoded, with the handle under which the full text was stored."""
         *blocks, note = self.head["content"]
         filled = {**note, "text": note["text"].replace("{handle}", handle)}
         meta = {**self.head["_meta"]}
@@ -114,12 +114,12 @@ class Fitted:
 def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fitted | None:
     """Cut an encoded CallToolResult to the budget; None if it already fits.
 
-    A cut result carries structuredContent with long texts and lists shortened: clients check it against the tool's
-    output schema and take an answer without it for a broken one. Only if that does not make it fit it is left out.
-    With `keep_structured` it is neither counted nor touched and only the content is cut: for clients that check it
-    against the schema and do not show it to the model.
+    A cut result has structuredContent with long texts and lists shortened: clients validate it against the tool's
+    output schema, and a result without it is an error for them. It is left out only if it does not fit even then.
+    With `keep_structured` it is neither counted nor changed and only the content is cut: for clients that validate it
+    and do not show it to the model.
     """
-    if len(payload) <= max_tokens:  # a token is a byte at least
+    if len(payload) <= max_tokens:  # a token has at least one byte
         return None
     try:
         fields = _FIELDS.decode(payload)
@@ -130,22 +130,22 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
     if structured == b"null":
         structured = b""
     texts = [text for text in map(_text_of, blocks) if text is not None]
-    room = max_tokens - IMAGE_TOKENS * (len(blocks) - len(texts))
-    # An agent is shown the text or the structured form of the same answer, so each alone must fit.
-    if _within(texts, room) and (len(structured) <= room or estimate_tokens(structured) <= room):
+    budget = max_tokens - IMAGE_TOKENS * (len(blocks) - len(texts))
+    # An agent is shown either the text or the structured form of the same answer, so each must fit on its own.
+    if _within(texts, budget) and (len(structured) <= budget or estimate_tokens(structured) <= budget):
         return None
     if structured:
-        part = _shortened(structured, room)
+        part = _shortened(structured, budget)
         fields.pop("structuredContent")
         if part is not None:
             fields["structuredContent"] = Raw(part)
-    full, mime = _whole(blocks, texts, structured)
+    full, mime = _full_text(blocks, texts, structured)
     mirrored = mime == "application/json" and (not structured or not texts or texts[0].lstrip()[:1] in ("{", "["))
-    content, shown, lost = _cut(blocks, full if mirrored else None, max_tokens - _NOTE_TOKENS)
+    content, shown, dropped = _cut(blocks, full if mirrored else None, max_tokens - _NOTE_TOKENS)
     if structured and not mirrored:
         shown = 0
     total_tokens = estimate_tokens(full)
-    content.append({"type": "text", "text": _note(full, mime, shown, total_tokens, lost)})
+    content.append({"type": "text", "text": _note(full, mime, shown, total_tokens, dropped)})
     details = {"handle": "{handle}", "totalChars": len(full), "totalTokens": total_tokens, "mime": mime}
     head: dict[str, Any] = {"content": content}
     head.update(
@@ -156,46 +156,46 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
     return Fitted(head, full, mime, len(full), total_tokens)
 
 
-def _shortened(structured: bytes, room: int) -> bytes | None:
-    """The value with texts and lists cut until it fits; None if it does not even then."""
-    if estimate_tokens(structured) <= room:
+def _shortened(structured: bytes, budget: int) -> bytes | None:
+    """The value with texts and lists cut until it fits; None if it never does."""
+    if estimate_tokens(structured) <= budget:
         return structured
-    value = _opened(structured, _TEXT_LENGTHS[0], _TEXT_LENGTHS[0] // 20)
+    value = _decode_shortened(structured, _TEXT_LENGTHS[0], _TEXT_LENGTHS[0] // 20)
     for longest in _TEXT_LENGTHS:
         value = _shorten(value, longest, max(1, longest // 20))
         part = msgspec.json.encode(value)
-        if estimate_tokens(part) <= room:
+        if estimate_tokens(part) <= budget:
             return part
     return None
 
 
-def _opened(raw: bytes, longest: int, most: int, depth: int = 0) -> Any:
-    """A shortened value; of large parts only as much is decoded as is kept.
+def _decode_shortened(raw: bytes, longest: int, most: int, depth: int = 0) -> Any:
+    """A shortened value; of large parts only what is kept is decoded.
 
-    Making all of it takes seconds for millions of items, and nothing else runs meanwhile, in no thread.
+    Decoding millions of items takes seconds and holds the interpreter lock, also in a thread.
     """
-    if len(raw) <= _AT_ONCE or raw[:1] not in (b"[", b"{"):
+    if len(raw) <= _SMALL or raw[:1] not in (b"[", b"{"):
         return _shorten(msgspec.json.decode(raw), longest, most)
     if raw[:1] == b"[":
-        items = _first(raw, most) if depth < _OPENED else []
-        return [_opened(bytes(item), longest, most, depth + 1) for item in items]
-    fields = _FIELDS.decode(raw) if depth < _OPENED else {}
-    return {key: _opened(bytes(item), longest, most, depth + 1) for key, item in fields.items()}
+        items = _first_items(raw, most) if depth < _MAX_DECODE_DEPTH else []
+        return [_decode_shortened(bytes(item), longest, most, depth + 1) for item in items]
+    fields = _FIELDS.decode(raw) if depth < _MAX_DECODE_DEPTH else {}
+    return {key: _decode_shortened(bytes(item), longest, most, depth + 1) for key, item in fields.items()}
 
 
-def _first(raw: bytes, most: int) -> list[Raw] | list[bytes]:
+def _first_items(raw: bytes, most: int) -> list[Raw] | list[bytes]:
     """The first items of a list, within a bound on the bytes examined."""
     if raw.count(b",") <= _MANY_COMMAS:
         return _ITEMS.decode(raw)[:most]
     items: list[bytes] = []
     depth, start = 0, 1
-    for mark in _MARKS.finditer(raw, 0, _LOOKED_THROUGH):  # a text that goes on behind is one mark up to there
-        sign = raw[mark.start()]
-        if sign in b"[{":
+    for mark in _MARKS.finditer(raw, 0, _MAX_SCANNED):  # a longer text is one mark up to there
+        character = raw[mark.start()]
+        if character in b"[{":
             depth += 1
-        elif sign in b"]}":
+        elif character in b"]}":
             depth -= 1
-        elif sign == _COMMA and depth == 1:
+        elif character == _COMMA and depth == 1:
             items.append(raw[start : mark.start()])
             start = mark.end()
             if len(items) == most:
@@ -213,14 +213,14 @@ def _shorten(value: Any, longest: int, most: int) -> Any:
     return value
 
 
-def _within(texts: list[str], room: int) -> bool:
-    if 3 * sum(map(len, texts)) <= room or sum(len(text.encode()) for text in texts) <= room:
-        return True  # a token is a byte at least: what is short need not be estimated
+def _within(texts: list[str], budget: int) -> bool:
+    if 3 * sum(map(len, texts)) <= budget or sum(len(text.encode()) for text in texts) <= budget:
+        return True  # a token has at least one byte: short texts need no estimate
     for text in texts:
-        room -= estimate_tokens(text)
-        if room < 0:
+        budget -= estimate_tokens(text)
+        if budget < 0:
             return False
-    return room >= 0
+    return budget >= 0
 
 
 def _text_of(block: dict[str, Any]) -> str | None:
@@ -245,44 +245,44 @@ def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _whole(blocks: list[dict[str, Any]], texts: list[str], structured: bytes) -> tuple[str, str]:
+def _full_text(blocks: list[dict[str, Any]], texts: list[str], structured: bytes) -> tuple[str, str]:
     """The text to store, and its MIME type."""
     source = structured or (texts[0].strip().encode() if len(texts) == 1 else b"")
     if source[:1] in (b"{", b"["):
-        laid = json_lines(source)
-        if laid is not None:
-            return laid, "application/json"
+        formatted = json_lines(source)
+        if formatted is not None:
+            return formatted, "application/json"
     mime = "text/plain"
     if len(blocks) == 1 and isinstance(blocks[0].get("resource"), dict):
         mime = str(blocks[0]["resource"].get("mimeType") or mime)
     return "\n".join(texts), "text/plain" if mime == "application/json" else mime
 
 
-def _cut(blocks: list[dict[str, Any]], data: str | None, room: int) -> tuple[list[dict[str, Any]], int, list[str]]:
+def _cut(blocks: list[dict[str, Any]], data: str | None, budget: int) -> tuple[list[dict[str, Any]], int, list[str]]:
     """The blocks that fit, how many characters of the stored text they show, and what is in neither.
 
-    What is not text is taken first, up to three quarters of the room: it cannot be read later.
-    `data`, when given, takes the place of the text blocks, which say the same.
+    Blocks that are not text come first, up to three quarters of the budget: they cannot be read later.
+    `data`, if given, replaces the text blocks, which have the same content.
     """
     binary = [index for index, block in enumerate(blocks) if _text_of(block) is None]
-    taken = set(binary[: max(0, room * 3 // 4 // IMAGE_TOKENS)])
-    room -= IMAGE_TOKENS * len(taken)
+    chosen = set(binary[: max(0, budget * 3 // 4 // IMAGE_TOKENS)])
+    budget -= IMAGE_TOKENS * len(chosen)
     content: list[dict[str, Any]] = []
     shown, open_end = 0, True
     if data is not None:
-        shown = tidy_end(data, 0, prefix_within(data, room))
+        shown = tidy_end(data, 0, prefix_within(data, budget))
         if shown:
             content.append({"type": "text", "text": data[:shown]})
     for index, block in enumerate(blocks):
         text = _text_of(block)
         if text is None:
-            if index in taken:
+            if index in chosen:
                 content.append(block)
         elif data is None and open_end:
-            end = prefix_within(text, room)
+            end = prefix_within(text, budget)
             if end == len(text):
                 content.append(block)
-                room -= estimate_tokens(text)
+                budget -= estimate_tokens(text)
                 shown += end + 1
                 continue
             open_end = False
@@ -290,11 +290,11 @@ def _cut(blocks: list[dict[str, Any]], data: str | None, room: int) -> tuple[lis
             shown += end
             if end:
                 content.append(_with_text(block, text[:end]))
-    left_out = [str(blocks[index].get("type")) for index in binary if index not in taken]
+    left_out = [str(blocks[index].get("type")) for index in binary if index not in chosen]
     return content, shown, left_out
 
 
-def _note(full: str, mime: str, shown: int, total_tokens: int, lost: list[str]) -> str:
+def _note(full: str, mime: str, shown: int, total_tokens: int, dropped: list[str]) -> str:
     """The note to the agent about the rest, and how to read it."""
     is_json = mime == "application/json"
     parts = [
@@ -305,15 +305,15 @@ def _note(full: str, mime: str, shown: int, total_tokens: int, lost: list[str]) 
     ]
     if is_json:
         path = '"$.items[0:10].name"' if full[:1] == "{" else '"$[0:10].name"'
-        parts.append(f'add "pick": {path}. At the top: {_shape(full)}.')
-    if lost:
+        parts.append(f'add "pick": {path}. At the top: {_describe_top_level(full)}.')
+    if dropped:
         parts.append(
-            f"Left out and not kept: {len(lost)} block(s) of type {', '.join(sorted(set(lost)))}; ask for fewer."
+            f"Left out and not stored: {len(dropped)} blocks of type {', '.join(sorted(set(dropped)))}; ask for fewer."
         )
     return " ".join(parts) + "]"
 
 
-def _shape(full: str) -> str:
+def _describe_top_level(full: str) -> str:
     if full.count(",") > _TOO_MANY_COMMAS:
         return "an array" if full[:1] == "[" else "an object"
     if full[:1] == "[":
@@ -327,8 +327,8 @@ def _shape(full: str) -> str:
 def json_lines(raw: bytes) -> str | None:
     """Format JSON with one item per line, values unchanged; None if it is not JSON.
 
-    Only what is too long for a line is opened, and not deeper than a few levels, so the text grows little: that keeps
-    pages cheap in tokens and lets a search answer with whole items.
+    Only values too long for a line are split, and only a few levels deep, so the text grows little: pages cost few
+    tokens, and a search finds whole items.
     """
     commas = raw.count(b",")
     try:
@@ -336,21 +336,21 @@ def json_lines(raw: bytes) -> str | None:
             raw = msgspec.json.format(raw, indent=-1)
         raw = bytes(msgspec.json.decode(raw, type=Raw))
         deepest = 0 if commas > _TOO_MANY_COMMAS else 2 if commas > _MANY_COMMAS else _DEPTH
-        return _lay(raw, 0, deepest).decode("utf-8")
+        return _format(raw, 0, deepest).decode("utf-8")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
 
 
-def _lay(raw: bytes, depth: int, deepest: int) -> bytes:
+def _format(raw: bytes, depth: int, deepest: int) -> bytes:
     if len(raw) <= _LINE or depth >= deepest or raw[:1] not in (b"[", b"{"):
         return raw
     inner = b"\n" + b" " * (depth + 1)
     outer = b"\n" + b" " * depth
     if raw[:1] == b"[":
-        items = [_lay(bytes(item), depth + 1, deepest) for item in _ITEMS.decode(raw)]
+        items = [_format(bytes(item), depth + 1, deepest) for item in _ITEMS.decode(raw)]
         return b"[" + inner + (b"," + inner).join(items) + outer + b"]"
     pairs = [
-        msgspec.json.encode(key) + b": " + _lay(bytes(item), depth + 1, deepest)
+        msgspec.json.encode(key) + b": " + _format(bytes(item), depth + 1, deepest)
         for key, item in _FIELDS.decode(raw).items()
     ]
     return b"{" + inner + (b"," + inner).join(pairs) + outer + b"}"

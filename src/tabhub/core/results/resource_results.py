@@ -1,7 +1,7 @@
-"""Contents of resources and messages of prompts in the form of a tool's result and back, so that one budget fits all.
+"""Contents of resources and messages of prompts in the form of a tool's result and back, so that one budget applies.
 
-Owns that form: contents are embedded resources, messages are content blocks that remember who speaks. Pure, and only
-for answers on their way through the hub; it is never sent.
+Owns that form: contents are embedded resources, messages are content blocks with their role. It is used only inside
+the hub and never sent.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import Any
 
 from tabhub.core.resources import GET, READ
 
-_SPEAKER = "tabhub/role"
+_ROLE = "tabhub/role"
 _LISTS: Mapping[str, str] = {READ: "contents", GET: "messages"}
-_OWN = frozenset({"content", "structuredContent"})
-_VALUES = 100
-_LONGEST_VALUE = 2_000
+_TOOL_RESULT_FIELDS = frozenset({"content", "structuredContent"})
+_MAX_VALUES = 100
+_MAX_VALUE_LENGTH = 2_000
 
 
 def as_blocks(method: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     key = _LISTS[method]
-    rest = {name: value for name, value in answer.items() if name != key and name not in _OWN}
+    rest = {name: value for name, value in answer.items() if name != key and name not in _TOOL_RESULT_FIELDS}
     if method == READ:
         return {"content": [{"type": "resource", "resource": each} for each in answer[key]], **rest}
-    return {"content": [{**each["content"], _SPEAKER: each["role"]} for each in answer[key]], **rest}
+    return {"content": [{**each["content"], _ROLE: each["role"]} for each in answer[key]], **rest}
 
 
 def from_blocks(method: str, result: Mapping[str, Any], uri: str) -> dict[str, Any]:
     """The inverse of as_blocks, for a result that may have been cut; added notes become content of the URI, or a
     user message."""
-    rest = {name: value for name, value in result.items() if name not in _OWN}
+    rest = {name: value for name, value in result.items() if name not in _TOOL_RESULT_FIELDS}
     blocks = result["content"]
     if method == READ:
         return {"contents": [_content(block, uri) for block in blocks], **rest}
@@ -43,12 +43,12 @@ def _content(block: Mapping[str, Any], uri: str) -> Any:
 
 
 def _message(block: Mapping[str, Any]) -> dict[str, Any]:
-    content = {name: value for name, value in block.items() if name != _SPEAKER}
-    return {"role": block.get(_SPEAKER, "user"), "content": content}
+    content = {name: value for name, value in block.items() if name != _ROLE}
+    return {"role": block.get(_ROLE, "user"), "content": content}
 
 
 def completions(answer: Mapping[str, Any]) -> dict[str, Any]:
     """An answer to `completion/complete` within its bounds."""
-    said = answer["completion"]
-    values = [value for value in said["values"][:_VALUES] if len(value) <= _LONGEST_VALUE]
-    return {**answer, "completion": {**said, "values": values}}
+    completion = answer["completion"]
+    values = [value for value in completion["values"][:_MAX_VALUES] if len(value) <= _MAX_VALUE_LENGTH]
+    return {**answer, "completion": {**completion, "values": values}}

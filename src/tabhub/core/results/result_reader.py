@@ -1,10 +1,10 @@
 """Reading a stored result: a page of it, matches of a text or pattern, or parts selected by a path.
 
-Owns what `tabhub_read_result` answers, from the text alone. Knows nothing of handles, stores or expiry.
+Owns what `tabhub_read_result` returns for a text. Knows nothing of handles, stores or expiry.
 
 A pattern (`/…/`, `/…/i`) is matched line by line by the linear-time engine that also checks the patterns of tool
 schemas: no lookaround and no backreferences, but no pattern can take more than time proportional to the text. In a line
-too long to show, the places are found in overlapping windows.
+too long to show, matches are searched in overlapping windows.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _MAX_QUERY = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read. `next_offset` continues the page or the search; None says that was all."""
+    """What was read. `next_offset` continues the page or the search; None at the end."""
 
     text: str
     offset: int
     next_offset: int | None
     total_chars: int
     matches: int | None = None
-    """Places found from the offset on, when it was a search."""
+    """The number of matches from the offset on, if it was a search."""
 
 
 def read(
@@ -55,12 +55,12 @@ def read(
     """Read a part of a stored text: select by path first, then search or return a page; at most `max_tokens`."""
     if pick is not None:
         if mime != "application/json":
-            raise InvalidParams(f"pick reads JSON, and this result is {mime}.", hint="Use offset and limit, or search.")
+            raise InvalidParams(f"pick needs JSON, and this result is {mime}.", hint="Use offset and limit, or search.")
         text = pick_json(text, pick)
     if not 0 <= offset <= len(text):
         raise InvalidParams(
             f"offset {offset} is outside of the text, which has {len(text)} characters.",
-            hint="Start with offset 0 and go on with the nextOffset of each answer.",
+            hint="Start with offset 0 and continue with the nextOffset of each answer.",
         )
     if limit < 1:
         raise InvalidParams(f"limit must be at least 1, not {limit}.")
@@ -84,11 +84,11 @@ def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> 
         found, resume = _plain_places(text, query, offset)
     if not found and resume is None:
         message = f"No match for {query} from offset {offset} on, in {len(text):,} characters."
-        hint = "" if pattern else " Plain text is sought, in any case; /…/ seeks a pattern."
+        hint = "" if pattern else " Plain text is searched ignoring case; /…/ is a pattern."
         return Reading(message + hint, offset, None, len(text), 0)
     more = "+" if resume is not None else ""
     parts = [f"{len(found)}{more} match{'es' if len(found) != 1 or more else ''} for {query} from offset {offset} on:"]
-    room, tokens = limit - len(parts[0]), max_tokens - 100
+    characters, tokens = limit - len(parts[0]), max_tokens - 100
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     rows = [bisect_right(starts, at) - 1 for at in found]
@@ -101,9 +101,9 @@ def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> 
         if shown_to >= 0 and first > shown_to + 1:
             shown.insert(0, "--")
         part = "\n".join(shown)
-        room -= len(part) + 1
+        characters -= len(part) + 1
         tokens -= estimate_tokens(part)
-        if len(parts) > 1 and (room < 0 or tokens < 0):
+        if len(parts) > 1 and (characters < 0 or tokens < 0):
             resume = at
             break
         shown_to = last
@@ -113,14 +113,14 @@ def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> 
 
 def _plain_places(text: str, query: str, offset: int) -> tuple[list[int], int | None]:
     """Where the query occurs, ignoring case, once per line or window of a long line; and where counting stopped."""
-    low, needle = text.lower(), query.lower()
-    # A character whose lower-case form is longer would shift every later position: then the slower path.
-    literal = re.compile(re.escape(query), re.IGNORECASE) if len(low) != len(text) else None
+    lowered, needle = text.lower(), query.lower()
+    # A character whose lower-case form is longer would shift all later positions.
+    literal = re.compile(re.escape(query), re.IGNORECASE) if len(lowered) != len(text) else None
     places: list[int] = []
     start = offset
     while start <= len(text):
         if literal is None:
-            at = low.find(needle, start)
+            at = lowered.find(needle, start)
         else:
             match = literal.search(text, start)
             at = match.start() if match else -1
@@ -140,7 +140,7 @@ def _pattern_places(text: str, source: str, flags: str, offset: int) -> tuple[li
         test = compile_schema({"type": "string", "pattern": f"(?i:{source})" if flags else source}).is_valid
     except BadInput:
         raise InvalidParams(
-            f"/{source}/ is not a pattern that can be searched for.",
+            f"/{source}/ is not a supported pattern.",
             hint="Groups, classes, quantifiers and anchors work; lookaround, backreferences and huge repeats do not.",
         ) from None
     anchored = re.search(r"(?<!\\)[$^]|\\[AzZ]", source) is not None

@@ -1,7 +1,7 @@
-"""Every number with a name: sizes, times, rates and counts.
+"""All limits by name: sizes, times, rates and counts.
 
-`Limits` is the one place a bound is written. Each field can be set in `config.json` under `limits`;
-`docs/limits.md` prints this table and a test keeps the two equal. Times are in seconds, sizes in bytes.
+Every bound of the product is a field of `Limits`. Each can be set in `config.json` under `limits`; the table in
+`docs/limits.md` is generated from it. Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Limits:
     max_head: int = _limit(64 * 1024, "largest head of an HTTP request: its line and headers")
     max_frame: int = _limit(10 * MB, "largest WebSocket message, either way")
     max_depth: int = _limit(64, "deepest nesting of a JSON value")
-    max_keys: int = _limit(90_000, "most object keys in one JSON message")
+    max_keys: int = _limit(90_000, "maximum of object keys in one JSON message")
     max_digits: int = _limit(400, "longest number in a JSON message")
     max_token: int = _limit(512, "longest token accepted")
     header_timeout: float = _limit(10.0, "time for a client to send its request")
@@ -38,7 +38,7 @@ class Limits:
     retries: int = _limit(3, "retries of a page tool's call that the page has not received")
     retry_delay: float = _limit(1.0, "pause before such a retry")
     call_timeout: float = _limit(30.0, "deadline of every other call")
-    call_timeout_max: float = _limit(300.0, "end of a call however much progress it reports")
+    call_timeout_max: float = _limit(300.0, "longest time of a call, whatever progress it reports")
     concurrent_per_source: int = _limit(25, "calls one plugin, origin or server runs at once")
     queue_per_source: int = _limit(100, "calls that may wait for one plugin, origin or server")
     concurrent_browser: int = _limit(256, "built-in browser tool calls at once")
@@ -46,8 +46,8 @@ class Limits:
     # answers
     result_tokens: int = _limit(25_000, "estimated tokens of a tool result before the rest becomes a handle")
     result_ttl: float = _limit(3600.0, "how long a result handle can be read")
-    result_store: int = _limit(256 * MB, "most bytes kept for result handles")
-    result_memory: int = _limit(32 * MB, "most bytes of them kept in memory while the disk cannot be written")
+    result_store: int = _limit(256 * MB, "maximum of bytes stored for result handles")
+    result_memory: int = _limit(32 * MB, "maximum of bytes of them in memory while the disk cannot be written")
     file_bytes: int = _limit(256 * MB, "largest file (PDF, trace) a tool writes")
     read_chars: int = _limit(20_000, "characters tabhub_read_result returns by default")
     list_page: int = _limit(1000, "entries in one page of tools/list, resources/list or prompts/list")
@@ -65,27 +65,27 @@ class Limits:
     approval_params: int = _limit(20_000, "characters of a call's parameters shown to the person who is asked")
 
     # sessions and streams
-    session_idle: float = _limit(1800.0, "a session without request or open stream ends")
+    session_idle: float = _limit(1800.0, "idle time after which a session without request or open stream ends")
     sessions: int = _limit(2000, "sessions at once")
-    lease_idle: float = _limit(600.0, "a tab whose holder makes no call for that long may be taken by another session")
+    lease_idle: float = _limit(600.0, "time without a call after which another session may take a held tab")
     lease_orphan: float = _limit(
         60.0,
-        "the same if the holder's client disconnected: its stream, or the request of its last call, was cut; "
-        "of a client of the bridge socket at most half of bridge_grace",
+        "the same if the holder's client disconnected: its stream, or the request of its last call, was closed; "
+        "for a client of the bridge socket at most half of bridge_grace",
     )
     tab_request: float = _limit(120.0, "time for a person to answer when an agent asks for another's tab")
     bridge_line: int = _limit(4 * MB, "longest line a client of the bridge socket may send")
     bridge_requests: int = _limit(1000, "requests of one bridge session at once")
-    bridge_grace: float = _limit(30.0, "time for a bridge client whose connection broke to return to its session")
-    stream_events: int = _limit(1000, "events kept to resume one stream")
-    stream_bytes: int = _limit(4 * MB, "bytes kept to resume one stream")
+    bridge_grace: float = _limit(30.0, "time for a disconnected bridge client to reconnect to its session")
+    stream_events: int = _limit(1000, "events stored to resume one stream")
+    stream_bytes: int = _limit(4 * MB, "bytes stored to resume one stream")
     stream_keepalive: float = _limit(15.0, "time between keep-alive comments on a quiet stream")
 
     # the browser link
     ping_interval: float = _limit(15.0, "time between pings on a link")
-    ping_timeout: float = _limit(20.0, "a link that is silent that long after a ping is dead")
+    ping_timeout: float = _limit(20.0, "time without an answer to a ping after which a link is closed")
     send_queue: int = _limit(32 * MB, "bytes waiting for a slow reader before it is disconnected")
-    debugger_idle: float = _limit(60.0, "the debugger detaches from a tab not used that long")
+    debugger_idle: float = _limit(60.0, "time without use after which the debugger detaches from a tab")
     browser_answer: float = _limit(5.0, "time for one browser to answer when all are asked")
     extension_back: float = _limit(10.0, "time for an extension that reloads to reconnect")
     tabs_per_browser: int = _limit(5000, "tabs of one browser the hub tracks")
@@ -99,16 +99,18 @@ class Limits:
     relay_calls: int = _limit(1000, "forwarded requests of one agent without an answer yet")
     relay_queue: int = _limit(16 * MB, "bytes waiting for a slow reader at a relay before it is disconnected")
     relay_user_queue: int = _limit(
-        64 * MB, "bytes waiting at a relay node for all readers of one user, and of messages of theirs not yet whole"
+        64 * MB, "bytes waiting at a relay node for all readers of one user, incomplete messages included"
     )
     relay_stranger: int = _limit(16 * 1024, "bytes a client of a relay may send before it has authenticated")
     relay_token: int = _limit(8192, "longest token a relay accepts")
     relay_refresh: float = _limit(60.0, "time before the end of its token at which a browser is asked for a new one")
     relay_open: float = _limit(5.0, "time for another relay node to answer")
     relay_engines: int = _limit(500, "engines of one relay node: tools for agents over HTTP, one for each token")
-    relay_user_engines: int = _limit(20, "engines of one user; beyond that the one idle longest is stopped")
+    relay_user_engines: int = _limit(
+        20, "engines of one user; beyond that the one idle for the longest time is stopped"
+    )
     relay_engine_idle: float = _limit(
-        300.0, "an engine without session or open request is stopped, as is one without token"
+        300.0, "idle time after which an engine without session, open request or token is stopped"
     )
     relay_engine_sessions: int = _limit(20, "sessions of one engine")
     relay_engine_requests: int = _limit(100, "requests and streams open at one engine")
@@ -119,7 +121,7 @@ class Limits:
     page_tools: int = _limit(500, "tools of one frame of a page; the rest is ignored")
     page_tools_all: int = _limit(20_000, "tools of all pages together")
     page_cached: int = _limit(1000, "tools cached after their page has closed")
-    page_cache_age: float = _limit(3600.0, "cached tools not seen for that long are dropped when the hub starts")
+    page_cache_age: float = _limit(3600.0, "cached tools not seen for that time are dropped when the hub starts")
     page_update_rate: int = _limit(
         10, "lists of tools accepted per second and origin; beyond that only the last one is used"
     )
@@ -143,43 +145,49 @@ class Limits:
     upstream_answer: int = _limit(32 * MB, "largest message of an external server")
 
     # the agent
-    agent_prompt: int = _limit(12_000, "tokens of tool definitions in the agent's prompt; other tools it has to find")
-    agent_silence: float = _limit(120.0, "a model that sends nothing for that long has failed")
+    agent_prompt: int = _limit(
+        12_000, "tokens of tool definitions in the agent's prompt; the agent has to search for other tools"
+    )
+    agent_silence: float = _limit(120.0, "time after which a model that sends nothing has failed")
     agent_answer: int = _limit(8 * MB, "largest answer of a model")
     agent_tries: int = _limit(3, "attempts to reach a model that is busy or unreachable")
     agent_conversations: int = _limit(200, "conversations of the agent that are stored")
 
     # plugins
-    plugin_logs: int = _limit(1000, "log entries kept of one plugin")
+    plugin_logs: int = _limit(1000, "log entries stored of one plugin")
 
     # acting on pages
-    frame_answer: float = _limit(3.0, "time for a frame of another site to answer; a page is then seen without it")
-    element_appear: float = _limit(3.0, "time for an element that an action names to appear")
+    frame_answer: float = _limit(3.0, "time for a frame of another site to answer; then the page is read without it")
+    element_appear: float = _limit(3.0, "time for an action's element to appear")
     element_ready: float = _limit(5.0, "time for it to become visible, enabled, still and uncovered")
     action_settle: float = _limit(2.0, "longest time an action waits for the page or tab that it opened")
     wait_default: float = _limit(10.0, "how long the waiting tools wait by default")
-    network_quiet: float = _limit(0.5, "a network without traffic for that long is idle")
+    network_quiet: float = _limit(0.5, "time without traffic after which the network is idle")
 
     # recordings of tabs in use
-    record_requests: int = _limit(500, "requests kept of a tab")
-    record_console: int = _limit(1000, "console messages kept of a tab")
-    record_frames: int = _limit(500, "WebSocket frames kept of a tab")
-    record_text: int = _limit(4000, "characters kept of one console message or WebSocket frame")
-    record_bytes: int = _limit(8 * MB, "most bytes of each of them kept of a tab")
-    record_all: int = _limit(128 * MB, "most bytes kept of all tabs; beyond that the tab unused longest is dropped")
+    record_requests: int = _limit(500, "requests recorded of a tab")
+    record_console: int = _limit(1000, "console messages recorded of a tab")
+    record_frames: int = _limit(500, "WebSocket frames recorded of a tab")
+    record_text: int = _limit(4000, "characters recorded of one console message or WebSocket frame")
+    record_bytes: int = _limit(8 * MB, "maximum of bytes of each of them for a tab")
+    record_all: int = _limit(
+        128 * MB, "maximum of bytes recorded of all tabs; beyond that the least recently used tab is dropped"
+    )
     captured_body: int = _limit(256 * 1024, "largest response whose body is stored while capture is on")
-    intercept_wait: float = _limit(30.0, "an intercepted request continues after that without a decision")
+    intercept_wait: float = _limit(30.0, "time after which an intercepted request continues without a decision")
     intercept_idle: float = _limit(
-        300.0, "interception ends when requests wait and its agent makes no call for that long"
+        300.0, "interception ends when requests wait and its agent makes no call for that time"
     )
 
     # the managed browser
     browser_start: float = _limit(30.0, "time for a managed browser to start and load the extension")
     browser_stop: float = _limit(5.0, "time for a managed browser to exit before it is killed")
-    browser_restart_min: float = _limit(1.0, "pause before a managed browser that died is restarted, doubled each time")
-    browser_restart_max: float = _limit(60.0, "longest such pause; a run longer than this resets it")
+    browser_restart_min: float = _limit(
+        1.0, "pause before a managed browser that exited is restarted, doubled each time"
+    )
+    browser_restart_max: float = _limit(60.0, "longest such pause; a longer run resets it")
     browser_log: int = _limit(2 * MB, "size at which the managed browser's log is rotated")
-    tab_text: int = _limit(8192, "longest URL or title of a tab the hub keeps; the rest is cut")
+    tab_text: int = _limit(8192, "longest URL or title of a tab; the rest is cut")
 
     # records
     audit_ring: int = _limit(500, "calls /audit can show")

@@ -71,7 +71,7 @@ def test_a_file_that_is_not_a_socket_is_kept(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     path = tmp_path / "bridge.sock"
     path.write_text("mine")
-    with pytest.raises(SetupError, match="something else"):
+    with pytest.raises(SetupError, match="not a socket"):
         listen_unix(str(path))
     assert path.read_text() == "mine"
 

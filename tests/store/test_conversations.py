@@ -27,7 +27,7 @@ def test_a_conversation_is_saved_without_its_pictures(tmp_path: Path) -> None:
     found = store.load(made.id)
     assert found.messages[:2] == made.messages[:2]
     (result,) = found.messages[2].results
-    assert (result.text, result.pictures) == ("seen\n[a picture was here; pictures are not kept]", [])
+    assert (result.text, result.pictures) == ("seen\n[a picture was here; pictures are not stored]", [])
     assert made.messages[2].results[0].pictures, "what is in use keeps them"
     assert (found.title, found.tokens) == ("Buy a lamp", 7)
 
@@ -48,9 +48,9 @@ def test_a_conversation_is_found_by_a_prefix_or_as_the_last(tmp_path: Path) -> N
     assert store.load("last").title == "two"
     assert store.load("a1").title == "one"
     assert [each.title for each in store.all()] == ["two", "one"]
-    with pytest.raises(SetupError, match="beginning of several"):
+    with pytest.raises(SetupError, match="begin with"):
         store.load("a")
-    with pytest.raises(SetupError, match="No conversation is called 'b'"):
+    with pytest.raises(SetupError, match="There is no conversation 'b'"):
         store.load("b")
 
 

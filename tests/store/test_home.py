@@ -75,7 +75,7 @@ def test_a_file_in_place_of_the_home_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     with pytest.raises(SetupError, match="is not a folder"):
         Home(tmp_path / "home").ensure()
-    with pytest.raises(SetupError, match="Could not make the folder"):
+    with pytest.raises(SetupError, match="Could not create the folder"):
         Home(tmp_path / "home" / "below").ensure()
 
 

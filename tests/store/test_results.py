@@ -164,7 +164,7 @@ def test_a_full_disk_keeps_results_in_bounded_memory_until_it_has_space(
     assert store.get(handles[2], "s1").data == b"x" * 150
     with pytest.raises(ResultNotFound):
         store.get(handles[2], "s2")
-    with pytest.raises(SetupError, match="could not be kept") as caught:
+    with pytest.raises(SetupError, match="could not be stored") as caught:
         store.put("s1", "text/plain", b"x" * 301)
     assert "disk is full" in caught.value.message
     Full.full = False

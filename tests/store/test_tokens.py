@@ -49,7 +49,7 @@ def test_a_malformed_token_has_no_name(home: Home, wrong: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "é", "a" * 65, "a.b"])
 def test_an_invalid_name_is_refused(home: Home, name: str) -> None:
-    with pytest.raises(SetupError, match="cannot be the name"):
+    with pytest.raises(SetupError, match="not a valid name"):
         create(home, name, 1.0)
 
 

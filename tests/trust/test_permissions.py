@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tabhub.config.permissions import Permission
 from tabhub.config.settings import Config
-from tabhub.trust.permissions import Permission, Permissions, Stated, default_level
+from tabhub.trust.permissions import Permissions, Stated, default_level
 
 SETTINGS: dict[str, Any] = {
     "permissions": {

@@ -1,6 +1,6 @@
 """The `agent` section of the config file: which model `tabhub agent` uses, and its limits.
 
-Owns the section's keys. There is no default provider: the person names one. A key is never written into the file, only
+Owns the section's keys. There is no default URL: the person sets one. An API key is never written into the file, only
 a reference to it.
 """
 

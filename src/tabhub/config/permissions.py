@@ -16,7 +16,7 @@ Permission = Literal["off", "ask", "auto"]
 
 PERMISSIONS: tuple[Permission, ...] = ("off", "ask", "auto")
 CLIENTS = "clients"
-"""Below `permissions`, what holds for single clients; no plugin may have this name."""
+"""Below `permissions`, the settings of single clients; no plugin may have this name."""
 Unknown = Callable[[str, str, Any, Iterable[str]], None]
 """Records an unknown key: the section, the key, its value, and the known keys."""
 
@@ -34,10 +34,10 @@ class PermissionSettings:
     """The `permissions` of the config file."""
 
     default: Permission | None = None
-    """Of tools without one of their own; None leaves it to what they do and where."""
+    """Of tools without a permission; None: it depends on the tool and the browser."""
     plugins: Mapping[str, PluginPermission] = field(default_factory=dict)
     clients: Mapping[str, PermissionSettings] = field(default_factory=dict)
-    """By the name of a token, what holds for the client that has it."""
+    """By the name of a token, the permissions of its client."""
 
     def values(self) -> dict[str, Any]:
         values: dict[str, Any] = {} if self.default is None else {"default": self.default}
@@ -60,7 +60,7 @@ def read(values: Mapping[str, Any], unknown: Unknown, above: str = "permissions"
         elif name != CLIENTS:
             plugins[name] = _read_plugin(path, mapping(path, value), unknown)
         elif above != "permissions":
-            raise SetupError(f"{path} cannot be: a client has no clients.")
+            raise SetupError(f"{path} is not allowed: a client has no clients.")
         else:
             for client, own in mapping(path, value).items():
                 clients[client] = read(mapping(f"{path}.{client}", own), unknown, f"{path}.{client}")
@@ -88,7 +88,7 @@ def permission(path: str, value: Any) -> Permission:
 
 
 def locate(rest: str) -> tuple[str, ...] | None:
-    """The path of a key below `permissions`; None if there can be none."""
+    """The path of a key below `permissions`; None if it is not valid."""
     first, _, own = rest.partition(".")
     if first == CLIENTS:
         client, _, own = own.partition(".")

@@ -59,7 +59,7 @@ def number(path: str, value: Any) -> int | float:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise SetupError(f"{path} must be a number, not {shown(value)}.")
-    if not abs(value) <= _LARGEST:  # so that not-a-number fails too
+    if not abs(value) <= _LARGEST:  # false for NaN as well
         raise SetupError(f"{path} must be a number below {_LARGEST:g}, not {shown(value)}.")
     return value
 
@@ -126,7 +126,7 @@ def _seconds(path: str, value: Any) -> float:
 
 def _reference(path: str, value: Any) -> str | None:
     if value is not None and not _text(_REFERENCE)(value):
-        # What was typed may be the secret itself: it is not shown.
+        # The value may be the secret itself: it is not shown.
         hint = "Write ${NAME} and set the variable NAME, or ${keyring:SERVICE/USER}."
         raise SetupError(f"{path} must be a reference to the key, not the key itself.", hint=hint)
     return cast("str | None", value)
@@ -203,7 +203,7 @@ def from_text(kind: str, key: str, text: str) -> Any:
 
 
 def json_or_text(text: str) -> Any:
-    """JSON if it is JSON, else the text itself: `5`, `true` and `{"a": 1}` mean what they look like."""
+    """The value of a JSON text such as `5`, `true` or `{"a": 1}`; any other text itself."""
     try:
         return json.loads(text, parse_constant=str)
     except ValueError:

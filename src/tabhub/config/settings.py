@@ -2,7 +2,7 @@
 
 Owns the keys, their types and defaults. Knows nothing of files: it turns a decoded JSON object into a `Config`, and the
 text of `tabhub config set KEY VALUE` into a path and a value. An invalid value is rejected with its key; an unknown key
-is reported with the nearest known one and kept, so that a typo never silently changes what is allowed.
+is reported with the nearest known one and not removed, so that a typo never silently changes what is allowed.
 
 A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`, `permissions.<plugin>.permission`,
 `permissions.<plugin>.tools.<tool>`, `permissions.clients.<client>.…` (the same for one token's client),
@@ -88,7 +88,7 @@ class Config:
         "all", "selection", "tools listed to agents by default: core, all, or families such as core,network"
     )
     audit_arguments: bool = setting(
-        False, "bool", "keep the arguments of calls in the audit log, not only their digest"
+        False, "bool", "write the arguments of calls to the audit log, not only their digest"
     )
     log_messages: bool = setting(False, "bool", "log the messages between hub and browsers that connect from then on")
     show_disabled: bool = setting(False, "bool", "list tools that are off, marked [Disabled], instead of hiding them")
@@ -137,7 +137,7 @@ class Config:
                 read[key] = _SECTIONS[key](mapping(key, value), unknown)
             else:
                 unknown.add("", key, value, [*_TOP_LEVEL, *_SECTIONS])
-        return cls(**read, extra=unknown.kept, problems=tuple(unknown.problems))
+        return cls(**read, extra=unknown.values, problems=tuple(unknown.problems))
 
     @classmethod
     def known_keys(cls) -> dict[str, str]:
@@ -221,12 +221,12 @@ class _Unknown:
     """The unknown keys, collected while parsing."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
         self.problems: list[str] = []
 
     def add(self, section: str, key: str, value: Any, known: Iterable[str]) -> None:
         path = f"{section}.{key}" if section else key
-        self.kept[path] = value
+        self.values[path] = value
         self.problems.append(f"{path!r} is not a setting and has no effect.{_nearest(key, known, section)}")
 
 
@@ -242,16 +242,16 @@ def _nearest(key: str, known: Iterable[str], section: str = "") -> str:
 
 
 def _read_limits(values: Mapping[str, Any], unknown: _Unknown) -> Limits:
-    kept: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for key, value in values.items():
         name = _snake(key)
         if name not in _LIMITS:
             unknown.add("limits", key, value, _LIMITS)
-        elif name in kept:
+        elif name in numbers:
             raise SetupError(f"limits.{name} is written twice, as {name!r} and {key!r}.", hint="Remove one of them.")
         else:
-            kept[name] = number(f"limits.{name}", value)
-    return Limits.parse(kept)
+            numbers[name] = number(f"limits.{name}", value)
+    return Limits.parse(numbers)
 
 
 def _read_permissions(values: Mapping[str, Any], unknown: _Unknown) -> PermissionSettings:

@@ -72,11 +72,11 @@ def make_private_folder(folder: Path) -> None:
         except FileExistsError:
             pass
         else:
-            os.chmod(folder, 0o700)  # noqa: PTH101 - whatever the umask made of it
+            os.chmod(folder, 0o700)  # noqa: PTH101 - independent of the umask
         status = os.stat(folder)  # noqa: PTH116
     except OSError as error:
         raise SetupError(
-            f"Could not make the folder {folder}: {error.strerror}.",
+            f"Could not create the folder {folder}: {error.strerror}.",
             hint="Make it writable for you, or set TABHUB_HOME to another folder.",
         ) from error
     if not stat.S_ISDIR(status.st_mode):
@@ -84,7 +84,7 @@ def make_private_folder(folder: Path) -> None:
     if status.st_uid != os.geteuid():
         raise SetupError(
             f"{folder} belongs to another user (uid {status.st_uid}; you are {os.geteuid()}).",
-            hint="Run as that user, or set TABHUB_HOME to a folder of your own.",
+            hint="Run as that user, or set TABHUB_HOME to a folder that you own.",
         )
     if status.st_mode & 0o022:
         raise SetupError(

@@ -1,7 +1,7 @@
-"""Where the bridge socket is: which path this environment means, and what it must look like to be trusted.
+"""The bridge socket: its path in this environment, and the modes it must have to be trusted.
 
-Owns the choice of the path, the folder and file modes, and taking the path over from a hub that died. The hub and the
-command line must come to the same path, so both ask here. Imports little: every stdio server uses it.
+Owns the choice of the path, the folder and file modes, and replacing the socket of a hub that died. The hub and the
+command line must choose the same path, so both use this module. Imports little: every stdio server imports it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def bridge_path(home: str, env: Mapping[str, str]) -> str:
         # Not from the working folder: a hub in the background and its clients have different ones.
         return os.path.abspath(os.path.join(home, os.path.expanduser(named)))  # noqa: PTH100,PTH111,PTH118
     runtime = env.get("XDG_RUNTIME_DIR", "").strip()
-    if runtime and _ours(runtime):
+    if runtime and _is_private(runtime):
         default = os.path.abspath(os.path.expanduser("~/.tabhub"))  # noqa: PTH100,PTH111
-        return f"{runtime.rstrip('/')}/tabhub/bridge{'' if home == default else f'-{_short(home)}'}.sock"
+        return f"{runtime.rstrip('/')}/tabhub/bridge{'' if home == default else f'-{_short_hash(home)}'}.sock"
     inside = f"{home}/run/bridge.sock"
     if len(os.fsencode(inside)) <= _LONGEST:
         return inside
-    # The folder below is checked before use: a real folder, of this user, that nobody else can write to.
-    name = f"tabhub-{os.getuid()}/bridge-{_short(home)}.sock"
+    # The folder is checked before use: it must be this user's, no link, and not writable for others.
+    name = f"tabhub-{os.getuid()}/bridge-{_short_hash(home)}.sock"
     temporary = f"{env.get('TMPDIR', '').rstrip('/') or '/tmp'}/{name}"  # noqa: S108
     return temporary if len(os.fsencode(temporary)) <= _LONGEST else f"/tmp/{name}"  # noqa: S108
 
@@ -57,8 +57,8 @@ def checked(path: str) -> str:
     """The path, if the system can bind it."""
     size = len(os.fsencode(path))
     if size > _LONGEST:
-        raise _refusal(
-            f"The path of the bridge socket has {size} bytes, and {_LONGEST} are the most: {path}",
+        raise _setup_error(
+            f"The path of the bridge socket has {size} bytes; the maximum is {_LONGEST}: {path}",
             hint="Set TABHUB_SOCKET to a shorter path, the same for the hub and the clients that start it.",
         )
     return path
@@ -68,26 +68,26 @@ def listen_unix(path: str) -> socket.socket:
     """A socket that listens on the path, for this user only; the socket of a dead hub is replaced."""
     checked(path)
     folder, name = os.path.split(path)
-    _private(folder)
-    with _held(folder):
-        _clear(path)
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    _make_private_folder(folder)
+    with _locked(folder):
+        _remove_dead_socket(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            before = os.umask(0o177)  # from its first moment on the socket is ours alone
+            before = os.umask(0o177)  # the socket is private from the start
             try:
-                made.bind(path)
+                listener.bind(path)
             finally:
                 os.umask(before)
             os.chmod(path, 0o600)  # noqa: PTH101
-            made.listen(_BACKLOG)
-            made.setblocking(False)
+            listener.listen(_BACKLOG)
+            listener.setblocking(False)
         except OSError as error:
-            made.close()
-            raise _refusal(
-                f"The bridge socket {path} cannot be made: {error.strerror}.",
+            listener.close()
+            raise _setup_error(
+                f"The bridge socket {path} cannot be created: {error.strerror}.",
                 hint=f"Check that {folder} is a folder of yours, or set TABHUB_SOCKET to another path ({name}).",
             ) from None
-    return made
+    return listener
 
 
 def peer_uid(connection: socket.socket) -> int:
@@ -101,19 +101,19 @@ def peer_uid(connection: socket.socket) -> int:
 
 def listen_tcp() -> socket.socket:
     """A loopback port, on systems without Unix sockets."""
-    made = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
-    made.setblocking(False)
-    return made
+    listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+    listener.setblocking(False)
+    return listener
 
 
-def _refusal(message: str, *, hint: str) -> SetupError:
+def _setup_error(message: str, *, hint: str) -> SetupError:
     from tabhub.errors import SetupError  # here, because a stdio server that starts well never needs it
 
     return SetupError(message, hint=hint)
 
 
-def _ours(folder: str) -> bool:
-    """Whether a runtime folder belongs to this user: after `su` the variable may still name another's."""
+def _is_private(folder: str) -> bool:
+    """Whether a runtime folder belongs to this user; after `su` the variable may name another user's."""
     try:
         status = os.lstat(folder)
     except OSError:
@@ -121,27 +121,27 @@ def _ours(folder: str) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
-def _short(home: str) -> str:
-    """A few characters that tell one home from another; FNV-1a, for hashlib would cost more than all the rest."""
+def _short_hash(home: str) -> str:
+    """A short hash of the home; FNV-1a, because importing hashlib would cost more than everything else here."""
     value = 0xCBF29CE484222325
     for byte in os.fsencode(home):
         value = (value ^ byte) * 0x100000001B3 % 2**64
     return f"{value:016x}"[:12]
 
 
-def _private(folder: str) -> None:
+def _make_private_folder(folder: str) -> None:
     try:
         os.makedirs(os.path.dirname(folder), exist_ok=True)  # noqa: PTH103,PTH120
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)  # noqa: PTH102
         status = os.lstat(folder)
     except OSError as error:
-        raise _refusal(
+        raise _setup_error(
             f"The folder {folder} of the bridge socket cannot be used: {error.strerror}.",
             hint="Set TABHUB_SOCKET to a path in a folder of yours.",
         ) from None
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise _refusal(
+        raise _setup_error(
             f"{folder} is not a safe folder for the bridge socket: it must be a folder of yours that others cannot"
             f" write to (it has mode {stat.S_IMODE(status.st_mode):04o}, user {status.st_uid}).",
             hint="Set TABHUB_SOCKET to a path in a folder of your own.",
@@ -149,8 +149,8 @@ def _private(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def _held(folder: str) -> Iterator[None]:
-    """Two hubs that look at one path at the same moment do so one after the other."""
+def _locked(folder: str) -> Iterator[None]:
+    """Hold a lock on the folder, so that two hubs do not check one path at the same time."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -159,15 +159,15 @@ def _held(folder: str) -> Iterator[None]:
         os.close(fd)
 
 
-def _clear(path: str) -> None:
-    """Remove the socket of a dead hub; a live socket, or another kind of file, is kept."""
+def _remove_dead_socket(path: str) -> None:
+    """Remove the socket of a dead hub; a live socket or another kind of file is an error."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(status.st_mode):
-        raise _refusal(
-            f"{path} is where the bridge socket belongs, and is something else.",
+        raise _setup_error(
+            f"{path} is the path of the bridge socket, but is not a socket.",
             hint="Move it away, or set TABHUB_SOCKET to another path.",
         )
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -179,12 +179,12 @@ def _clear(path: str) -> None:
             os.unlink(path)  # noqa: PTH108
         return
     except OSError as error:
-        raise _refusal(
+        raise _setup_error(
             f"{path} cannot be taken over: {error.strerror or error}.", hint="Set TABHUB_SOCKET to another path."
         ) from None
     finally:
         probe.close()
-    raise _refusal(
+    raise _setup_error(
         f"Another hub listens on {path}.",
         hint="Stop it with `tabhub stop`, or set TABHUB_SOCKET to another path for one of the two.",
     )

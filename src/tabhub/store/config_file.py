@@ -1,6 +1,6 @@
-"""The config file: read, changed key by key, and reloaded while the hub runs without ever losing valid settings.
+"""The config file: read, changed key by key, and reloaded while the hub runs; an invalid file never replaces settings.
 
-Owns `config.json` as text. The meaning of keys is config.settings'; acting on a change is up to the caller.
+Owns `config.json` as text. The meaning of keys is config.settings'; applying a change is up to the caller.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _lock(home: Home) -> Any:
 def _read(home: Home) -> dict[str, Any] | None:
     """The file's object; None if there is no file."""
     path = home.config
-    # Group members may write: so the umask of many systems makes files, for a group of one.
+    # The group may write: on many systems the umask creates such files, for a group of one.
     raw = read_trusted(path, _LARGEST, writable_by=stat.S_IWOTH)
     if raw is None:
         return None

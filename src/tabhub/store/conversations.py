@@ -1,4 +1,4 @@
-"""Conversations of the agent on disk: one file each, for this user's eyes alone.
+"""Conversations of the agent on disk: one file each, readable by this user only.
 
 Owns the form of a conversation (messages, calls and their results, in no provider's format) and its files. Pictures are
 not stored. Knows nothing of models or of how a conversation continues.
@@ -22,7 +22,7 @@ log = logging.getLogger("tabhub.agent")
 _ID = re.compile(r"[0-9a-f]{12}")
 _LARGEST = 64 * 1024 * 1024
 _TITLE = 80
-_NOT_KEPT = "[a picture was here; pictures are not kept]"
+_REMOVED = "[a picture was here; pictures are not stored]"
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -40,11 +40,11 @@ class Call(msgspec.Struct, frozen=True):
     name: str
     arguments: dict[str, Any] = {}
     problem: str = ""
-    """Why it cannot be run, if the model wrote it wrongly."""
+    """Why it cannot be run, if the model's call is invalid."""
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of a call."""
+    """The result of a call."""
 
     call: str
     name: str
@@ -79,9 +79,9 @@ class Conversation(msgspec.Struct):
     """Tokens spent on it so far."""
     messages: list[Message] = []
     why: str = ""
-    """How the last work ended, in one word."""
+    """How the last run ended, as a keyword."""
     words: str = ""
-    """The same in words, where there is something to say."""
+    """The same as a message, where one is needed."""
 
     def add(self, message: Message) -> None:
         self.messages = [*self.messages, message]
@@ -113,11 +113,11 @@ class ConversationStore:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise SetupError(
-                f"Could not make the folder {self._folder}: {error.strerror}.",
-                hint="Check that your home folder of Tabhub is yours and writable.",
+                f"Could not create the folder {self._folder}: {error.strerror}.",
+                hint="Check that Tabhub's home folder is yours and writable.",
             ) from error
-        kept = msgspec.structs.replace(conversation, messages=[_without_pictures(m) for m in conversation.messages])
-        write_atomic(path, msgspec.json.encode(kept))
+        stored = msgspec.structs.replace(conversation, messages=[_without_pictures(m) for m in conversation.messages])
+        write_atomic(path, msgspec.json.encode(stored))
         for old in self._files()[self._most :]:
             with contextlib.suppress(FileNotFoundError):
                 old.unlink()
@@ -129,17 +129,20 @@ class ConversationStore:
         if not found:
             if ident == "last":
                 raise SetupError("No saved conversations.", hint='Begin one: tabhub agent "…"')
-            raise SetupError(f"No conversation is called {ident!r}.", hint="`tabhub agent --list` shows them.")
+            raise SetupError(f"There is no conversation {ident!r}.", hint="`tabhub agent --list` shows them.")
         if len(found) > 1:
             names = ", ".join(path.stem for path in found[:5])
-            raise SetupError(f"{ident!r} is the beginning of several conversations: {names}.", hint="Write more of it.")
+            raise SetupError(
+                f"Several conversations begin with {ident!r}: {names}.", hint="Use more characters of the id."
+            )
         try:
             if found[0].stat().st_size > _LARGEST:
                 raise SetupError(f"{found[0]} is larger than {_LARGEST} bytes.", hint="Start a new conversation.")
             return msgspec.json.decode(found[0].read_bytes(), type=Conversation)
         except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
             raise SetupError(
-                f"The conversation in {found[0]} cannot be read: {error}.", hint="Remove the file, and start a new one."
+                f"The conversation in {found[0]} cannot be read: {error}.",
+                hint="Remove the file, or start a new conversation.",
             ) from None
 
     def remove(self, ident: str) -> None:
@@ -173,7 +176,7 @@ def _without_pictures(message: Message) -> Message:
     if not any(result.pictures for result in message.results):
         return message
     results = [
-        msgspec.structs.replace(r, pictures=[], text=f"{r.text}\n{_NOT_KEPT}".strip()) if r.pictures else r
+        msgspec.structs.replace(r, pictures=[], text=f"{r.text}\n{_REMOVED}".strip()) if r.pictures else r
         for r in message.results
     ]
     return msgspec.structs.replace(message, results=results)

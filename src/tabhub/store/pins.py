@@ -45,7 +45,7 @@ class PinStore:
 
     def approve(self, source: str, tool: str, fingerprint: str, text: str) -> None:
         before = self._pins.pop((source, tool), None)
-        pin = before.with_form(fingerprint, text) if before is not None else Pin((fingerprint,), text)
+        pin = before.with_definition(fingerprint, text) if before is not None else Pin((fingerprint,), text)
         self._pins[source, tool] = pin
         while len(self._pins) > _MOST:
             del self._pins[next(iter(self._pins))]

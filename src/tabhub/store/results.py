@@ -1,7 +1,7 @@
-"""Large results, stored for a while under a handle that only their session can read.
+"""Large results, stored for a limited time under a handle that only their session can read.
 
 Owns the SQLite file and the fallback in memory while the disk cannot be written. Knows nothing of budgets or paging.
-Every method may be called from any thread. Time is the wall clock passed in, because results outlive the process.
+Every method may be called from any thread. Times are of the wall clock, because results outlive the process.
 """
 
 from __future__ import annotations
@@ -52,40 +52,40 @@ class ResultStore:
         self._clock = clock
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
-        self._suspect = False  # a write failed: the next one tries a new connection, reads go on with the old
+        self._suspect = False  # a write failed: the next one tries a new connection, reads use the old one
         self._total = 0
         self._memory: OrderedDict[str, StoredResult] = OrderedDict()
         self.degraded: str | None = None
-        """Why results are stored in memory only, while they are."""
+        """Why results are stored in memory only, while that is so."""
         self.problem: str | None = None
-        """What happened to an earlier file that could not be read."""
+        """What happened to a corrupt file."""
         with self._lock:
             self._connected()
 
     def put(self, session: str, mime: str, data: bytes) -> str:
-        """Store a result and return its handle; the oldest ones make room."""
+        """Store a result and return its handle; the oldest results are dropped if it needs their space."""
         if len(data) > self._limits.result_store:
             raise TooLarge(
-                f"The result has {len(data)} bytes; at most {self._limits.result_store} can be kept.",
+                f"The result has {len(data)} bytes; at most {self._limits.result_store} can be stored.",
                 hint="Ask the tool for less, or raise limits.result_store.",
             )
         handle = f"r_{secrets.token_urlsafe(15)}"
         now = self._clock()
-        kept = StoredResult(handle, session, mime, data, now, now + self._limits.result_ttl)
+        result = StoredResult(handle, session, mime, data, now, now + self._limits.result_ttl)
         with self._lock:
             for _ in range(2):  # a second time on a fresh file, if the first turned out to be corrupt
                 db = self._connected(reopen=self._suspect)
                 if db is None:
                     break
                 try:
-                    self._insert(db, kept)
+                    self._insert(db, result)
                 except sqlite3.Error as error:
                     if self._failed(error):
                         continue
                     break
                 self.degraded = None
                 return handle
-            self._remember(kept)
+            self._put_in_memory(result)
         return handle
 
     def get(self, handle: str, session: str) -> StoredResult:
@@ -95,7 +95,7 @@ class ResultStore:
         if found is None or found.session != session or found.expires <= self._clock():
             raise ResultNotFound(
                 f"There is no result {handle}." if _HANDLE.fullmatch(handle) else "That is not a result handle.",
-                hint=f"Results are kept for {self._limits.result_ttl / 60:g} minutes, for the session that made the "
+                hint=f"Results are stored for {self._limits.result_ttl / 60:g} minutes, for the session that made the "
                 "call. Call the tool again.",
             )
         return found
@@ -104,34 +104,35 @@ class ResultStore:
         """Delete expired results and free their space; returns how many."""
         now = self._clock()
         with self._lock:
-            old = [handle for handle, kept in self._memory.items() if kept.expires <= now]
+            old = [handle for handle, result in self._memory.items() if result.expires <= now]
             for handle in old:
                 del self._memory[handle]
             db = self._connected()
             if db is None:
                 return len(old)
             try:
-                gone = db.execute("DELETE FROM results WHERE created <= ?", (now - self._limits.result_ttl,)).rowcount
+                query = "DELETE FROM results WHERE created <= ?"
+                deleted = db.execute(query, (now - self._limits.result_ttl,)).rowcount
                 db.execute("PRAGMA incremental_vacuum").fetchall()
                 self._total = self._sum(db)
             except sqlite3.Error as error:
                 self._failed(error)
                 return len(old)
-            return len(old) + gone
+            return len(old) + deleted
 
     def close(self) -> None:
         with self._lock:
-            self._drop()
+            self._disconnect()
 
-    def _insert(self, db: sqlite3.Connection, kept: StoredResult) -> None:
-        size, before = len(kept.data), self._total
+    def _insert(self, db: sqlite3.Connection, result: StoredResult) -> None:
+        size, before = len(result.data), self._total
         db.execute("BEGIN IMMEDIATE")
         try:
             if self._total + size > self._limits.result_store:
                 self._evict(db, size)
             db.execute(
                 "INSERT INTO results (handle, session, mime, created, size, data) VALUES (?, ?, ?, ?, ?, ?)",
-                (kept.handle, kept.session, kept.mime, kept.created, size, kept.data),
+                (result.handle, result.session, result.mime, result.created, size, result.data),
             )
             db.execute("COMMIT")
         except sqlite3.Error:
@@ -143,10 +144,10 @@ class ResultStore:
 
     def _evict(self, db: sqlite3.Connection, size: int) -> None:
         """Delete the oldest results until the new one fits."""
-        room = self._limits.result_store - size
+        space = self._limits.result_store - size
         total = self._sum(db)
         for number, freed in db.execute("SELECT number, size FROM results ORDER BY number").fetchall():
-            if total <= room:
+            if total <= space:
                 break
             db.execute("DELETE FROM results WHERE number = ?", (number,))
             total -= freed
@@ -166,20 +167,20 @@ class ResultStore:
         session, mime, data, created = row
         return StoredResult(handle, session, mime, bytes(data), created, created + self._limits.result_ttl)
 
-    def _remember(self, kept: StoredResult) -> None:
+    def _put_in_memory(self, result: StoredResult) -> None:
         """Store a result in memory, within its bound."""
-        if len(kept.data) > self._limits.result_memory:
+        if len(result.data) > self._limits.result_memory:
             raise SetupError(
-                f"The rest of the result could not be kept. {self.degraded or ''}".strip(),
-                hint="Make room on the disk, or ask the tool for less.",
+                f"The rest of the result could not be stored. {self.degraded or ''}".strip(),
+                hint="Free space on the disk, or ask the tool for less.",
             )
-        self._memory[kept.handle] = kept
+        self._memory[result.handle] = result
         total = sum(len(one.data) for one in self._memory.values())
         while total > self._limits.result_memory:
             total -= len(self._memory.popitem(last=False)[1].data)
 
     def _connected(self, *, reopen: bool = False) -> sqlite3.Connection | None:
-        """The open file; None, with `degraded` set, if it cannot be opened."""
+        """The connection to the file; None, with `degraded` set, if it cannot be opened."""
         if self._path is not None and (self._db is None or reopen):
             for _ in range(2):
                 try:
@@ -188,14 +189,14 @@ class ResultStore:
                     if not self._failed(error):
                         break
                 else:
-                    self._drop()
+                    self._disconnect()
                     self._db = fresh
                     break
         return self._db
 
     def _open(self, path: Path) -> sqlite3.Connection:
         try:
-            # Only ever a new file: closing a descriptor of one SQLite has open would drop SQLite's locks on it.
+            # Only for a new file: closing a descriptor of a file that SQLite has open would drop SQLite's locks.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except FileExistsError:
             path.chmod(0o600)  # SQLite gives its side files the same mode
@@ -220,7 +221,7 @@ class ResultStore:
         """Record a failure; True if a new file has replaced a corrupt one."""
         path = self._path
         if path is not None and isinstance(error, sqlite3.Error) and any(sign in str(error) for sign in _CORRUPT):
-            self._drop()
+            self._disconnect()
             try:
                 aside = path.with_name(f"{path.name}.corrupt")
                 path.replace(aside)
@@ -229,15 +230,15 @@ class ResultStore:
             except OSError as moving:
                 error = moving
             else:
-                self.problem = f"The file of kept results was corrupt ({error}); it was moved to {aside}."
+                self.problem = f"The file of stored results was corrupt ({error}); it was moved to {aside}."
                 return True
         self._suspect = True
-        self.degraded = f"Results are kept in memory only: {path} cannot be used ({error})."
+        self.degraded = f"Results are stored in memory only: {path} cannot be used ({error})."
         return False
 
-    def _drop(self) -> None:
+    def _disconnect(self) -> None:
         if self._db is not None:
-            with contextlib.suppress(sqlite3.Error):  # what is committed is on disk; nothing else matters now
+            with contextlib.suppress(sqlite3.Error):  # what is committed is on disk
                 self._db.close()
             self._db = None
         self._suspect = False

@@ -1,6 +1,6 @@
-"""The shared secret: 64 hex digits in `extension/auth.json`, made once, private, and rotated on request.
+"""The shared secret: 64 hex digits in `extension/auth.json`, created once, private, and rotated on request.
 
-Owns that file. Its other keys (the port the extension connects to) are kept as they are. Knows nothing of requests.
+Owns that file. Its other keys (the port the extension connects to) are not changed. Knows nothing of requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tabhub.platform.locks import locked
 from tabhub.store.home import Home
 
 _SECRET = re.compile(r"[0-9a-f]{64}")
-_ROTATE = "Make a new one with: tabhub config rotate-secret"
+_ROTATE = "Create a new one with: tabhub config rotate-secret"
 
 
 def read(home: Home) -> str:
@@ -41,13 +41,13 @@ def load_or_create(home: Home) -> str:
 
 
 def rotate(home: Home) -> str:
-    """Replace the secret; holders of the old one are locked out. A file that cannot be read is set aside."""
+    """Replace the secret; the old one is no longer valid. A file that cannot be read is set aside."""
     home.ensure()
     with _lock(home):
         try:
             values = _load(home)
         except SetupError:
-            home.auth.replace(home.root / "auth.json.broken")  # not beside it: that folder is a browser's to load
+            home.auth.replace(home.root / "auth.json.broken")  # elsewhere: a browser loads the file's own folder
             values = {}
         return _write(home, values)
 
@@ -85,7 +85,7 @@ def _checked(home: Home, secret: Any) -> str:
 
 
 def _make_private(home: Home) -> None:
-    """Restore private mode, in case a copy or an editor changed it."""
+    """Restore the private mode, which a copy or an editor may have changed."""
     try:
         if stat.S_IMODE(home.auth.stat().st_mode) != 0o600:
             home.auth.chmod(0o600)

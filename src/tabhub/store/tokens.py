@@ -1,7 +1,7 @@
 """Named tokens: one per client, so that each has its own name in panel and audit, and its own permissions.
 
-Owns `tokens.json`, readable by this user alone. It holds the SHA-256 of each token and never the token: 32 random bytes
-cannot be guessed from it. Looking one up by its hash reveals nothing about the others, however long it takes.
+Owns `tokens.json`, readable by this user only. It contains the SHA-256 of each token and never the token, whose 32
+random bytes cannot be derived from it. The time of a lookup by hash reveals nothing about other tokens.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ class _Read:
 
 
 class TokenStore:
-    """The tokens of one home, as the running hub sees them: a change on disk applies from the next lookup on."""
+    """The tokens of one home, as the running hub uses them: a change on disk applies with the next lookup."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._read = _Read(None, {})
         self._temporary: dict[str, str] = {}
         self.error: str | None = None
-        """Why the file cannot be used, while it cannot: then no token is let in."""
+        """Why the file cannot be read, while that is so: then no token is valid."""
 
     def name_of(self, token: bytes) -> str | None:
         """The name of a valid token."""
         if not _TOKEN.fullmatch(token):
             return None
-        mark = hashlib.sha256(token).hexdigest()
-        if mark in self._temporary:
-            return self._temporary[mark]
+        digest = hashlib.sha256(token).hexdigest()
+        if digest in self._temporary:
+            return self._temporary[digest]
         stamp = _stamp(self._home)
         if stamp != self._read.stamp:
             self._load(stamp)
-        return self._read.by_hash.get(mark)
+        return self._read.by_hash.get(digest)
 
     def is_valid(self, name: str) -> bool:
         """Whether a token of that name is valid; while the file cannot be read, none is reported as revoked."""
@@ -74,8 +74,8 @@ class TokenStore:
         return self.error is not None or name in self._temporary.values() or name in self._read.by_hash.values()
 
     def create_temporary(self, name: str) -> str:
-        """A token for an agent of the hub's own: valid for the life of this process, and stored nowhere."""
-        token = _made()
+        """A token for the hub's own agent: valid until this process ends, and stored nowhere."""
+        token = _new_token()
         self._temporary[_hash(token)] = name
         return token
 
@@ -89,15 +89,15 @@ class TokenStore:
 
 
 def create(home: Home, name: str, now: float) -> str:
-    """Create a token; its text is returned only here and not stored."""
+    """Create a token; it is returned only here and not stored."""
     if not NAME.fullmatch(name):
         raise SetupError(
-            f"{name[:80]!r} cannot be the name of a token.",
+            f"{name[:80]!r} is not a valid name for a token.",
             hint="Use 1 to 64 letters, digits, _ and -, beginning with a letter or digit.",
         )
     if name == PANEL:
         raise SetupError(f"{PANEL!r} is the name of the agent in the panel.", hint="Choose another.")
-    token = _made()
+    token = _new_token()
     home.ensure()
     with _lock(home):
         tokens = listed(home)
@@ -106,21 +106,23 @@ def create(home: Home, name: str, now: float) -> str:
                 f"There is a token named {name!r} already.", hint=f"Revoke it first: tabhub token revoke {name}"
             )
         if len(tokens) >= _MOST:
-            raise SetupError(f"There are {_MOST} tokens, which is the limit.", hint="Revoke those not needed.")
+            raise SetupError(
+                f"There are {_MOST} tokens, which is the maximum.", hint="Revoke some that are not needed."
+            )
         _write(home, [*tokens, Token(name, _hash(token), now)])
     return token
 
 
 def revoke(home: Home, name: str) -> None:
-    """Revoke a token: its holder is locked out at once."""
+    """Revoke a token; it is invalid at once."""
     home.ensure()
     with _lock(home):
         tokens = listed(home)
-        kept = [each for each in tokens if each.name != name]
-        if len(kept) == len(tokens):
+        others = [each for each in tokens if each.name != name]
+        if len(others) == len(tokens):
             known = ", ".join(each.name for each in tokens[:10]) or "none"
             raise SetupError(f"There is no token named {name[:80]!r}.", hint=f"Tokens: {known}.")
-        _write(home, kept)
+        _write(home, others)
 
 
 def listed(home: Home) -> list[Token]:
@@ -137,7 +139,7 @@ def listed(home: Home) -> list[Token]:
         ) from None
 
 
-def _made() -> str:
+def _new_token() -> str:
     return PREFIX + os.urandom(32).hex()
 
 

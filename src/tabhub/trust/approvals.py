@@ -1,6 +1,6 @@
 """Approvals as data: the outcome of a permission check, what a person is asked, and what they answered.
 
-Owns these types and the errors for calls that were not approved. Pure: it asks nobody and waits for nothing.
+Owns these types and the errors of calls that were not approved. Asking and waiting are calls.approvals'.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The data-flow guard: a session that has read one site and then acts on another.
 
-A page's content may make an agent carry it elsewhere. Owns what each session has read, and the pairs of sites that a
-person has approved. Pure, and bounded: beyond a maximum of sites the oldest are dropped, a session's with the session.
+Instructions in a page may make an agent carry its content elsewhere. Owns what each session has read, and the pairs of
+sites that a person has approved. Bounded: beyond a maximum the oldest sites are dropped, and all when a session ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SESSIONS = 5000
 @dataclass(slots=True)
 class _Seen:
     sites: dict[str, set[str]] = field(default_factory=dict)
-    """In the order they were read first, each with the plugins it was read through."""
+    """In the order of the first read, each with the plugins it was read through."""
     allowed: dict[tuple[str, str], None] = field(default_factory=dict)
 
 
@@ -32,7 +32,7 @@ class DataFlows:
         seen = self._sessions.get(session)
         if seen is None:
             seen = self._sessions[session] = _Seen()
-            if len(self._sessions) > _SESSIONS:  # stateless clients come under many names and never end
+            if len(self._sessions) > _SESSIONS:  # stateless clients have many names and never end
                 del self._sessions[next(iter(self._sessions))]
         by = seen.sites.get(site)
         if by is None:
@@ -62,7 +62,7 @@ class DataFlows:
         )
 
     def allow(self, session: str, sites: Iterable[str], targets: Iterable[str]) -> None:
-        """A person approved these pairs; they are not asked about them again."""
+        """A person approved these pairs and is not asked again."""
         seen = self._sessions.setdefault(session, _Seen())
         for site in sites:
             for target in targets:

@@ -1,8 +1,7 @@
-"""The relay's tokens: which keys sign them, what must be in them, and one refusal for all that is wrong.
+"""The relay's tokens (JWT): which keys sign them, which claims they must have, and one error for every invalid token.
 
-Owns the verdict on a token and the reading of keys. Knows no clock, file or network: time and bytes are handed in.
-A key decides which algorithm it is for; what a token's header says only chooses among the keys there are, and keys,
-addresses or certificates in it are ignored.
+Owns verification of tokens and parsing of keys. Time and bytes are passed in. A key determines its algorithm; a token's
+header only chooses among the configured keys, and keys, URLs or certificates in it are ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _PRIVATE = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519Privat
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a valid token says."""
+    """The claims of a valid token."""
 
     user: str
     expires: float
@@ -57,7 +56,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a token must say to be one of ours."""
+    """The claims a token must have."""
 
     audience: str = AUDIENCE
     issuer: str | None = None
@@ -76,7 +75,7 @@ def read_keys(data: bytes) -> tuple[Key, ...]:
 
 
 def read_published(data: bytes) -> tuple[Key, ...]:
-    """The keys of a JWKS URL: public ones only; unsupported kinds are skipped."""
+    """The public keys of a JWKS URL; unsupported kinds are skipped."""
     return _json_keys(data, secrets=False)
 
 
@@ -92,10 +91,10 @@ def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
         raise InvalidToken("its header has extensions")
     kid = header.get("kid")
     all_keys = [key for key in keys if key.algorithm == header.get("alg")]
-    fitting = [key for key in all_keys if kid is None or key.kid is None or key.kid == kid]
-    if not fitting:
+    candidates = [key for key in all_keys if kid is None or key.kid is None or key.kid == kid]
+    if not candidates:
         raise UnknownSigningKey("no key for its algorithm and key id")
-    for key in fitting:
+    for key in candidates:
         claims = _signed_with(token, key)
         if claims is not None:
             return _checked(token, claims, now, rules)
@@ -120,8 +119,8 @@ def _checked(token: str, claims: Mapping[str, Any], now: float, rules: Rules) ->
         raise InvalidToken("without exp")
     if now >= expires + LEEWAY:
         raise InvalidToken("expired")
-    begins = _time(claims, "nbf")
-    if begins is not None and now < begins - LEEWAY:
+    not_before = _time(claims, "nbf")
+    if not_before is not None and now < not_before - LEEWAY:
         raise InvalidToken("not valid yet")
     issued = _time(claims, "iat")
     if issued is not None and now < issued - LEEWAY:
@@ -215,7 +214,7 @@ def _asymmetric(key: Any, kid: str | None) -> Key:
         return Key("ES256", public, signing, kid)
     if isinstance(public, ed25519.Ed25519PublicKey):
         return Key("EdDSA", public, signing, kid)
-    raise SetupError("The key is of a kind that is not used here.", hint="Use RSA, EC P-256, Ed25519, or a secret.")
+    raise SetupError("This kind of key is not supported.", hint="Use RSA, EC P-256, Ed25519, or a secret.")
 
 
 def _json_keys(data: bytes, *, secrets: bool) -> tuple[Key, ...]:
@@ -228,12 +227,12 @@ def _json_keys(data: bytes, *, secrets: bool) -> tuple[Key, ...]:
         raise SetupError("A JWKS needs a list of keys under `keys`.")
     found = [key for item in listed if (key := _jwk(item, secrets=secrets)) is not None]
     if not found:
-        raise SetupError("There is no key in it that can be used.", hint="Use RSA, EC P-256 or Ed25519 keys.")
+        raise SetupError("It contains no usable key.", hint="Use RSA, EC P-256 or Ed25519 keys.")
     return tuple(found)
 
 
 def _jwk(item: dict[str, Any], *, secrets: bool) -> Key | None:
-    """One key; None for one with another purpose. Published keys must not contain secrets."""
+    """One key; None for one with another purpose. `secrets` says whether shared secrets are accepted."""
     if item.get("use") not in (None, "sig"):
         return None
     kid = item.get("kid") if isinstance(item.get("kid"), str) else None

@@ -1,8 +1,8 @@
 """Permissions: whether a call may run, must not, or needs an approval.
 
 Owns the lookup in the settings, most specific first (the tool, its source, the default; at each step the client's own
-settings before everyone's), the default where nothing is set, and the decision on a call from these and its facts.
-Pure: it does not know how a person is asked. Tables are built once per configuration.
+settings before everyone's), the level of tools without a setting, and the decision on a call. Does not know how a
+person is asked. Tables are built once per configuration.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from tabhub.config.permissions import Permission, PermissionSettings
 from tabhub.config.settings import Config
 from tabhub.trust.approvals import SKIPPED, Allowed, Approval, Ask, Why
 
-__all__ = ["Permission", "Permissions", "Stated", "default_level"]
-
 Scope = Literal["tool", "source", "default"]
 
 
 class Stated(NamedTuple):
-    """A configured level, and how specifically it names the tool."""
+    """A configured level, and whether it is set for the tool, its source or by default."""
 
     level: Permission
     scope: Scope
@@ -112,7 +110,7 @@ def default_level(kind: str, *, reads: bool, trust_pages: bool = False) -> Permi
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What holds for one tool when one client calls it."""
+    """The permission of one tool for one client."""
 
     level: Permission | None
     """None: it depends on whose browser the call reaches."""
@@ -145,7 +143,7 @@ NO_FLOW = DataFlow()
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What the decision on a call depends on that is neither switched off nor free to run."""
+    """What the decision depends on, for a call that is neither off nor auto without conditions."""
 
     tool: str
     verdict: Verdict

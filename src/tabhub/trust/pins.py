@@ -1,7 +1,7 @@
-"""Pins: the tool definitions a person approved, so that a tool that has changed since is asked about again.
+"""Pins: the tool definitions a person approved. A tool whose definition changed needs a new approval.
 
 Owns what counts as a tool's definition, its fingerprint, and the description of a change: a diff in which invisible
-characters are spelled out. Pure; pins are stored by store.pins.
+characters are spelled out. Pins are stored by store.pins.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 _LONGEST = 20_000
-_KEPT = 5
-"""Approved forms of one tool kept side by side: two tabs may show two versions of one page."""
+_MAX_DEFINITIONS = 5
+"""Approved definitions stored of one tool: two tabs may show two versions of one page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The approved definitions of one tool, the last one in full."""
+    """The approved definitions of one tool; the last one in full."""
 
     fingerprints: tuple[str, ...]
     text: str
@@ -29,10 +29,10 @@ class Pin:
     def has(self, fingerprint: str) -> bool:
         return fingerprint in self.fingerprints
 
-    def with_form(self, fingerprint: str, text: str) -> Pin:
+    def with_definition(self, fingerprint: str, text: str) -> Pin:
         """A pin with one more approved definition."""
         others = [each for each in self.fingerprints if each != fingerprint]
-        return Pin((*others[-(_KEPT - 1) :], fingerprint), text)
+        return Pin((*others[-(_MAX_DEFINITIONS - 1) :], fingerprint), text)
 
 
 def definition(
@@ -45,13 +45,13 @@ def definition(
     title: str | None = None,
     version: str | None = None,
 ) -> str:
-    """A tool's definition as text, the same for the same definition whatever the order of its keys."""
+    """A tool's definition as text; it does not depend on the order of keys."""
     fields: dict[str, Any] = {"name": name, "title": title, "version": version, "description": description.split("\n")}
     fields["annotations"] = dict(annotations or {})
     fields["inputSchema"] = input_schema
     fields["outputSchema"] = output_schema
-    kept = {key: value for key, value in fields.items() if value not in (None, {})}
-    return json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False, default=dict)
+    present = {key: value for key, value in fields.items() if value not in (None, {})}
+    return json.dumps(present, indent=1, sort_keys=True, ensure_ascii=False, default=dict)
 
 
 def fingerprint(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Rate limits: at most so many in any window of time, for each key.
+"""Rate limits: a maximum in any window of time, for each key.
 
 Owns the counting. Knows no clock: the time passed in is monotonic, so that a jump of the wall clock changes nothing.
 """
@@ -34,7 +34,7 @@ class SlidingWindow:
         if len(ends) >= self.limit:
             return ends[0] - now
         end = now + self.window
-        ends.append(end if not ends else max(end, ends[-1]))  # in order, even if time stood still
+        ends.append(end if not ends else max(end, ends[-1]))  # in order, even if the clock did not advance
         return None
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class SlidingWindow:
 
     def _begin(self, key: str, now: float) -> deque[float]:
         if key not in self._ends and len(self._ends) >= self._keys:
-            if now >= self._swept + self.window / 10:  # looking through all keys is not for every hit
+            if now >= self._swept + self.window / 10:  # sweeping all keys with every hit would be expensive
                 self._swept = now
                 self._ends = {name: ends for name, ends in self._ends.items() if ends and ends[-1] > now}
             if len(self._ends) >= self._keys:

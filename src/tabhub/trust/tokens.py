@@ -1,7 +1,7 @@
-"""Tokens as they arrive: the bearer token of a request, and the protocols a WebSocket offers.
+"""Tokens in requests: the bearer token of a header, and the offer of a browser that opens its link.
 
-Owns how they are parsed and compared. Knows nothing of where tokens are stored. Malformed tokens are rejected: nothing
-is guessed, and nothing that came in is repeated in an error.
+Owns how they are parsed and compared. Knows nothing of where tokens are stored. Malformed tokens are rejected, and no
+input is repeated in an error.
 """
 
 from __future__ import annotations

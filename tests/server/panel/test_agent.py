@@ -129,7 +129,7 @@ async def test_without_a_model_and_with_wrong_words_it_says_what_to_do(tmp_path:
         for method in ("agent.stop", "agent.resume"):
             assert "`conversation`" in (await panel.ask(method, {}))["error"]["message"]
         gone = await panel.ask("agent.resume", {"conversation": "0" * 12})
-        assert "No conversation is called" in gone["error"]["message"]
+        assert "There is no conversation" in gone["error"]["message"]
         assert (await panel.get("agent.list")) == {"conversations": []}
 
 
@@ -189,7 +189,7 @@ async def test_a_conversation_that_went_on_elsewhere_is_shown_as_it_is_now_and_o
             assert (await panel.get("agent.remove", {"conversation": ident})) == {"ok": True}
             assert (await panel.get("agent.list")) == {"conversations": []}
             gone = await panel.ask("agent.resume", {"conversation": ident})
-            assert "No conversation is called" in gone["error"]["message"]
+            assert "There is no conversation" in gone["error"]["message"]
 
 
 async def test_where_agents_need_tokens_the_one_in_the_panel_has_its_own(tmp_path: Path) -> None:

@@ -27,8 +27,9 @@ class Context:
 
     session: Any = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    sends: int = 0
-    touched: list[tuple[int | None, str | None]] = field(default_factory=list)
+    sent: bool = False
+    tab: int | None = None
+    origin: str | None = None
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")
@@ -38,12 +39,6 @@ class Context:
 
     async def wait_while_paused(self) -> None:
         """Agents are never paused here."""
-
-    def sent(self) -> None:
-        self.sends += 1
-
-    def touch(self, tab_id: int | None, origin: str | None) -> None:
-        self.touched.append((tab_id, origin))
 
     def can(self, capability: str) -> bool:
         return False

@@ -55,7 +55,7 @@ def trigger_prompts(hub: Hub) -> Entry:
     """A tool that has the external server change its list of prompts."""
 
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
-        return await hub.engine.registry.find("mcp__suite__change_prompts").run(ctx, {})
+        return await hub.engine.registry.by_name["mcp__suite__change_prompts"].run(ctx, {})
 
     return Entry(Tool("test_trigger_prompt_change", SOURCE, "Changes the list of prompts", EMPTY_SCHEMA), run)
 

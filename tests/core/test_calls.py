@@ -7,24 +7,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.core.calls import Call, Calls
+from tabhub.core.sessions import Session
 from tabhub.core.tools import BROWSER, Source, Tool
 from tabhub.errors import Busy, CallCancelled, CallTimeout
 from tabhub.limits import Limits
 
 SHOP, MAIL = Source("plugin", "shop"), Source("plugin", "mail")
 BUY, SEND = Tool("shop_buy", SHOP, ""), Tool("mail_send", MAIL, "")
-PAGE = Tool("website_tool_x", Source("page", "https://a.example"), "")
 OWN = Tool("browser_x", BROWSER, "")
+
+
+def opened(calls: Calls[Call], tool: Tool, now: float, session: str = "s") -> Call:
+    call = Call(Session(session, "mcp", "test", 0, 0), tool)
+    calls.open(call, now)
+    return call
 
 
 @pytest.mark.req("S002-dispatch-08")
 def test_25_calls_of_a_source_run_and_the_next_waits_its_turn() -> None:
-    calls = Calls(Limits())
-    running = [calls.open("s", BUY, 0) for _ in range(25)]
-    waiting = [calls.open("s", BUY, 0) for _ in range(3)]
+    calls = Calls[Call](Limits())
+    running = [opened(calls, BUY, 0) for _ in range(25)]
+    waiting = [opened(calls, BUY, 0) for _ in range(3)]
     assert not any(call.waiting for call in running)
     assert all(call.waiting for call in waiting)
-    assert not calls.open("s", SEND, 0).waiting  # another source is not held up
+    assert not opened(calls, SEND, 0).waiting  # another source is not held up
     assert calls.close(running[7], 5) == [waiting[0]]
     assert not waiting[0].waiting
     assert calls.close(running[8], 5) == [waiting[1]]
@@ -32,33 +38,32 @@ def test_25_calls_of_a_source_run_and_the_next_waits_its_turn() -> None:
 
 
 def test_a_full_queue_refuses_and_says_so() -> None:
-    calls = Calls(Limits(concurrent_per_source=2, queue_per_source=3))
-    taken = [calls.open("s", BUY, 0) for _ in range(5)]
+    calls = Calls[Call](Limits(concurrent_per_source=2, queue_per_source=3))
+    taken = [opened(calls, BUY, 0) for _ in range(5)]
     with pytest.raises(Busy, match="plugin:shop already runs 2 calls and 3 more are waiting") as caught:
-        calls.open("s", BUY, 0)
+        opened(calls, BUY, 0)
     assert caught.value.outcome == "not_sent"
     assert caught.value.retryable
     assert len(calls) == 5
     calls.close(taken[4], 1)  # one that only waited makes room as well
-    assert calls.open("s", BUY, 1).waiting
+    assert opened(calls, BUY, 1).waiting
 
 
 def test_built_in_tools_have_a_wider_lane() -> None:
-    calls = Calls(Limits())
-    assert not any(calls.open("s", OWN, 0).waiting for _ in range(256))
-    assert calls.open("s", OWN, 0).waiting
+    calls = Calls[Call](Limits())
+    assert not any(opened(calls, OWN, 0).waiting for _ in range(256))
+    assert opened(calls, OWN, 0).waiting
 
 
-def test_deadlines_are_those_of_the_kind_of_source() -> None:
-    calls = Calls(Limits())
-    assert calls.open("s", PAGE, 100).deadline == 110
-    assert calls.open("s", BUY, 100).deadline == 130
-    assert calls.open("s", Tool("shop_slow", SHOP, "", timeout=77), 100).deadline == 177
+def test_a_tool_may_have_its_own_deadline() -> None:
+    calls = Calls[Call](Limits())
+    assert opened(calls, BUY, 100).deadline == 130
+    assert opened(calls, Tool("shop_slow", SHOP, "", timeout=77), 100).deadline == 177
 
 
 def test_a_call_is_due_once_and_its_error_says_whether_it_was_sent() -> None:
-    calls = Calls(Limits())
-    quiet, sent = calls.open("s", BUY, 0), calls.open("s", BUY, 0)
+    calls = Calls[Call](Limits())
+    quiet, sent = opened(calls, BUY, 0), opened(calls, BUY, 0)
     sent.sent = True
     assert calls.due(29.99) == []
     assert calls.due(30) == [quiet, sent]
@@ -70,8 +75,8 @@ def test_a_call_is_due_once_and_its_error_says_whether_it_was_sent() -> None:
 
 
 def test_a_call_that_is_late_says_what_to_do() -> None:
-    calls = Calls(Limits(concurrent_per_source=1))
-    reads, acts, first, second = (calls.open("s", tool, 0) for tool in (OWN, OWN, BUY, BUY))
+    calls = Calls[Call](Limits(concurrent_per_source=1))
+    reads, acts, first, second = (opened(calls, tool, 0) for tool in (OWN, OWN, BUY, BUY))
     reads.tab = acts.tab = 7
     acts.sent = True
     calls.due(30)
@@ -83,19 +88,19 @@ def test_a_call_that_is_late_says_what_to_do() -> None:
 
 
 def test_waiting_counts_until_its_turn_and_the_time_begins_anew_then() -> None:
-    calls = Calls(Limits(concurrent_per_source=1))
-    first, second = calls.open("s", BUY, 0), calls.open("s", BUY, 0)
+    calls = Calls[Call](Limits(concurrent_per_source=1))
+    first, second = opened(calls, BUY, 0), opened(calls, BUY, 0)
     calls.close(first, 20)
     assert second.deadline == 50
-    third = calls.open("s", BUY, 20)
+    third = opened(calls, BUY, 20)
     assert calls.due(51) == [second, third]
     assert third.failure is not None
     assert "waited" in third.failure.message
 
 
 def test_progress_extends_the_deadline_but_never_past_five_minutes() -> None:
-    calls = Calls(Limits())
-    call = calls.open("s", BUY, 0)
+    calls = Calls[Call](Limits())
+    call = opened(calls, BUY, 0)
     for now in range(10, 300, 10):
         assert calls.due(now) == []
         assert calls.progress(call, now)
@@ -107,8 +112,8 @@ def test_progress_extends_the_deadline_but_never_past_five_minutes() -> None:
 
 
 def test_the_first_failure_stands() -> None:
-    calls = Calls(Limits())
-    call = calls.open("s", BUY, 0)
+    calls = Calls[Call](Limits())
+    call = opened(calls, BUY, 0)
     assert calls.fail(call, CallCancelled("taken back"))
     assert not calls.fail(call, CallTimeout("late"))
     assert isinstance(call.failure, CallCancelled)
@@ -118,8 +123,8 @@ def test_the_first_failure_stands() -> None:
 
 
 def test_a_second_answer_is_dropped_and_counted() -> None:
-    calls = Calls(Limits())
-    call = calls.open("s", BUY, 0)
+    calls = Calls[Call](Limits())
+    call = opened(calls, BUY, 0)
     assert calls.close(call, 1) == []
     assert calls.close(call, 2) is None
     assert calls.late == 1
@@ -127,14 +132,14 @@ def test_a_second_answer_is_dropped_and_counted() -> None:
 
 
 def test_calls_are_found_by_session() -> None:
-    calls = Calls(Limits())
-    mine, _ = calls.open("me", BUY, 0), calls.open("you", BUY, 0)
+    calls = Calls[Call](Limits())
+    mine, _ = opened(calls, BUY, 0, "me"), opened(calls, BUY, 0, "you")
     assert calls.of_session("me") == [mine]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["open", "close", "time"]), st.integers(0, 9)), max_size=60))
 def test_a_lane_never_runs_more_than_it_may_and_starts_in_order(steps: list[tuple[str, int]]) -> None:
-    calls = Calls(Limits(concurrent_per_source=2, queue_per_source=3))
+    calls = Calls[Call](Limits(concurrent_per_source=2, queue_per_source=3))
     there: list[Call] = []
     started: list[int] = []
     now = 0.0
@@ -143,7 +148,7 @@ def test_a_lane_never_runs_more_than_it_may_and_starts_in_order(steps: list[tupl
         if what == "open":
             full = len(there) == 5
             try:
-                call = calls.open("s", BUY, now)
+                call = opened(calls, BUY, now)
             except Busy:
                 assert full
                 continue

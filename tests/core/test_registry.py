@@ -35,30 +35,30 @@ def test_the_name_rules_hold_whatever_the_sources_say(steps: list[tuple[Source, 
     registry = Registry()
     for source, named in steps:
         entries = [entry(name, says or source) for name, says in named]
-        before = {n: registry.get(n) for n in registry.names()}
+        before = {n: registry.by_name.get(n) for n in registry.by_name}
         problems = registry.replace(source, entries)
         tools = registry.tools()
         assert len(problems) + registry.sources().get(source, 0) == len(entries)
-        assert len({tool.name for tool in tools}) == len(tools) == len(list(registry.names()))
+        assert len({tool.name for tool in tools}) == len(tools) == len(list(registry.by_name))
         for tool in tools:
             assert NAME.fullmatch(tool.name)
-            found = registry.get(tool.name)
+            found = registry.by_name.get(tool.name)
             assert found is not None
             assert found.tool.source == tool.source
             for prefix, kinds in RESERVED.items():
                 assert not tool.name.startswith(prefix) or tool.source.kind in kinds
         for name, old in before.items():
             if old is not None and old.tool.source != source:
-                assert registry.get(name) is old
+                assert registry.by_name.get(name) is old
 
 
 def test_a_source_is_replaced_as_a_whole() -> None:
     registry = Registry()
     registry.replace(SHOP, [entry("shop_buy"), entry("shop_find")])
     registry.replace(MAIL, [entry("mail_send", MAIL)])
-    held = registry.get("shop_buy")
+    held = registry.by_name.get("shop_buy")
     registry.replace(SHOP, [entry("shop_find")])
-    assert sorted(registry.names()) == ["mail_send", "shop_find"]
+    assert sorted(registry.by_name) == ["mail_send", "shop_find"]
     assert held is not None  # who holds the old entry goes on with it
     registry.remove(SHOP)
     assert registry.sources() == {MAIL: 1}
@@ -69,7 +69,7 @@ def test_refusals_say_which_tool_and_why_and_do_no_harm_to_others() -> None:
     registry.replace(MAIL, [entry("mail_send", MAIL)])
     wanted = ["shop_buy", "browser_open", "tabhub_x", "mail_send", "shop buy", "", "shop_buy", "x" * 65]
     problems = registry.replace(SHOP, [*map(entry, wanted), entry("shop_other", MAIL)])
-    assert sorted(registry.names()) == ["mail_send", "shop_buy"]
+    assert sorted(registry.by_name) == ["mail_send", "shop_buy"]
     for problem, reason in zip(
         problems,
         [
@@ -122,7 +122,7 @@ def test_listeners_hear_of_changes_and_only_of_changes() -> None:
     again = entry("shop_buy")
     registry.replace(SHOP, [again])
     assert heard == [1]
-    assert registry.get("shop_buy") is again  # what runs it is new all the same
+    assert registry.by_name.get("shop_buy") is again  # what runs it is new all the same
     registry.replace(SHOP, [entry("shop_buy", description="new words")])
     assert registry.tools()[0].description == "new words"
     registry.remove(MAIL)
@@ -141,21 +141,21 @@ def test_known_tools_get_new_words_without_anyone_being_told() -> None:
     assert (heard, registry.version) == ([1], 1)
     assert registry.revision > before
     before = registry.revision
-    kept = [registry.get("shop_buy"), registry.get("shop_find")]
+    kept = [registry.by_name.get("shop_buy"), registry.by_name.get("shop_find")]
     assert registry.refresh(SHOP, [Entry(each.tool, _never) for each in kept if each is not None])
     assert registry.revision == before
     assert not registry.refresh(SHOP, [entry("shop_buy")])
     assert not registry.refresh(MAIL, [entry("mail_send", MAIL)])
-    assert sorted(registry.names()) == ["shop_buy", "shop_find"]
+    assert sorted(registry.by_name) == ["shop_buy", "shop_find"]
 
 
 def test_a_tool_that_is_not_listed_can_be_called_and_changes_nothing_agents_see() -> None:
     registry = Registry()
     registry.replace(SHOP, [entry("shop_buy"), Entry(Tool("shop_any", SHOP, ""), _never, listed=False)])
     assert [tool.name for tool in registry.tools()] == ["shop_buy"]
-    assert registry.get("shop_any") is not None
+    assert registry.by_name.get("shop_any") is not None
     assert registry.sources() == {SHOP: 1}
     version = registry.version
     registry.replace(SHOP, [entry("shop_buy")])
     assert registry.version == version
-    assert registry.get("shop_any") is None
+    assert registry.by_name.get("shop_any") is None

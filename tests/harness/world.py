@@ -154,7 +154,7 @@ class World:
     def tool(self, name: str, source: Source, **annotations: bool) -> Tool:
         """Register one more tool, which sends one command to its tab and gives back what comes."""
         made = Tool(name, source, name, SCHEMA, annotations=annotations)
-        there = [self.engine.registry.get(t.name) for t in self.engine.registry.tools() if t.source == source]
+        there = [self.engine.registry.by_name.get(t.name) for t in self.engine.registry.tools() if t.source == source]
         entries = [entry for entry in there if entry is not None]
         assert self.engine.registry.replace(source, [*entries, Entry(made, self._run)]) == []
         return made
@@ -162,8 +162,8 @@ class World:
     async def _run(self, ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
         self.contexts[arguments["token"]] = ctx
         ref = self.browsers.tab(arguments["tabId"])
-        ctx.touch(ref.tab.tab_id, ref.tab.origin)
-        ctx.sent()
+        ctx.tab, ctx.origin = ref.tab.tab_id, ref.tab.origin
+        ctx.sent = True
         params = {"tabId": ref.tab.chrome_id, "token": arguments["token"]}
         answer = await ref.link.request("forwardCDPCommand", params)
         if not isinstance(answer, dict):

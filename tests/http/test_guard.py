@@ -1,14 +1,23 @@
-"""The guard by itself: the order of its checks, and what it makes of headers that come twice."""
+"""The guard by itself: the order of its checks, repeated headers, and the table of routes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from tabhub.errors import Forbidden, RateLimited, TabhubError, TooLarge, Unauthorized
-from tabhub.http.guard import Guard
-from tabhub.http.messages import Request
+from tabhub.errors import (
+    Forbidden,
+    MethodNotAllowed,
+    NotFound,
+    RateLimited,
+    TabhubError,
+    TooLarge,
+    Unauthorized,
+)
+from tabhub.http.guard import Endpoint, Guard
+from tabhub.http.messages import Header, Request
 from tabhub.limits import Limits
 from tabhub.trust.guard import EXTENSION_ORIGIN
 
@@ -18,19 +27,39 @@ HOST = (b"host", b"127.0.0.1:9515")
 TOKEN = (b"authorization", b"Bearer " + SECRET)
 
 
-def guard(**limits: Any) -> Guard:
-    return Guard(9515, SECRET, Limits(**limits))
+class Guarding:
+    """A guard of some paths."""
 
+    def __init__(self, **limits: Any) -> None:
+        self.now = 0.0
+        self.served: list[str] = []
+        methods = {"GET": self._route, "POST": self._route}
+        endpoints = {
+            "/tools": Endpoint(methods, "agents"),
+            "/tools/*/call": Endpoint({"POST": self._route}, "agents"),
+            "/audit": Endpoint({"GET": self._route}),
+            "/health": Endpoint({"*": self._route}, "anyone"),
+        }
+        self.guard = Guard(
+            9515,
+            SECRET,
+            Limits(**limits),
+            clock=lambda: self.now,
+            endpoints=endpoints,
+            websockets={},
+            refused=Counter(),
+        )
 
-def verdict(guarding: Guard, *headers: tuple[bytes, bytes], now: float = 0.0) -> type[TabhubError] | None:
-    """What a request with these headers is refused with."""
-    try:
-        request = Request(NO_CONNECTION, "GET", "/", b"", list(headers), dict(headers))
-        guarding.check_place(request)
-        guarding.require(request.headers.get(b"authorization"), now)
-    except TabhubError as error:
-        return type(error)
-    return None
+    async def _route(self, request: Request) -> None:
+        raise AssertionError("requests are only admitted here")
+
+    def refusal(self, *headers: Header, method: str = "GET", path: str = "/tools") -> type[TabhubError] | None:
+        """What a request with these headers is refused with."""
+        try:
+            self.guard.route(Request(NO_CONNECTION, method, path, b"", list(headers), dict(headers)))
+        except TabhubError as error:
+            return type(error)
+        return None
 
 
 @pytest.mark.parametrize(
@@ -53,28 +82,51 @@ def verdict(guarding: Guard, *headers: tuple[bytes, bytes], now: float = 0.0) ->
 def test_host_comes_first_then_origin_then_size_then_token(
     headers: list[tuple[bytes, bytes]], refusal: type[TabhubError] | None
 ) -> None:
-    assert verdict(guard(), *headers) is refusal
+    assert Guarding().refusal(*headers) is refusal
 
 
 def test_an_old_secret_fails_from_the_moment_it_is_replaced() -> None:
-    guarding = guard()
-    assert verdict(guarding, HOST, TOKEN) is None
-    guarding.replace_secret(b"6" * 64)
-    assert verdict(guarding, HOST, TOKEN) is Unauthorized
-    assert verdict(guarding, HOST, (b"authorization", b"Bearer " + b"6" * 64)) is None
+    guarding = Guarding()
+    assert guarding.refusal(HOST, TOKEN) is None
+    guarding.guard.replace_secret(b"6" * 64)
+    assert guarding.refusal(HOST, TOKEN) is Unauthorized
+    assert guarding.refusal(HOST, (b"authorization", b"Bearer " + b"6" * 64)) is None
 
 
-def test_failures_are_slowed_until_the_minute_has_passed_and_good_requests_never() -> None:
-    guarding = guard(auth_failure_rate=2)
-    refusals = [verdict(guarding, HOST, now=1.0) for _ in range(3)]
-    assert refusals == [Unauthorized, Unauthorized, RateLimited]
-    assert verdict(guarding, HOST, TOKEN, now=1.0) is None
-    assert verdict(guarding, HOST, now=61.5) is Unauthorized
+def test_failures_are_rate_limited_for_a_minute_and_valid_requests_never() -> None:
+    guarding = Guarding(auth_failure_rate=2)
+    guarding.now = 1.0
+    assert [guarding.refusal(HOST) for _ in range(3)] == [Unauthorized, Unauthorized, RateLimited]
+    assert guarding.refusal(HOST, TOKEN) is None
+    guarding.now = 61.5
+    assert guarding.refusal(HOST) is Unauthorized
 
 
-def test_a_refusal_never_repeats_what_was_sent() -> None:
-    guarding = guard()
+def test_an_error_never_repeats_the_token() -> None:
+    header = (b"authorization", b"Bearer something-secret")
     with pytest.raises(Unauthorized) as refused:
-        guarding.require(b"Bearer something-secret", 0.0)
+        Guarding().guard.route(Request(NO_CONNECTION, "GET", "/audit", b"", [HOST, header], dict([HOST, header])))
     assert "something-secret" not in refused.value.text()
     assert SECRET.decode() not in str(refused.value.details())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "refusal"),
+    [
+        ("GET", "/tools", None),
+        ("DELETE", "/tools", MethodNotAllowed),
+        ("POST", "/tools/a/b/call", None),
+        ("GET", "/tools/a/call", MethodNotAllowed),
+        ("POST", "/tools/call", NotFound),
+        ("GET", "/audit", None),
+        ("GET", "/audit/", NotFound),
+        ("DELETE", "/health", None),
+    ],
+)
+def test_a_path_and_method_have_at_most_one_route(method: str, path: str, refusal: type[TabhubError] | None) -> None:
+    assert Guarding().refusal(HOST, TOKEN, method=method, path=path) is refusal
+
+
+def test_only_an_open_path_is_served_without_a_token_and_others_do_not_reveal_that_they_exist() -> None:
+    assert Guarding().refusal(HOST, path="/health") is None
+    assert Guarding().refusal(HOST, path="/audit") is Guarding().refusal(HOST, path="/nothing") is Unauthorized

@@ -61,7 +61,7 @@ async def test_plugin_cannot_use_a_reserved_name(tmp_path: Path, name: str) -> N
     good = folder(tmp_path / "good", "good")
     async with running_hub(tmp_path, localPlugins=[str(bad), str(good)]) as hub:
         assert [active.name for active in hub.hub.plugins.all()] == ["good"]
-        entry = hub.hub.registry.get("browser_open_tab")
+        entry = hub.hub.registry.by_name.get("browser_open_tab")
         assert entry is not None
         assert entry.tool.source.kind == "browser"
 

@@ -11,7 +11,7 @@ import pytest
 from tabhub.core.tools import BROWSER, Source
 from tabhub.errors import CallTimeout, CommandFailed
 from tabhub.limits import Limits
-from tabhub.store.audit import AuditLog, CallRecord, call_error, digest, read_log, stamp
+from tabhub.store.audit import BUCKETS, AuditLog, CallRecord, call_error, digest, read_log, stamp
 
 NOON = 1_771_669_800.0  # 2026-02-21T10:30:00Z
 DAY = 86_400.0
@@ -173,7 +173,7 @@ def test_a_clock_that_jumps_an_hour_either_way_disturbs_nothing(tmp_path: Path) 
     log = open_log(tmp_path, clock)
     for jump in (0, 3600, -7200, 3600):
         clock.now += jump
-        log.write(made(now=clock.now))
+        log.write(made())
     assert log.summary()["last24h"]["total"] == 4
     assert [one["timestamp"][11:16] for one in log.recent()] == ["10:30", "09:30", "11:30", "10:30"]
 
@@ -185,14 +185,14 @@ def test_the_figures_of_many_days_take_bounded_room(tmp_path: Path) -> None:
         clock.now += 60
         log.write(made())
     assert log.summary()["last24h"]["total"] == 1440
-    assert len(log._figures._minutes) <= 1500
+    assert len(log.figures._minutes) <= 1500
 
 
 @pytest.mark.req("S002-audit-05")
 def test_the_ring_and_figures_are_there_again_after_a_restart(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for number in range(20):
-        log.write(made(number, now=NOON + number))
+        log.write(made(number))
     log.close()
     again = open_log(tmp_path, Clock(NOON + 60), audit_ring=15)
     assert [one["tool"] for one in again.recent()] == [f"browser_tool_{n}" for n in range(19, 4, -1)]
@@ -278,9 +278,11 @@ def test_a_line_that_is_too_long_leaves_its_arguments_out(tmp_path: Path) -> Non
 
 
 def test_the_log_on_disk_is_filtered_and_limited(tmp_path: Path) -> None:
-    log = open_log(tmp_path)
+    clock = Clock()
+    log = open_log(tmp_path, clock)
     for number in range(10):
-        log.write(made(number, now=NOON + number * 60, success=number % 2 == 0))
+        clock.now = NOON + number * 60
+        log.write(made(number, success=number % 2 == 0))
     path = tmp_path / "audit.log"
     assert [one["tool"][-1] for one in read_log(path, limit=3)[0]] == ["9", "8", "7"]
     assert [one["tool"][-1] for one in read_log(path, since=NOON + 8 * 60)[0]] == ["9", "8"]
@@ -321,38 +323,52 @@ def tools_on_disk(tmp_path: Path) -> list[str]:
 
 
 class Batch:
-    """Answers that are held back, or not."""
+    """Runs its hooks when told to, as before an answer is written."""
 
     def __init__(self) -> None:
-        self.open = False
         self.hooks: list[Callable[[], None]] = []
 
     def before_write(self, hook: Callable[[], None]) -> None:
         self.hooks.append(hook)
 
+    def write(self) -> None:
+        for hook in self.hooks:
+            hook()
 
-def test_lines_are_written_together_while_answers_are_held_back_and_before_them(tmp_path: Path) -> None:
+
+def test_lines_are_written_together_before_the_next_answer(tmp_path: Path) -> None:
     batch = Batch()
     log = AuditLog(tmp_path / "audit.log", clock=Clock(), batch=batch)
-    log.write(made(tool="before"))
-    assert tools_on_disk(tmp_path) == ["before"]
-    batch.open = True
     log.write(made(tool="one"))
-    log.write(made(tool="two", success=False))
-    assert tools_on_disk(tmp_path) == ["before"]
-    assert [entry["tool"] for entry in log.recent()] == ["two", "one", "before"]
-    for hook in batch.hooks:
-        hook()
-    assert tools_on_disk(tmp_path) == ["before", "one", "two"]
+    batch.write()
+    assert tools_on_disk(tmp_path) == ["one"]
+    log.write(made(tool="two"))
+    log.event("approval", BROWSER, tab_id=None)
+    log.write(made(tool="three", success=False))
+    assert [entry["tool"] for entry in log.recent()] == ["three", "two", "one"]
+    batch.write()
+    assert tools_on_disk(tmp_path) == ["one", "two", "approval", "three"]
 
 
 @pytest.mark.parametrize("end", [AuditLog.flush, AuditLog.close])
-def test_what_is_held_is_written_when_the_log_is_flushed_or_closed(
+def test_lines_that_wait_are_written_when_the_log_is_flushed_or_closed(
     tmp_path: Path, end: Callable[[AuditLog], object]
 ) -> None:
-    batch = Batch()
-    batch.open = True
-    log = AuditLog(tmp_path / "audit.log", clock=Clock(), batch=batch)
-    log.write(made(tool="held"))
+    log = AuditLog(tmp_path / "audit.log", clock=Clock(), batch=Batch())
+    log.write(made(tool="waiting"))
     end(log)
-    assert tools_on_disk(tmp_path) == ["held"]
+    assert tools_on_disk(tmp_path) == ["waiting"]
+
+
+def test_calls_are_counted_by_plugin_since_the_start(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.write(made(duration_ms=3))
+    log.write(made(duration_ms=700, success=False))
+    log.write(made(source=Source("plugin", "slack")))
+    browser = log.figures.series["browser"]
+    assert (browser.ok, browser.failed, browser.seconds) == (1, 1, 0.703)
+    assert [bound for bound, count in zip(BUCKETS, browser.buckets, strict=False) if count] == [0.005, 1.0]
+    log.close()
+    again = open_log(tmp_path)
+    assert "browser" not in again.figures.series
+    assert again.summary()["totalInvocations"] == 3

@@ -316,7 +316,7 @@ def test_lines_written_together_are_all_there_over_a_rotation(tmp_path: Path) ->
     log = journal(tmp_path, rotate_at=1000)
     number = 0
     for _ in range(40):
-        log.append_all([line(number + n) for n in range(7)])
+        log.append(b"".join(line(number + n) for n in range(7)))
         number += 7
         kept = numbers(tmp_path / "audit.log")
         assert kept == list(range(kept[0], number))
@@ -332,7 +332,7 @@ def test_lines_written_together_wait_one_by_one_when_the_disk_fails(
     log.append(line(0))
     disk = Disk(monkeypatch, tmp_path / "audit.log")
     disk.error, disk.takes = 28, takes
-    log.append_all([line(n) for n in range(1, 8)])
+    log.append(b"".join(line(n) for n in range(1, 8)))
     assert log.degraded is not None
     assert log.lost == 2
     disk.error = None
@@ -344,5 +344,5 @@ def test_lines_written_together_to_a_file_that_was_removed_are_in_the_new_one(tm
     log = journal(tmp_path)
     log.append(line(0))
     (tmp_path / "audit.log").unlink()
-    log.append_all([line(1), line(2)])
+    log.append(line(1) + line(2))
     assert numbers(tmp_path / "audit.log") == [1, 2]

@@ -52,7 +52,7 @@ class BrowserCall(Call):
 
     def run(self, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
         """Send a command that changes something; it is recorded as sent, so that it is never repeated."""
-        self.ctx.sent()
+        self.ctx.sent = True
         return query_browser(link, command, params)
 
     async def list_rows(self, command: str, params: dict[str, Any], name: str, fields: Fields) -> dict[str, Any]:

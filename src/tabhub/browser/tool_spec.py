@@ -130,8 +130,8 @@ class Call:
         ref = box.choice.find_tab(session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(session)
-        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
-        return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx.sent)
+        self.ctx.tab, self.ctx.origin = ref.tab.tab_id, ref.tab.origin
+        return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx)
 
 
 def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:

@@ -9,68 +9,44 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from tabhub.calls.protocols import Answers, Caller, Questions
 from tabhub.core.calls import Call
-from tabhub.core.sessions import Session
 
 if TYPE_CHECKING:
     from tabhub.calls.engine import Engine
 
 
-class Context(msgspec.Struct, eq=False):
+class Context(Call, kw_only=True):
     """One running call, as its tool sees it (core.tools.CallContext)."""
 
     engine: Engine
-    call: Call
     caller: Caller
+    extra: Mapping[str, Any]
+    """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
     task: asyncio.Task[Any] | None
     turn: asyncio.Future[None] | None = None
     """Set while the call waits until its source has room for it."""
 
-    @property
-    def session(self) -> Session:
-        """The session that made the call."""
-        return self.caller.session
-
-    @property
-    def extra(self) -> Mapping[str, Any]:
-        """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
-        return self.caller.params
-
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Extend the deadline and tell the agent."""
-        if self.engine.calls.progress(self.call, self.engine.clock()):
+        """Extend the deadline and report to the agent."""
+        if self.engine.calls.progress(self, self.engine.clock()):
             self.caller.progress(progress, total, message)
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        """Pass a log message of the tool to the agent."""
         self.caller.log(level, logger, data)
 
     async def wait_while_paused(self) -> None:
-        """Wait while agents are paused."""
         await self.engine.hold(self)
-
-    def sent(self) -> None:
-        """Something has left for the browser."""
-        self.call.sent = True
-
-    def touch(self, tab_id: int | None, origin: str | None) -> None:
-        """The tab and origin the call works on."""
-        self.call.tab = tab_id
-        self.call.origin = origin
 
     async def ask(self, questions: Questions) -> Answers:
         """Ask the agent's client something (elicitation, sampling, roots); a tool asks before it acts."""
-        return await self.caller.ask(self.call.tool.name, questions)
+        return await self.caller.ask(self.tool.name, questions)
 
     def confirm(self, message: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub for a tab that another session holds; None if nobody can be asked."""
-        return self.engine.permission.confirm_tab(self.caller, self.call.tool, message, tab_id)
+        return self.engine.permission.confirm_tab(self.caller, self.tool, message, tab_id)
 
     def can(self, capability: str) -> bool:
-        """Whether the agent's client declared a capability."""
         return self.caller.can(capability)
 
     def interrupt(self) -> None:

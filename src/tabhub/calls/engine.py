@@ -15,18 +15,17 @@ from typing import Any
 
 from tabhub.calls.browser_wait import BrowserWait
 from tabhub.calls.context import Context
-from tabhub.calls.meter import Meter
 from tabhub.calls.pause import Pause
 from tabhub.calls.protocols import Answers, Caller, InputRequired, Permission, Questions, Waits, Watcher
 from tabhub.config.settings import Config
-from tabhub.core.calls import Call, Calls
+from tabhub.core.calls import Calls
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import Source, Tool, ToolResult
 from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError
 from tabhub.limits import Limits
-from tabhub.store.audit import AuditLog, CallRecord, call_error, digest, stamp
+from tabhub.store.audit import AuditLog, CallRecord, call_error, digest
 from tabhub.store.results import ResultStore
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Denied
 from tabhub.trust.redact import clean, redact
@@ -62,7 +61,7 @@ class Engine:
         results: ResultStore,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        calls: Calls | None = None,
+        calls: Calls[Context] | None = None,
         session_ended: Callable[[Session], None] | None = None,
         keep_arguments: bool = False,
     ) -> None:
@@ -76,8 +75,7 @@ class Engine:
         self.clock = clock
         self.wall = wall
         self._keep_arguments = keep_arguments
-        self.calls = calls if calls is not None else Calls(limits)
-        self.meter = Meter()
+        self.calls: Calls[Context] = calls if calls is not None else Calls(limits)
         self.pause = Pause(wall)
         self.browser_wait = BrowserWait(clock)
         self.waits: tuple[Waits, ...] = (self.pause.held_calls, self.browser_wait.held_calls, permission.waits)
@@ -115,13 +113,14 @@ class Engine:
         `approval` is given for a call that a person has approved already.
         """
         began = self.clock()
-        call: Call | None = None
+        call: Context | None = None
         source = UNKNOWN
         try:
             if self._rate.limit:
                 self._slow_down(caller.session, began)
+            found = found or self.registry.by_name.get(name)
             if found is None:
-                found = self.registry.find(name)
+                raise self.registry.unknown(name)
             tool = found.tool
             source = tool.source
             tool.check(arguments)
@@ -135,25 +134,26 @@ class Engine:
                 else:
                     approval = outcome.approval
             while self.pause.paused is not None and not tool.read_only:
-                await self.pause.wait(caller, tool, self.calls.timeout_of(tool))
+                await self.pause.wait(caller, tool, tool.timeout or self.limits.call_timeout)
                 starts = self.clock()
                 self.permission.recheck(caller.session, tool)
-            call = self.calls.open(caller.session.id, tool, starts)
-            ctx = call.carrier = Context(self, call, caller, asyncio.current_task(self.loop))
+            task = asyncio.current_task(self.loop)
+            call = Context(caller.session, tool, engine=self, caller=caller, extra=caller.params, task=task)
+            self.calls.open(call, starts)
             for watcher in self._watchers:
                 watcher.began(call, caller, arguments)
             if self._ticker is None:
                 self._begin_ticking()
             try:
                 if call.waiting:
-                    await self._turn(ctx)
-                result = await found.run(ctx, arguments)
+                    await self._turn(call)
+                result = await found.run(call, arguments)
             except (TabhubError, InputRequired):
                 raise
             except asyncio.CancelledError:
-                if call.failure is None or ctx.task is None:
+                if call.failure is None or task is None:
                     raise
-                ctx.task.uncancel()
+                task.uncancel()
                 raise call.failure from None
             except Exception:
                 log.exception("tool %s failed inside", tool.name)
@@ -161,9 +161,9 @@ class Engine:
                     f"{tool.name} failed inside the hub.", hint="The hub's log has the details: tabhub logs"
                 ) from None
             finally:
-                call.carrier = None  # a circle would have to wait for the collector
-                if started := self.calls.close(call, self.clock()):
-                    self._start(started)
+                for next_call in self.calls.close(call, self.clock()) or ():
+                    if next_call.turn is not None and not next_call.turn.done():
+                        next_call.turn.set_result(None)
             if call.failure is not None:
                 raise call.failure
             if len(result.payload) > self.limits.result_tokens:
@@ -196,32 +196,23 @@ class Engine:
                 hint="Nothing was sent. Wait, or raise limits.call_rate.",
             )
 
-    async def hold(self, ctx: Context) -> None:
+    async def hold(self, call: Context) -> None:
         """Keep a call that is open from acting while agents are paused; that time is not the call's own."""
-        call = ctx.call
         if self.pause.paused is None or call.tool.read_only:
             return
         call.deadline = call.latest
-        await self.pause.wait(ctx.caller, call.tool, self.calls.timeout_of(call.tool))
+        await self.pause.wait(call.caller, call.tool, call.timeout)
         self.calls.progress(call, self.clock())
-        self.permission.recheck(ctx.session, call.tool)
+        self.permission.recheck(call.session, call.tool)
 
-    async def _turn(self, ctx: Context) -> None:
+    async def _turn(self, call: Context) -> None:
         """Wait until the source has room for the call, or its failure is decided."""
-        ctx.turn = asyncio.get_running_loop().create_future()
-        await ctx.turn
-        ctx.turn = None
-        if ctx.call.failure is not None:
-            raise ctx.call.failure
-        await self.hold(ctx)
-
-    @staticmethod
-    def _start(calls: list[Call]) -> None:
-        """Let calls go that were waiting for their turn."""
-        for call in calls:
-            waiting: Context | None = call.carrier
-            if waiting is not None and waiting.turn is not None and not waiting.turn.done():
-                waiting.turn.set_result(None)
+        call.turn = asyncio.get_running_loop().create_future()
+        await call.turn
+        call.turn = None
+        if call.failure is not None:
+            raise call.failure
+        await self.hold(call)
 
     def _begin_ticking(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -231,21 +222,19 @@ class Engine:
         """Look at the calls that are taking a while."""
         now = self.clock()
         for call in self.calls.due(now):
-            if call.carrier is not None:
-                call.carrier.interrupt()
+            call.interrupt()
         self._ticker = asyncio.get_running_loop().call_later(_TICK, self._tick) if len(self.calls) else None
 
-    def cancel(self, call: Call, reason: str) -> None:
-        """The agent took a call back, or went away."""
+    def cancel(self, call: Context, reason: str) -> None:
         if self.calls.fail(call, CallCancelled(f"{call.tool.name} was cancelled: {reason}.")):
-            call.carrier.interrupt()
+            call.interrupt()
 
     def cancel_for(self, caller: Caller, reason: str) -> None:
-        """Take back whatever this caller runs."""
+        """Cancel whatever this caller runs."""
         for waits in self.waits:
             waits.cancel_for(caller, reason)
         for call in self.calls:
-            if call.carrier is not None and call.carrier.caller is caller:
+            if call.caller is caller:
                 self.cancel(call, reason)
 
     def left(self, caller: Caller, reason: str) -> None:
@@ -286,7 +275,7 @@ class Engine:
         source: Source,
         arguments: Mapping[str, Any],
         began: float,
-        call: Call | None,
+        call: Context | None,
         error: TabhubError | None,
         approval: Approval | None,
         *,
@@ -298,15 +287,13 @@ class Engine:
         if call is not None:
             for watcher in self._watchers:
                 watcher.ended(call, duration, error, success=success)
-        self.meter.call(source.key, duration, ok=success)
         session = caller.session
         approved = approval.describe() if approval is not None else ((error and error.data) or {}).get("approval")
         self.audit.write(
             CallRecord(
-                timestamp=stamp(self.wall()),
                 tool=name,
                 plugin=source.key,
-                source=str(source),
+                source=source.label,
                 success=success,
                 duration_ms=round(duration * 1000, 3),
                 session=session.id,

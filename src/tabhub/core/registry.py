@@ -48,7 +48,8 @@ class Registry:
 
     def __init__(self) -> None:
         self._sources: dict[Source, tuple[Entry, ...]] = {}
-        self._by_name: dict[str, Entry] = {}
+        self.by_name: dict[str, Entry] = {}
+        """Every tool; others only read it."""
         self._sorted: tuple[Tool, ...] | None = ()
         self._listeners: list[Callable[[], None]] = []
         self.version = 0
@@ -56,28 +57,19 @@ class Registry:
         self.revision = 0
         """Counts every change of the listing, including new descriptions of known tools."""
 
-    def get(self, name: str) -> Entry | None:
-        return self._by_name.get(name)
-
-    def find(self, name: str) -> Entry:
-        """The tool of that name, or UnknownTool with the nearest ones."""
-        entry = self._by_name.get(name)
-        if entry is None:
-            near = nearest(name[:200], self._by_name)
-            hint = f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is."
-            raise UnknownTool(f"There is no tool named {name[:200]!r}.", hint=hint, data={"nearest": near})
-        return entry
+    def unknown(self, name: str) -> UnknownTool:
+        """The error for a name that is not here, with the nearest ones that are."""
+        near = nearest(name[:200], self.by_name)
+        hint = f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is."
+        return UnknownTool(f"There is no tool named {name[:200]!r}.", hint=hint, data={"nearest": near})
 
     def tools(self) -> tuple[Tool, ...]:
         """All listed tools, in one fixed order: by kind of source, then by name."""
         if self._sorted is None:
-            tools = [entry.tool for entry in self._by_name.values() if entry.listed]
+            tools = [entry.tool for entry in self.by_name.values() if entry.listed]
             tools.sort(key=sort_key)
             self._sorted = tuple(tools)
         return self._sorted
-
-    def names(self) -> Iterable[str]:
-        return self._by_name.keys()
 
     def sources(self) -> dict[Source, int]:
         """How many tools each source lists."""
@@ -114,7 +106,7 @@ class Registry:
         there = {entry.tool.name: entry.listed for entry in self._sources.get(source, ())}
         if {name: entry.listed for name, entry in fresh.items()} != there:
             return False
-        same = all(self._by_name[name].tool is entry.tool for name, entry in fresh.items())
+        same = all(self.by_name[name].tool is entry.tool for name, entry in fresh.items())
         self._store(source, fresh)
         if not same:
             self._changed()
@@ -130,8 +122,8 @@ class Registry:
     def _store(self, source: Source, kept: dict[str, Entry]) -> None:
         # In place: thousands of tools of others must cost nothing when one site's change.
         for entry in self._sources.get(source, ()):
-            del self._by_name[entry.tool.name]
-        self._by_name.update(kept)
+            del self.by_name[entry.tool.name]
+        self.by_name.update(kept)
         if kept:
             self._sources[source] = tuple(kept.values())
         else:
@@ -146,7 +138,7 @@ class Registry:
         for prefix, kinds in RESERVED.items():
             if name.startswith(prefix) and source.kind not in kinds:
                 return f"{name!r} uses the reserved prefix {prefix!r}"
-        other = self._by_name.get(name)
+        other = self.by_name.get(name)
         if name in kept or (other is not None and other.tool.source != source):
             return f"{name!r} is already in use"
         return None

@@ -36,6 +36,11 @@ class Source:
 
     kind: SourceKind
     key: str
+    label: str = field(init=False, compare=False, repr=False)
+    """How logs and errors name it: its kind, and its key if that says more."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.kind if self.kind == self.key else f"{self.kind}:{self.key}")
 
     @property
     def setting(self) -> str:
@@ -44,7 +49,7 @@ class Source:
         return f"mcp__{self.key}" if self.kind == "upstream" else self.key
 
     def __str__(self) -> str:
-        return self.kind if self.kind == self.key else f"{self.kind}:{self.key}"
+        return self.label
 
 
 BROWSER = Source("browser", "browser")
@@ -123,7 +128,7 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
     timeout: float | None = None
-    """Seconds; None takes the limit of the source's kind."""
+    """Seconds; None is the usual limit."""
     meta: Mapping[str, Any] | None = None
     validator: Validator = field(init=False, repr=False)
     read_only: bool = field(init=False, repr=False)
@@ -204,6 +209,12 @@ class Tool:
 class CallContext(Protocol):
     """What a running tool may know and do."""
 
+    sent: bool
+    """Set once something was sent to the browser: from then on the call is never repeated."""
+    tab: int | None
+    """The tab the call works on, and the origin there: for the audit log and the data flow guard."""
+    origin: str | None
+
     @property
     def session(self) -> Session:
         """The session that made the call."""
@@ -224,14 +235,6 @@ class CallContext(Protocol):
 
     async def wait_while_paused(self) -> None:
         """Between two steps that act: wait while agents are paused, or raise Paused."""
-        ...
-
-    def sent(self) -> None:
-        """Record that something was sent to the browser: from here on the call is never repeated."""
-        ...
-
-    def touch(self, tab_id: int | None, origin: str | None) -> None:
-        """Record the tab and origin the call works on, for the audit log."""
         ...
 
     def can(self, capability: str) -> bool:

@@ -1,47 +1,75 @@
-"""The guard: what every request passes before anything reads it. Order: Host, Origin, size, token, rate.
+"""The guard: what every request passes on its way to its route. Order: Host, Origin, size, token, rate.
 
-Owns the order, and what a token opens: the secret is the person's and opens everything, a named token is one agent's
-and opens what agents use. The verdicts are trust/'s. The size of a body is checked here where it is announced,
-otherwise while it is read.
+Owns the order, the table of what each path serves, and what a token opens: the secret is the person's and opens
+everything, a named token is one agent's and opens what agents use. The verdicts are trust/'s. The size of a body is
+checked here where it is announced, otherwise while it is read.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hmac import compare_digest
-from typing import Protocol
+from typing import Literal
 
 from tabhub.config.settings import Config
-from tabhub.errors import Forbidden, RateLimited, TooLarge, Unauthorized
-from tabhub.http.messages import Request
+from tabhub.errors import Forbidden, MethodNotAllowed, NotFound, RateLimited, TabhubError, TooLarge, Unauthorized
+from tabhub.http.messages import Request, Response, Route, error_response
+from tabhub.http.websocket import WebSocketRoute
 from tabhub.limits import Limits
+from tabhub.store.tokens import TokenStore
 from tabhub.trust.guard import allowed_hosts, origin_allowed
 from tabhub.trust.sliding_window import SlidingWindow
-from tabhub.trust.tokens import bearer, challenge_proof, same_token
+from tabhub.trust.tokens import bearer, same_token
 
 
-class Tokens(Protocol):
-    """The named tokens (store.tokens.TokenStore)."""
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What a path serves, and to whom."""
 
-    def name_of(self, token: bytes) -> str | None:
-        """The name of a valid token."""
-        ...
+    methods: Mapping[str, Route]
+    """By method; under `*` a route that looks at the method itself."""
+    audience: Literal["person", "agents", "anyone"] = "person"
+
+
+_NOTHING = Endpoint({})
 
 
 class Guard:
-    """The checks of one hub."""
+    """The HTTP application of a hub (http.protocol.Application)."""
 
     def __init__(
-        self, port: int, secret: bytes, limits: Limits, tokens: Tokens | None = None, *, tokens_required: bool = False
+        self,
+        port: int,
+        secret: bytes,
+        limits: Limits,
+        tokens: TokenStore | None = None,
+        *,
+        clock: Callable[[], float],
+        endpoints: Mapping[str, Endpoint],
+        websockets: Mapping[str, Callable[[Request], WebSocketRoute]],
+        refused: Counter[int],
+        tokens_required: bool = False,
     ) -> None:
-        """`tokens_required` says whether agents need a token of their own."""
+        """`endpoints` are by path, in which `*` stands for any text; `refused` counts refused requests by status.
+
+        With `tokens_required`, the secret opens nothing for agents.
+        """
         self._port = port
         self._hosts = allowed_hosts(port)
         self._limits = limits
+        self._clock = clock
+        self._endpoints = endpoints
+        patterns = {path: re.escape(path).replace(r"\*", ".*") for path in endpoints if "*" in path}
+        self._patterns = [(re.compile(pattern), endpoints[path]) for path, pattern in patterns.items()]
+        self._websockets = websockets
         self._failures = SlidingWindow(limits.auth_failure_rate)
-        self._secret = secret
-        self._usual = b"Bearer " + secret
         self._tokens = tokens
         self._tokens_required = tokens_required
+        self._refused = refused
+        self.replace_secret(secret)
 
     def apply_settings(self, config: Config) -> None:
         self._tokens_required = config.require_tokens
@@ -50,11 +78,45 @@ class Guard:
         self._secret = secret
         self._usual = b"Bearer " + secret
 
-    def check_place(self, request: Request) -> None:
+    def route(self, request: Request) -> Route:
+        self._check_place(request)
+        endpoint = self._endpoints.get(request.path) or self._match(request.path)
+        if (authorization := request.headers.get(b"authorization")) is not None:
+            if compare_digest(authorization, self._usual):
+                request.trusted = True
+            else:
+                self._identify(request, authorization)
+        if endpoint.audience != "anyone" and (not request.trusted or self._tokens_required):
+            self._check_access(request, agents=endpoint.audience == "agents")
+        route = endpoint.methods.get(request.method) or endpoint.methods.get("*")
+        if route is not None:
+            return route
+        if endpoint.methods:
+            raise MethodNotAllowed(f"This address takes {', '.join(endpoint.methods)}, not {request.method[:20]}.")
+        raise NotFound("There is nothing at this address.", hint="docs/protocol.md lists the endpoints.")
+
+    def refusal(self, request: Request, error: TabhubError) -> Response:
+        self._refused[error.status] += 1
+        return error_response(error)
+
+    def websocket(self, request: Request) -> WebSocketRoute:
+        try:
+            self._check_place(request)
+            if (open_socket := self._websockets.get(request.path)) is None:
+                raise NotFound("There is no WebSocket at this address.")
+            return open_socket(request)
+        except TabhubError as error:
+            self._refused[error.status] += 1
+            raise
+
+    def _match(self, path: str) -> Endpoint:
+        return next((endpoint for pattern, endpoint in self._patterns if pattern.fullmatch(path)), _NOTHING)
+
+    def _check_place(self, request: Request) -> None:
         """Check where a request comes from and how large it says it is."""
         headers = request.headers
         if len(headers) != len(request.raw_headers):
-            self._check_repeats(request)
+            _check_repeats(request)
         if headers.get(b"host", b"").lower() not in self._hosts:
             raise Forbidden(
                 "The Host header does not name this hub.",
@@ -66,57 +128,43 @@ class Guard:
         if length is not None and length.isdigit() and int(length[:20]) > self._limits.max_body:
             raise TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
 
-    @staticmethod
-    def _check_repeats(request: Request) -> None:
-        """Readers would disagree on which of two counts: a repeated Host or Origin is as bad as a wrong one."""
-        names = [name for name, _ in request.raw_headers]
-        if names.count(b"host") > 1 or names.count(b"origin") > 1:
-            raise Forbidden("The Host or Origin header appears more than once.")
-        if names.count(b"authorization") > 1:
-            request.headers[b"authorization"] = b""
-
-    def authenticated(self, authorization: bytes | None) -> bool:
-        """Whether an Authorization header carries the secret."""
-        if authorization is None:
-            return False
-        if compare_digest(authorization, self._usual):
-            return True
+    def _identify(self, request: Request, authorization: bytes) -> None:
         token = bearer(authorization)
-        return token is not None and same_token(token, self._secret)
+        if token is not None and same_token(token, self._secret):
+            request.trusted = True
+        elif token is not None and self._tokens is not None:
+            request.agent = self._tokens.name_of(token)
 
-    def prove(self, challenge: str) -> str | None:
-        """Proof for a browser or command, before it sends the secret, that this hub knows it."""
-        return challenge_proof(self._secret, self._port, challenge)
-
-    def named(self, authorization: bytes | None) -> str | None:
-        """The name of the token an Authorization header carries."""
-        token = bearer(authorization) if self._tokens is not None else None
-        return self._tokens.name_of(token) if token is not None and self._tokens is not None else None
-
-    def require(self, authorization: bytes | None, now: float, *, agents: bool = True) -> str | None:
-        """Refuse a request without the secret or a token; returns the token's name. Many wrong ones are rate-limited.
-
-        `agents` says whether the address is one for agents.
-        """
-        if self.authenticated(authorization):
+    def _check_access(self, request: Request, *, agents: bool) -> None:
+        """Refuse a request without the secret or a token that opens the path; many wrong ones are rate-limited."""
+        if request.trusted:
             if agents and self._tokens_required:
                 raise Unauthorized(
                     "The hub's secret is not taken from agents here: each needs a token of its own.",
                     hint="The person makes one with `tabhub token create NAME`.",
                 )
-            return None
-        if (name := self.named(authorization)) is not None:
+            return
+        if request.agent is not None:
             if not agents:
                 raise Forbidden(
                     "This address is for the person; an agent's token does not open it.",
                     hint="An agent's token opens /mcp, /mcp/gateway and /tools.",
                 )
-            return name
-        retry_after = self._failures.hit("all", now)
+            return
+        retry_after = self._failures.hit("all", self._clock())
         if retry_after is not None:
             raise RateLimited("Too many requests with a wrong token.", retry_after=int(retry_after) + 1)
-        what = "missing" if authorization is None else "wrong"
+        what = "wrong" if b"authorization" in request.headers else "missing"
         raise Unauthorized(
             f"The token is {what}.",
             hint="Send `Authorization: Bearer <secret>`; `tabhub config show --show-secret` shows the secret.",
         )
+
+
+def _check_repeats(request: Request) -> None:
+    """Readers would disagree on which of two counts: a repeated Host or Origin is as bad as a wrong one."""
+    names = [name for name, _ in request.raw_headers]
+    if names.count(b"host") > 1 or names.count(b"origin") > 1:
+        raise Forbidden("The Host or Origin header appears more than once.")
+    if names.count(b"authorization") > 1:
+        request.headers[b"authorization"] = b""

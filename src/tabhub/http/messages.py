@@ -59,8 +59,10 @@ class Request(msgspec.Struct, eq=False):
     """The client's IP address."""
     keep_alive: bool = True
     body: bytes = b""
+    trusted: bool = False
+    """Whether it carries the hub's own secret."""
     agent: str | None = None
-    """The name of the token the request came with; None for the hub's own secret."""
+    """The name of the token it carries."""
     disconnected: bool = False
     on_disconnect: list[Callable[[], None]] = []
     """Called when the client disconnects before it is answered."""

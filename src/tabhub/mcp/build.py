@@ -13,6 +13,7 @@ from typing import Any
 from tabhub import __version__
 from tabhub.browser.families import CORE, FAMILIES
 from tabhub.calls.approvals.inbox import ApprovalInbox
+from tabhub.calls.context import Context
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Permission
 from tabhub.calls.results import read_result_tool
@@ -68,7 +69,7 @@ class TabParts:
         self.wall = wall
         self.registry = Registry()
         self.sessions = Sessions(limits)
-        self.calls = Calls(limits)
+        self.calls: Calls[Context] = Calls(limits)
         more = {} if advice is None else {"advice": advice}
         self.browsers = Browsers(limits, wall=wall, starting=starting, **more)
         self.leases = Leases(self.sessions, limits)

@@ -92,7 +92,7 @@ class GatewaySurface:
         try:
             return await self._engine.call(caller, wanted, given)
         except InvalidArguments as error:
-            tool = self._engine.registry.find(wanted).tool
+            tool = self._engine.registry.by_name[wanted].tool
             schema = orjson.dumps(dict(tool.input_schema)).decode()
             error.hint = f"{error.hint or ''} The schema of {tool.name}: {schema}".strip()
             raise

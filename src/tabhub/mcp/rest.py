@@ -12,7 +12,7 @@ from tabhub.calls.engine import Answers, Engine, Questions
 from tabhub.core.listing.catalogue import Catalogue
 from tabhub.core.sessions import Session
 from tabhub.errors import BadInput, InvalidParams, MissingCapability, TabhubError
-from tabhub.http.messages import JSON, Request, Response, error_response, json_response, retry_after
+from tabhub.http.messages import JSON, Request, Response, json_response, retry_after
 from tabhub.mcp.surface import failure_result
 from tabhub.wire import strict_json as strict
 from tabhub.wire.mcp import CAPABILITY_OF
@@ -64,12 +64,8 @@ class Rest:
     async def call_tool(self, request: Request) -> Response:
         """`POST /tools/<name>/call` with `{"arguments": {…}}`: the result as MCP has it."""
         engine = self._engine
-        try:
-            arguments = _arguments(strict.decode(request.body, engine.limits) if request.body else {})
-            session, via = self._session(request)
-        except TabhubError as error:
-            engine.meter.refuse(error.status)
-            return error_response(error)
+        arguments = _arguments(strict.decode(request.body, engine.limits) if request.body else {})
+        session, via = self._session(request)
         caller = RestCaller(session, via)
         request.on_disconnect.append(lambda: engine.left(caller, "the client closed the request"))
         session.busy += 1

@@ -187,7 +187,8 @@ class StatelessEdge:
         elif not isinstance(arguments, dict):
             raise InvalidParams("`arguments` must be an object.")
         engine = self._engine
-        if raw_headers is not None and (entry := engine.registry.get(name)) is not None and entry.tool.param_headers:
+        entry = engine.registry.by_name.get(name) if raw_headers is not None else None
+        if entry is not None and raw_headers is not None and entry.tool.param_headers:
             check_params(entry.tool.param_headers, arguments, raw_headers)
         session, handed = self._session(name, arguments, envelope, own, agent)
         answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}

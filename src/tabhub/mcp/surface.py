@@ -51,7 +51,7 @@ class FullSurface:
         return self._catalogues.of(selection).page(cursor, stateless=stateless)
 
     def takes_session(self, name: str) -> bool:
-        entry = self._engine.registry.get(name)
+        entry = self._engine.registry.by_name.get(name)
         return entry is not None and takes_tab(entry.tool)
 
 

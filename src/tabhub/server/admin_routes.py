@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tabhub.calls.engine import Engine
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited
-from tabhub.http.guard import Guard
 from tabhub.http.messages import Request, Response, json_response
 from tabhub.links.browsers import Browsers
 from tabhub.server.health import Health
 from tabhub.server.reload import Reload
+from tabhub.server.settings import Secret
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.trust.tokens import challenge_proof
 
 _CHALLENGE = b"challenge="
 
@@ -19,10 +22,21 @@ class Admin:
     """Routes around the tools."""
 
     def __init__(
-        self, engine: Engine, guard: Guard, health: Health, reload: Reload, browsers: Browsers, plugins: Plugins
+        self,
+        port: int,
+        secret: Secret,
+        engine: Engine,
+        health: Health,
+        reload: Reload,
+        browsers: Browsers,
+        plugins: Plugins,
+        refused: Mapping[int, int],
     ) -> None:
+        """`refused` counts refused requests by status."""
+        self._port = port
+        self._secret = secret
         self._engine = engine
-        self._guard = guard
+        self._refused = refused
         self._health = health
         self._reload = reload
         self._browsers = browsers
@@ -38,10 +52,10 @@ class Admin:
 
     async def health(self, request: Request) -> Response:
         """`GET /health`; with a `challenge`, also what proves that this hub knows the secret."""
-        authenticated = self._guard.authenticated(request.headers.get(b"authorization"))
-        facts = self._health.full() if authenticated else self._health.minimal()
+        facts = self._health.full() if request.trusted else self._health.minimal()
         if request.query.startswith(_CHALLENGE):
-            proof = self._guard.prove(request.query[len(_CHALLENGE) :].decode("latin-1"))
+            challenge = request.query[len(_CHALLENGE) :].decode("latin-1")
+            proof = challenge_proof(self._secret.current.encode(), self._port, challenge)
             if proof is None:
                 raise BadInput("`challenge` must be 32 to 128 lower-case hexadecimal digits.")
             facts = {**facts, "proof": proof}
@@ -74,7 +88,7 @@ class Admin:
         from tabhub.server.metrics import render
 
         kind = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-        return Response(200, render(self._engine, self._browsers), (kind,))
+        return Response(200, render(self._engine, self._browsers, self._refused), (kind,))
 
     async def reload(self, request: Request) -> Response:
         """`POST /reload`: reload the configuration."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,6 @@ from tabhub.plugins.install import Installer
 from tabhub.plugins.npm import find_registry
 from tabhub.server.access import Access, ApproverKey
 from tabhub.server.admin_routes import Admin
-from tabhub.server.app import App
 from tabhub.server.approval_routes import ApprovalRoutes
 from tabhub.server.bridge.listener import BridgeListener
 from tabhub.server.extension_socket import ExtensionSocket
@@ -51,6 +51,7 @@ from tabhub.server.panel.panel import Panel
 from tabhub.server.panel.plugins import PluginPanel
 from tabhub.server.panel.state import PanelState
 from tabhub.server.reload import Reload
+from tabhub.server.routes import make_routes
 from tabhub.server.session_control import SessionControl
 from tabhub.server.session_persistence import SessionPersistence
 from tabhub.server.session_routes import SessionRoutes
@@ -213,11 +214,11 @@ class Hub:
         self.browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
-        self.guard = Guard(port, secret.encode(), limits, self.tokens, tokens_required=config.require_tokens)
         self.extension = ExtensionSocket(self.browsers, secret.encode(), limits, log_messages=config.log_messages)
         self.bridge = BridgeListener(
             bridge_path(str(home.root), os.environ),
             home.root,
+            batch=self.batch,
             engine=engine,
             endpoints={"all": self.mcp, "gateway": self.gateway},
             notices=self.notices,
@@ -304,17 +305,25 @@ class Hub:
             },
             methods=(self.plugin_panel.methods(), upstream_routes.methods(), self.agent.methods()),
         )
-        self.app = App(
-            self.guard,
-            engine.meter,
-            clock,
-            endpoints={"/mcp": self.mcp.serve, "/mcp/gateway": self.gateway.serve},
+        refused: Counter[int] = Counter()
+        routes = make_routes(
+            {"/mcp": self.mcp.serve, "/mcp/gateway": self.gateway.serve},
             rest=Rest(engine, self.catalogues.everything),
-            extension=self.extension,
-            admin=Admin(engine, self.guard, self.health, self.reload, self.browsers, self.plugins),
+            admin=Admin(port, self.secret, engine, self.health, self.reload, self.browsers, self.plugins, refused),
             sessions=SessionRoutes(self.session_control, limits),
             approvals=ApprovalRoutes(self.approvals, key, limits, wall),
             upstream=upstream_routes,
+        )
+        self.guard = Guard(
+            port,
+            secret.encode(),
+            limits,
+            self.tokens,
+            clock=clock,
+            endpoints=routes,
+            websockets={"/ws": self.extension.route},
+            refused=refused,
+            tokens_required=config.require_tokens,
         )
 
         settings.on_change(self._apply_settings)

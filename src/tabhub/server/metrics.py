@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from tabhub.calls.engine import Engine
-from tabhub.calls.meter import BUCKETS
 from tabhub.links.browsers import Browsers
+from tabhub.store.audit import BUCKETS
 
 
 class _HubCollector:
     """Reads the numbers when they are asked for, so that counting costs nothing else."""
 
-    def __init__(self, engine: Engine, browsers: Browsers) -> None:
+    def __init__(self, engine: Engine, browsers: Browsers, refusals: Mapping[int, int]) -> None:
         self._engine = engine
         self._browsers = browsers
+        self._refusals = refusals
 
     def collect(self) -> Iterable[Metric]:
         """All families."""
         engine = self._engine
         calls = CounterMetricFamily("tabhub_calls", "Tool calls answered", labels=["plugin", "outcome"])
         seconds = HistogramMetricFamily("tabhub_call_seconds", "Time from call to answer", labels=["plugin"])
-        for plugin, series in sorted(engine.meter.series.items()):
+        by_plugin = {plugin: series for plugin, series in engine.audit.figures.series.items() if plugin is not None}
+        for plugin, series in sorted(by_plugin.items()):
             calls.add_metric([plugin, "ok"], series.ok)
             calls.add_metric([plugin, "failed"], series.failed)
             total, buckets = 0, []
@@ -36,7 +38,7 @@ class _HubCollector:
         yield calls
         yield seconds
         refused = CounterMetricFamily("tabhub_refused", "Requests the guard refused", labels=["status"])
-        for status, count in sorted(engine.meter.refused.items()):
+        for status, count in sorted(self._refusals.items()):
             refused.add_metric([str(status)], count)
         yield refused
         yield GaugeMetricFamily("tabhub_calls_in_flight", "Calls without an answer yet", value=len(engine.calls))
@@ -52,9 +54,9 @@ class _HubCollector:
         )
 
 
-def render(engine: Engine, browsers: Browsers) -> bytes:
+def render(engine: Engine, browsers: Browsers, refusals: Mapping[int, int]) -> bytes:
     """The whole page."""
     registry = CollectorRegistry()
-    registry.register(_HubCollector(engine, browsers))
+    registry.register(_HubCollector(engine, browsers, refusals))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

@@ -116,7 +116,7 @@ async def _serve(hub: Hub, sockets: list[socket.socket], ready: Callable[[], Non
 
 
 async def start_up(hub: Hub, sockets: list[socket.socket]) -> HttpServer:
-    server = HttpServer(hub.app, hub.engine.limits, hub.batch)
+    server = HttpServer(hub.guard, hub.engine.limits, hub.batch)
     await hub.start()
     await server.start(sockets)
     return server

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tabhub.calls.sources.upstream import Upstreams
+from tabhub.http.guard import Endpoint
 from tabhub.http.messages import Request, Response, Route, json_response
 from tabhub.limits import Limits
 from tabhub.links.extension import Handler
@@ -17,8 +18,6 @@ from tabhub.server.access import ApproverKey
 from tabhub.upstream.login_callbacks import PATH as CALLBACK
 from tabhub.wire.extension_link import decode
 from tabhub.wire.panel import AddServers, OneServer, ServerSettings
-
-__all__ = ["CALLBACK", "UpstreamRoutes"]
 
 _QUERY = 16_000
 
@@ -41,17 +40,18 @@ class UpstreamRoutes:
         """`upstream.*` for links of the person's own extension."""
         return {name: lambda _link, params, work=work: work(params) for name, work in self._works.items()}  # type: ignore[misc]
 
-    def routes(self) -> dict[str, dict[str, Route]]:
-        """`/upstream…` for the command line."""
-        posts: dict[str, dict[str, Route]] = {
-            f"/{name.replace('.', '/')}": {"POST": self._route(name, work)} for name, work in self._works.items()
-        }
-        return {"/upstream": {"GET": self._all}, **posts}
+    def endpoints(self) -> dict[str, Endpoint]:
+        """`/upstream…` for the command line, and where login pages send the person's browser back to."""
+        posts = {f"/{name.replace('.', '/')}": Endpoint({"POST": self._route(name)}) for name in self._works}
+        login = Endpoint({"*": self._login_callback}, "anyone")
+        return {"/upstream": Endpoint({"GET": self._all}), **posts, CALLBACK: login}
 
     async def _all(self, request: Request) -> Response:
         return json_response({"servers": self._upstreams.all()})
 
-    def _route(self, name: str, work: Callable[[Any], Awaitable[dict[str, Any]]]) -> Route:
+    def _route(self, name: str) -> Route:
+        work = self._works[name]
+
         async def route(request: Request) -> Response:
             self._key.require(
                 request,
@@ -62,7 +62,7 @@ class UpstreamRoutes:
 
         return route
 
-    async def login_callback(self, request: Request) -> Response:
+    async def _login_callback(self, request: Request) -> Response:
         """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` opens this."""
         answers = request.query_values() if len(request.query) <= _QUERY else {}
         accepted = request.method == "GET" and self._upstreams.logins.resolve(answers)

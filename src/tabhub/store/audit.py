@@ -1,15 +1,17 @@
 """The audit log: one line for every answered call, on disk before the answer leaves, and the last ones in memory.
 
-Owns what an entry says, the ring `/audit` shows and the figures `/health` shows. How lines reach the disk is
-`store.journal`'s. Time is the wall clock handed in; it stamps entries and never decides a deadline.
+Owns what an entry says, the ring `/audit` shows and the figures of `/health` and `/metrics`. How lines reach the disk
+is `store.journal`'s. Time is the wall clock handed in; it stamps entries and never decides a deadline.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,6 +32,8 @@ _MESSAGE = 2000
 _LOOKED_AT = 10_000
 _DEPTH = 64
 _INT = 2**63
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""Upper bounds, in seconds, of the histogram of durations."""
 
 
 class CallError(msgspec.Struct):
@@ -43,7 +47,8 @@ class CallError(msgspec.Struct):
 class CallRecord(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel"):
     """What the log keeps of one call; its arguments only if the person set it so."""
 
-    timestamp: str
+    timestamp: str = ""
+    """Set when the record is written."""
     tool: str
     plugin: str
     source: str
@@ -102,12 +107,7 @@ def stamp(now: float) -> str:
 
 
 class Batch(Protocol):
-    """Writes of one iteration of the event loop (http.write_batch.WriteBatch)."""
-
-    @property
-    def open(self) -> bool:
-        """Whether answers are held until the end of the iteration."""
-        ...
+    """What all answers are written through (http.write_batch.WriteBatch)."""
 
     def before_write(self, hook: Callable[[], None]) -> None:
         """Run this before any answer is written."""
@@ -127,17 +127,18 @@ class AuditLog:
     ) -> None:
         """Open the file and fill the ring from its end; a torn last line is skipped and counted in `torn`.
 
-        Without a path there is no file, and the ring is all that is kept. With a batch, lines are written together as
-        long as it holds answers back, and before it lets them go.
+        Without a path there is no file, and the ring is all that is kept. With a batch, lines are held until it writes
+        an answer, and are written before it.
         """
         self._clock = clock
         self._longest = limits.audit_line
         self._ring: deque[bytes] = deque(maxlen=max(limits.audit_ring, 1))
-        self._figures = _Figures()
-        self._batch = batch
-        self._held: list[bytes] = []
+        self.figures = Figures()
+        self._lines: list[bytes] = []
+        """Lines to be written before the next answer."""
+        self._holds = batch is not None
         if batch is not None:
-            batch.before_write(self._write_held)
+            batch.before_write(self._write_lines)
         self.torn = 0
         self.unreadable: str | None = None
         self._journal: Journal | Nowhere = Nowhere()
@@ -156,7 +157,9 @@ class AuditLog:
         return self._journal.lost
 
     def write(self, record: CallRecord) -> None:
-        """Record one call; it never fails the call."""
+        """Record and count one call; it never fails the call."""
+        now = self._clock()
+        record.timestamp = stamp(now)
         try:
             line = _encode(record) + b"\n"
         except (TypeError, ValueError, OverflowError, RecursionError):
@@ -164,24 +167,25 @@ class AuditLog:
         if len(line) > self._longest:
             line = orjson.dumps(_shortened(orjson.loads(line), self._longest), option=orjson.OPT_APPEND_NEWLINE)
         self._ring.append(line)
-        self._figures.add(record.success, record.duration_ms, self._clock())
-        if self._batch is not None and self._batch.open:
-            self._held.append(line)
-        else:
-            self._journal.append(line)
+        self.figures.add(record.plugin, now, record.duration_ms / 1000, ok=record.success)
+        self._lines.append(line)
+        if not self._holds:
+            self._write_lines()
 
     def event(self, what: str, source: Source, *, tab_id: int | None, **facts: Any) -> None:
         """Record something that is no call, as pages declaring tools: on disk only, and no part of the figures."""
-        made = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": str(source)}
+        made = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": source.label}
         line = orjson.dumps({**made, "event": True, "success": True, "tabId": tab_id, **_writable(facts)})
         if len(line) < self._longest:
-            self._write_held()
-            self._journal.append(line + b"\n")
+            self._lines.append(line + b"\n")
+            if not self._holds:
+                self._write_lines()
 
-    def _write_held(self) -> None:
-        if self._held:
-            held, self._held = self._held, []
-            self._journal.append_all(held)
+    def _write_lines(self) -> None:
+        if self._lines:
+            text = b"".join(self._lines)
+            self._lines.clear()
+            self._journal.append(text)
 
     def recent(
         self, limit: int = 50, plugin: str | None = None, tool: str | None = None, success: bool | None = None
@@ -198,16 +202,16 @@ class AuditLog:
 
     def summary(self, now: float | None = None) -> dict[str, Any]:
         """The figures of `/health`: those of the calls of this run, and of the ring it began with."""
-        return self._figures.summary(self._clock() if now is None else now)
+        return self.figures.summary(self._clock() if now is None else now)
 
     def flush(self) -> bool:
         """Try to write what waits for the disk; True when nothing does."""
-        self._write_held()
+        self._write_lines()
         return self._journal.flush()
 
     def close(self) -> None:
         """Write what waits and close the file."""
-        self._write_held()
+        self._write_lines()
         self._journal.close()
 
     def _load(self, path: Path) -> None:
@@ -226,41 +230,60 @@ class AuditLog:
             self.unreadable = f"The audit log {path} cannot be read: {error.strerror}."
         for made in reversed(found):
             self._ring.append(orjson.dumps(made))
-            self._figures.add(made.get("success") is True, made.get("durationMs"), _seconds(made))
+            duration = made.get("durationMs")
+            seconds = duration / 1000 if type(duration) in (int, float) else 0.0
+            self.figures.add(None, _seconds(made), seconds, ok=made.get("success") is True)
 
 
-class _Figures:
-    """Counts kept as calls come in; the last day in minutes, so that old ones can be let go of."""
+@dataclass(slots=True)
+class Series:
+    """Counts of the calls of one plugin or source."""
+
+    ok: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+
+
+class Figures:
+    """Counts of calls: by plugin since the start, and over the last day by the minute."""
 
     def __init__(self) -> None:
-        self._total = self._success = 0
-        self._duration = 0.0
+        self.series: dict[str | None, Series] = {}
+        """By plugin; under None those of earlier runs."""
         self._minutes: dict[int, list[int]] = {}
 
-    def add(self, good: bool, duration: Any, now: float) -> None:
-        self._total += 1
-        self._success += good
-        if type(duration) is float or type(duration) is int:
-            self._duration += duration
+    def add(self, plugin: str | None, now: float, seconds: float, *, ok: bool) -> None:
+        series = self.series.get(plugin)
+        if series is None:
+            series = self.series[plugin] = Series()
+        series.ok += ok
+        series.failed += not ok
+        series.seconds += seconds
+        series.buckets[bisect_left(BUCKETS, seconds)] += 1
         minute = int(now) // 60
-        bucket = self._minutes.get(minute)
-        if bucket is None:
-            bucket = self._minutes[minute] = [0, 0]
+        counts = self._minutes.get(minute)
+        if counts is None:
+            counts = self._minutes[minute] = [0, 0]
             while len(self._minutes) > _DAY_MINUTES + 60:
                 del self._minutes[min(self._minutes)]
-        bucket[0] += 1
-        bucket[1] += good
+        counts[0] += 1
+        counts[1] += ok
 
     def summary(self, now: float) -> dict[str, Any]:
+        """The figures of `/health`."""
+        success = sum(series.ok for series in self.series.values())
+        failure = sum(series.failed for series in self.series.values())
+        seconds = sum(series.seconds for series in self.series.values())
         since = int(now) // 60 - _DAY_MINUTES
         day = [counts for minute, counts in self._minutes.items() if minute > since]
-        total, success = sum(counts[0] for counts in day), sum(counts[1] for counts in day)
+        day_total, day_success = sum(counts[0] for counts in day), sum(counts[1] for counts in day)
         return {
-            "totalInvocations": self._total,
-            "successCount": self._success,
-            "failureCount": self._total - self._success,
-            "last24h": {"total": total, "success": success, "failure": total - success},
-            "avgDurationMs": round(self._duration / self._total) if self._total else 0,
+            "totalInvocations": success + failure,
+            "successCount": success,
+            "failureCount": failure,
+            "last24h": {"total": day_total, "success": day_success, "failure": day_total - day_success},
+            "avgDurationMs": round(seconds * 1000 / (success + failure)) if success + failure else 0,
         }
 
 

@@ -47,34 +47,26 @@ class Journal:
         except OSError as error:
             self._degrade(error)
 
-    def append(self, line: bytes) -> None:
-        """Write one line, newline included; it is handed to the system when this returns, or `degraded` is set."""
-        if not self._took(line):
-            self._append_slowly(line)
+    def append(self, text: bytes) -> None:
+        """Write whole lines. They are handed to the system when this returns, or `degraded` is set.
 
-    def append_all(self, lines: list[bytes]) -> None:
-        """Write several lines, with one `write(2)` in the ordinary case."""
-        if not self._took(b"".join(lines)):
-            for line in lines:  # each for itself, so that what waits or is lost is counted in lines
-                self.append(line)
-
-    def _took(self, text: bytes) -> bool:
-        """The ordinary case, one write; False if none of the text is in the file of that name."""
+        In the ordinary case that is one write, whether it is one line or many.
+        """
         size = len(text)
-        if self._size + size > self._rotate_at or self.degraded is not None or self._broken_end:
-            return False
-        try:
-            written = os.write(self._fd, text)
-            facts = os.fstat(self._fd)
-        except OSError:
-            self._drop()  # the descriptor may be the fault; if the disk is, the next attempt says so
-            return False
-        if written == size and facts.st_nlink:
-            self._size = facts.st_size
-            return True
-        if written != size:
-            self._cut_back(written)
-        return False
+        if self._size + size <= self._rotate_at and self.degraded is None and not self._broken_end:
+            try:
+                written = os.write(self._fd, text)
+                facts = os.fstat(self._fd)
+            except OSError:
+                self._drop()  # the descriptor may be the fault; if the disk is, the next attempt says so
+            else:
+                if written == size and facts.st_nlink:
+                    self._size = facts.st_size
+                    return
+                if written != size:
+                    self._cut_back(written)
+        for line in text.splitlines(keepends=True):  # so that what waits or is lost is counted in lines
+            self._append_slowly(line)
 
     def flush(self) -> bool:
         """Try to write the buffered lines; True if none remains."""
@@ -179,9 +171,7 @@ class Nowhere:
     degraded: str | None = None
     lost = 0
 
-    def append(self, line: bytes) -> None: ...
-
-    def append_all(self, lines: list[bytes]) -> None: ...
+    def append(self, text: bytes) -> None: ...
 
     def flush(self) -> bool:
         return True

@@ -128,7 +128,7 @@ class UpstreamCalls:
 
     async def _outcome(self, connection: ServerConnection, call: ActiveCall, ctx: CallContext) -> dict[str, Any]:
         """The answer, or a question to the agent while the call stays suspended at the server."""
-        ctx.sent()
+        ctx.sent = True
         try:
             answer: dict[str, Any] = await call.outcome
         except asyncio.CancelledError:

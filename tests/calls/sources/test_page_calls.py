@@ -33,17 +33,13 @@ class Caller:
     def __init__(self) -> None:
         self.session = Session("caller", "mcp", "caller", 0, 0)
         self.extra: dict[str, Any] = {}
-        self.tabs: list[int | None] = []
+        self.sent = False
+        self.tab: int | None = None
+        self.origin: str | None = None
         self.steps: list[float] = []
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         self.steps.append(progress)
-
-    def sent(self) -> None:
-        self.extra = {}
-
-    def touch(self, tab_id: int | None, origin: str | None) -> None:
-        self.tabs.append(tab_id)
 
     def can(self, capability: str) -> bool:
         return False
@@ -85,11 +81,11 @@ class Shop:
 
     async def call(self, name: str, caller: Caller | None = None) -> int | None:
         """Make a call; gives the tab that answered."""
-        found = self.registry.get(name)
-        assert found is not None, list(self.registry.names())
+        found = self.registry.by_name.get(name)
+        assert found is not None, list(self.registry.by_name)
         caller = caller or Caller()
         await found.run(cast("Context", caller), {})
-        return caller.tabs[-1]
+        return caller.tab
 
 
 @pytest.fixture
@@ -218,7 +214,7 @@ async def test_a_question_that_belongs_to_no_call_is_answered_no(shop: Shop) -> 
         return {"success": False, "payload": answer["reason"]}
 
     shop.tabs.answer[1] = asking
-    result = await shop.registry.get("website_tool_shop_example_tab1_add").run(cast("Context", Caller()), {})  # type: ignore[union-attr]
+    result = await shop.registry.by_name.get("website_tool_shop_example_tab1_add").run(cast("Context", Caller()), {})  # type: ignore[union-attr]
     assert b"nobody could confirm" in result.payload
 
 
@@ -230,17 +226,17 @@ async def test_what_is_kept_is_written_down_when_it_changed(tmp_path: Path) -> N
     shop.offer(1, "look", **LOOK)
     await shop.pages.keep()
     assert b'"look"' in (tmp_path / "tools.json").read_bytes()
-    assert list(Shop(tmp_path).registry.names()) == ["website_tool_shop_example_look"]
+    assert list(Shop(tmp_path).registry.by_name) == ["website_tool_shop_example_look"]
 
 
 async def run(shop: Shop, name: str, session: Session) -> int | None:
     """The tab a session's call went to."""
     caller = Caller()
     caller.session = session
-    entry = shop.registry.get(name)
+    entry = shop.registry.by_name.get(name)
     assert entry is not None
     await entry.run(cast("Context", caller), {})
-    return caller.tabs[-1]
+    return caller.tab
 
 
 async def test_a_tab_that_another_session_holds_is_read_but_not_acted_in(shop: Shop) -> None:

@@ -77,7 +77,7 @@ async def test_another_active_tab_changes_descriptions_and_tells_nobody(hub: Run
             await browser.offer(tab_id, tool("add"))
         version = hub.hub.registry.version
         await browser.change(8, "activated", url=f"{SHOP}/q", active=True)
-        await until(lambda: "active" not in hub.hub.registry.get(ADD).tool.description)  # type: ignore[union-attr]
+        await until(lambda: "active" not in hub.hub.registry.by_name.get(ADD).tool.description)  # type: ignore[union-attr]
         now = await listed(agent)
         assert "active tab" in now["website_tool_shop_example_tab2_add"]["description"]
         assert "active tab" not in now[ADD]["description"]
@@ -216,7 +216,7 @@ async def test_when_a_tab_goes_the_others_of_its_site_get_new_descriptions(hub: 
     tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q"), tab(9, PAY)]
 
     def described(name: str) -> str:
-        entry = hub.hub.registry.get(f"website_tool_shop_example_{name}")
+        entry = hub.hub.registry.by_name.get(f"website_tool_shop_example_{name}")
         assert entry is not None
         return entry.tool.description
 
@@ -315,7 +315,7 @@ async def test_a_flood_of_updates_is_thinned_and_the_last_state_arrives(
             await browser.settle()
             assert hub.hub.registry.version - version <= 10
         last = "website_tool_shop_example_tab1_t499"
-        await until(lambda: hub.hub.registry.get(last) is not None)
+        await until(lambda: hub.hub.registry.by_name.get(last) is not None)
         assert list(await listed(agent)) == [last]
 
 
@@ -339,7 +339,7 @@ async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub:
             offered = page(7, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example", frame=site)
             pages.receive(7, decode("browser/registerTools", offered))
         before = await all_names(agent)
-        entries = {name: registry.get(name) for name in before}
+        entries = {name: registry.by_name.get(name) for name in before}
         assert len(before) >= 500
         await browser.offer(7, *(tool(f"new{n}") for n in range(10)), frame=999)
         after = await all_names(agent)
@@ -347,7 +347,7 @@ async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub:
         assert {name for name in after if name not in entries} == {
             f"website_tool_shop_example_tab1_new{n}" for n in range(10)
         }
-        assert all(registry.get(name) is entry for name, entry in entries.items())  # none was made again
+        assert all(registry.by_name.get(name) is entry for name, entry in entries.items())  # none was made again
 
 
 async def all_names(agent: Agent) -> list[str]:

@@ -360,7 +360,7 @@ async def test_a_call_in_flight_ends_with_the_plugin_it_began_with(tmp_path: Pat
         play.hub.hub.reload()
         done.set_result({"output": {"late": "but whole"}})
         assert (await calling)["structuredContent"] == {"late": "but whole"}
-        assert play.hub.hub.registry.get("demo_read") is None
+        assert play.hub.hub.registry.by_name.get("demo_read") is None
 
 
 async def test_a_failing_plugin_takes_no_other_with_it(tmp_path: Path) -> None:

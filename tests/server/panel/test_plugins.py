@@ -49,11 +49,11 @@ async def test_search_install_and_remove(hub: RunningHub) -> None:
     made = await ask(hub, "plugin.install", name="opentabs-plugin-demo")
     assert made == {"name": "demo", "package": "opentabs-plugin-demo", "version": "1.0.0"}
     assert installed(hub)["demo"] == "1.0.0"
-    assert hub.hub.registry.get("demo_read") is not None
+    assert hub.hub.registry.by_name.get("demo_read") is not None
     assert (await ask(hub, "plugin.search", query="demo"))["results"][0]["installed"] is True
     await ask(hub, "plugin.remove", name="demo")
     assert "demo" not in installed(hub)
-    assert hub.hub.registry.get("demo_read") is None
+    assert hub.hub.registry.by_name.get("demo_read") is None
 
 
 @pytest.mark.req("S002-ws-extension-14", "S002-ws-extension-16", "S002-ws-extension-17")

@@ -6,11 +6,12 @@ Owns sending a tool's command over the link and translating its failure. A tool 
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from tabhub.browser.driver.tab_watch import Dialog, TabWatch
 from tabhub.core.tabs import Tab
+from tabhub.core.tools import CallContext
 from tabhub.errors import (
     CommandFailed,
     ContextDestroyed,
@@ -59,8 +60,9 @@ class Page:
     """One tab, for the duration of one call."""
 
     def __init__(
-        self, browsers: Browsers, watch: TabWatch, ref: TabRef, on_send: Callable[[], None] | None = None
+        self, browsers: Browsers, watch: TabWatch, ref: TabRef, acting: CallContext | None = None
     ) -> None:
+        """`acting` is a call that may change something: it is marked as sent with every command."""
         self.link = ref.link
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id
@@ -69,8 +71,7 @@ class Page:
         self.state = watch.tabs.get(key) or watch.tab(key)
         self.watch = watch
         self.browsers = browsers
-        self._on_send = on_send
-        """Called before the first command."""
+        self._acting = acting
 
     @property
     def dialog(self) -> Dialog | None:
@@ -96,9 +97,8 @@ class Page:
         self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None
     ) -> Any:
         """Send one link command to this tab and return its result."""
-        if self._on_send is not None:
-            self._on_send()
-            self._on_send = None
+        if self._acting is not None:
+            self._acting.sent = True
         try:
             wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
             return await self.link.request(name, wanted, raw=raw, encoded=encoded)

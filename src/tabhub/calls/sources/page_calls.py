@@ -105,11 +105,11 @@ class PageCall(TabCall[Frame]):
             params["extensions"] = extensions
         if "_meta" in extra and (meta := forwarded_meta(extra["_meta"])):
             params["_meta"] = meta
-        self.ctx.touch(target.tab_id, target.origin)
+        self.ctx.tab, self.ctx.origin = target.tab_id, target.origin
         self.frame, self._scope, self._input_required = target, asyncio.timeout(None), None
         running = self._calls.running.setdefault(target.key, set())
         running.add(self)
-        self.ctx.sent()
+        self.ctx.sent = True
         try:
             async with self._scope:
                 raw = await transport.send_request(
@@ -154,7 +154,7 @@ class PageCall(TabCall[Frame]):
         progress = asyncio.ensure_future(self._report_progress())
         try:
             ask = Ask("page", text, target=frame.origin, this_call_only=True)
-            answer = await approvals.confirm(self.ctx.caller, self.ctx.call.tool, ask, frame.tab_id)
+            answer = await approvals.confirm(self.ctx.caller, self.ctx.tool, ask, frame.tab_id)
         except InputRequired as required:
             # The client of a stateless agent answers by calling again; the page must not act before that.
             self._input_required = required
@@ -265,7 +265,7 @@ class PageCalls:
             except TabhubError as error:
                 reason = error.message
                 continue
-            ctx.touch(tab_id, origin)
+            ctx.tab, ctx.origin = tab_id, origin
             try:
                 async with asyncio.timeout(self._limits.page_appear):
                     while (frame := self.tab_calls.choose(call, set())) is None:

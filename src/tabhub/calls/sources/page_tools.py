@@ -75,6 +75,7 @@ class PageTools:
         self._audit = audit
         self._clock = clock
         self._wall = wall
+        self._timeout = limits.page_call_timeout
         self._namer = ToolNamer()
         self._numbers = TabNumbers()
         self._keys: dict[str, set[PageKey]] = {}
@@ -311,7 +312,7 @@ class PageTools:
             description = describe(declared.description, place)
             meta = {"tabhub/page": {**facts, "via": declared.via}}
             if known is None or known[0].wire != declared.wire:
-                tool = _tool(name, origin, declared, description, meta)
+                tool = _tool(name, origin, declared, description, meta, self._timeout)
             else:
                 tool = known[1]
                 if tool.description != description or tool.meta != meta:
@@ -349,7 +350,7 @@ class PageTools:
         self._store.save(self.pages.all_cached())
 
 
-def _tool(name: str, origin: str, declared: PageTool, description: str, meta: dict[str, Any]) -> Tool:
+def _tool(name: str, origin: str, declared: PageTool, description: str, meta: dict[str, Any], timeout: float) -> Tool:
     output = declared.output_schema
     return Tool(
         name,
@@ -359,6 +360,7 @@ def _tool(name: str, origin: str, declared: PageTool, description: str, meta: di
         title=one_line(declared.title) or None if declared.title else None,
         output_schema=strip_schema(output) if output is not None else None,
         annotations=declared.annotations,
+        timeout=timeout,
         meta=meta,
     )
 

@@ -94,7 +94,7 @@ class PluginCall(TabCall[Tab]):
         failed.add(target.tab_id)
 
     async def send(self, target: Tab, transport: TabHubTransport) -> ToolResult:
-        self.ctx.touch(target.tab_id, target.origin)
+        self.ctx.tab, self.ctx.origin = target.tab_id, target.origin
         params = {
             "plugin": self._active.name,
             "tool": self._tool.name,
@@ -103,7 +103,7 @@ class PluginCall(TabCall[Tab]):
             # The hub decides when the call times out, since it receives progress; this only bounds a lost call.
             "timeoutMs": round(self._calls.tab_calls.limits.call_timeout_max * 1000),
         }
-        self.ctx.sent()
+        self.ctx.sent = True
         raw = await transport.send_request(
             target.tab_id, {"method": "tool.dispatch", "params": params}, listener=self, raw=True
         )

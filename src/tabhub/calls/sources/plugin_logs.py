@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import orjson
 
-from tabhub.core.calls import Call
+from tabhub.calls.context import Context
+from tabhub.core.tools import Source
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
 from tabhub.trust.redact import clean, redact
@@ -62,7 +63,7 @@ class PluginLogs:
     """The logs of all plugins."""
 
     def __init__(
-        self, limits: Limits, calls: Iterable[Call], edges: Iterable[Listening], wall: Callable[[], float]
+        self, limits: Limits, calls: Iterable[Context], edges: Iterable[Listening], wall: Callable[[], float]
     ) -> None:
         self._limits = limits
         self._calls = calls
@@ -104,11 +105,10 @@ class PluginLogs:
         self._forward(plugin, level, {key: value for key, value in entry.items() if key in ("message", "data")})
 
     def _forward(self, plugin: str, level: str, data: dict[str, Any]) -> None:
-        running = [
-            c for c in self._calls if c.tool.source.kind == "plugin" and c.tool.source.key == plugin and c.carrier
-        ]
+        source = Source("plugin", plugin)
+        running = [call for call in self._calls if call.tool.source == source]
         for call in running:
-            call.carrier.log(level, plugin, data)
+            call.log(level, plugin, data)
         if running:
             return
         message: bytes | None = None

@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        transport.write(line)
+        self._listener.batch.write(transport, line)
         if transport.get_write_buffer_size() > self._limits.send_queue:
             self._cut = "it does not read what it is sent"
             transport.abort()
@@ -84,6 +84,7 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Close the connection once everything is written."""
         if self._transport is not None:
+            self._listener.batch.flush(self._transport)
             self._transport.close()
 
     def _limit_silence(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tabhub.calls.engine import Engine
 from tabhub.errors import InvalidRequest, RateLimited, TabhubError
+from tabhub.http.write_batch import WriteBatch
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.notifications import ListNotifier
 from tabhub.platform.files import write_atomic
@@ -38,6 +39,7 @@ class BridgeListener:
 
     path: str
     home: Path
+    batch: WriteBatch
     engine: Engine
     endpoints: Mapping[str, McpEndpoint]
     notices: ListNotifier

@@ -107,7 +107,7 @@ class Panel:
 
     def _set_tool(self, _link: ExtensionLink, wanted: ToolPermission) -> dict[str, Any]:
         source, name, level = wanted.plugin, wanted.tool, wanted.permission
-        entry = self._engine.registry.get(name)
+        entry = self._engine.registry.by_name.get(name)
         tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
         own = self._permission.names(tool).own if tool is not None else name
         if own != name:  # an older name of it would take precedence

@@ -35,7 +35,7 @@ async def test_a_tab_is_described_with_its_origin_and_debugger(bench: Bench) -> 
     bench.browser.tell("debugger.changed", attached=[2])
     info = await bench.call("browser_get_tab_info", tabId=2)
     assert (info["origin"], info["debuggerAttached"]) == ("https://site2.example", True)
-    assert bench.context.touched == [(2, "https://site2.example")]
+    assert (bench.context.tab, bench.context.origin) == (2, "https://site2.example")
 
 
 async def test_an_unknown_tab_lists_the_open_ones(bench: Bench) -> None:
@@ -51,8 +51,8 @@ async def test_open_new_tab_opens_in_the_background_and_waits_for_the_page(bench
     opened = await bench.call("browser_open_tab", url="https://new.example/")
     assert opened == {"tabId": 3, "url": "https://new.example/", "title": "New", "status": "complete", "ok": True}
     assert bench.browser.commands("createTab")[0]["params"] == {"active": False, "group": GROUP}
-    assert bench.context.sends == 1
-    assert bench.context.touched[-1] == (3, "https://new.example")
+    assert bench.context.sent
+    assert (bench.context.tab, bench.context.origin) == (3, "https://new.example")
     assert bench.browsers.tab(3).tab.title == "New"
 
 
@@ -151,14 +151,14 @@ async def test_forbidden_urls_are_refused_before_anything_is_sent(bench: Bench, 
         with pytest.raises(InvalidArguments, match="url"):
             await bench.call(name, url=url, **where)
     assert not bench.browser.sent
-    assert bench.context.sends == 0
+    assert not bench.context.sent
 
 
 async def test_close_tab_closes_exactly_that_tab_and_forgets_it(bench: Bench) -> None:
     bench.browser.answers["closeTab"] = lambda _: {"closed": True}
     assert await bench.call("browser_close_tab", tabId=2) == {"tabId": 2, "closed": True}
     assert [found.tab_id for found in bench.browsers.book] == [1]
-    assert bench.context.sends == 1
+    assert bench.context.sent
 
 
 async def test_closing_is_retried_after_dismissing_a_dialog_that_stopped_it(bench: Bench) -> None:
@@ -234,7 +234,7 @@ async def test_a_browser_killed_during_a_call_gives_outcome_unknown(bench: Bench
     with pytest.raises(LinkLost) as caught:
         await task
     assert caught.value.outcome == "unknown"
-    assert bench.context.sends == 1
+    assert bench.context.sent
 
 
 async def test_a_cancelled_call_cancels_its_command_in_the_browser(bench: Bench) -> None:

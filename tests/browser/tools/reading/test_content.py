@@ -19,7 +19,7 @@ async def test_content_is_text_and_reports_the_remainder(bench: Bench) -> None:
     assert body["structuredContent"]["remaining"] == 95
     assert body["content"][0]["text"].startswith("abc😀\n\n[95 of 100 characters left out")
     assert "still loading" in body["content"][0]["text"]
-    assert bench.context.sends == 0
+    assert not bench.context.sent
 
 
 async def test_an_unmatched_selector_lists_similar_elements(bench: Bench) -> None:

@@ -28,7 +28,7 @@ async def test_a_script_takes_one_round_trip_once_the_tab_is_watched(bench: Benc
     first = len(bench.browser.sent)
     await bench.call("browser_execute_script", tabId=1, code="return x")
     assert len(bench.browser.sent) == first + 1
-    assert bench.context.sends == 2
+    assert bench.context.sent
     params = bench.browser.commands("Runtime.evaluate")[-1]["params"]["params"]
     assert (params["awaitPromise"], params["returnByValue"], params["timeout"]) == (True, True, 27000)
 

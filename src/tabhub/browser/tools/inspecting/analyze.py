@@ -54,10 +54,10 @@ _STRING_LIST = list_of("string")
 async def analyze_site(call: Call) -> ToolResult:
     args, box = call.args, call.box
     url = validate_url(args["url"], files=box.file_urls)
-    call.ctx.sent()
+    call.ctx.sent = True
     tab = await open_tab(box.browsers, group=box.choice.tab_group(call.ctx.session))
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id))
-    call.ctx.touch(tab.tab_id, None)
+    call.ctx.tab, call.ctx.origin = tab.tab_id, None
     keep = False
     try:
         facts = await _analyze(call, page, url)

@@ -52,7 +52,7 @@ def _web_origin(given: str, field: str) -> str:
     read_only=True,
 )
 async def get_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.touch(None, _web_origin(call.args["url"], "url"))
+    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
     return ToolResult.data(await call.list_rows("getCookies", call.given("url", "name"), "cookies", _COOKIE))
 
 
@@ -78,7 +78,7 @@ async def get_cookies(call: BrowserCall) -> ToolResult:
 )
 async def set_cookie(call: BrowserCall) -> ToolResult:
     """Returns the stored cookie without its value."""
-    call.ctx.touch(None, _web_origin(call.args["url"], "url"))
+    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
     try:
         kept = await call.run(
             call.link(),
@@ -105,7 +105,7 @@ async def set_cookie(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def delete_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.touch(None, _web_origin(call.args["url"], "url"))
+    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
     answer = await call.run(call.link(), "deleteCookies", call.given("url", "name"))
     facts: dict[str, Any] = {"name": call.args["name"], **pick_fields(answer, {"deleted": "integer"})}
     if facts.get("deleted") == 0:
@@ -135,7 +135,7 @@ async def clear_site_data(call: BrowserCall) -> ToolResult:
     wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()))]
     if not wanted:
         raise InvalidArguments("Nothing to clear.", hint=f"Set one of {', '.join(_KINDS)} to true.")
-    call.ctx.touch(None, origin)
+    call.ctx.tab, call.ctx.origin = None, origin
     answer = await call.run(call.link(), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
     done = answer.get("cleared")
     cleared = [kind for kind in _KINDS if isinstance(done, list) and kind in done]

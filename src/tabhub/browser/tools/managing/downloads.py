@@ -70,7 +70,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
         raise InvalidArguments("url must be a file to download, not about:blank.")
     if "filename" in call.args:
         _validate_filename(call.args["filename"])
-    call.ctx.touch(None, origin_of(url))
+    call.ctx.tab, call.ctx.origin = None, origin_of(url)
     try:
         answer = await call.run(call.link(), "downloadFile", call.given("url", "filename", "saveAs"))
     except CommandFailed as error:

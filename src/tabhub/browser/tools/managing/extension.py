@@ -66,7 +66,7 @@ async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult
 async def reload_extension(call: BrowserCall) -> ToolResult:
     """The extension reads its files again, so this also applies updates."""
     link = call.link()
-    call.ctx.sent()
+    call.ctx.sent = True
     link.notify("extension.reload", {})
     return await _wait_for_reconnect(call, link)
 
@@ -81,7 +81,7 @@ async def reload_extension(call: BrowserCall) -> ToolResult:
 )
 async def force_reconnect(call: BrowserCall) -> ToolResult:
     link = call.link()
-    call.ctx.sent()
+    call.ctx.sent = True
     link.close(RECONNECT, "asked to reconnect")
     call.box.browsers.detach(link)
     return await _wait_for_reconnect(call, link)

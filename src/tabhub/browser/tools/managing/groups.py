@@ -158,7 +158,7 @@ def _chosen_tabs(call: BrowserCall) -> tuple[ExtensionLink, list[Tab]]:
         )
     for ref in refs:
         call.box.choice.require_free(call.ctx.session, ref.tab.tab_id)
-        call.ctx.touch(ref.tab.tab_id, ref.tab.origin)
+        call.ctx.tab, call.ctx.origin = ref.tab.tab_id, ref.tab.origin
     return refs[0].link, [ref.tab for ref in refs]
 
 

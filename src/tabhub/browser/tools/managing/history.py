@@ -83,7 +83,7 @@ async def search_history(call: BrowserCall) -> ToolResult:
 )
 async def get_visits(call: BrowserCall) -> ToolResult:
     url = call.args["url"]
-    call.ctx.touch(None, origin_of(url))
+    call.ctx.tab, call.ctx.origin = None, origin_of(url)
     try:
         visits = await call.list_rows("getVisits", {"url": url}, "visits", _VISIT)
     except CommandFailed as error:
@@ -141,5 +141,5 @@ async def restore_session(call: BrowserCall) -> ToolResult:
         ) from None
     tabs = [call.box.browsers.update_tab(link, raw) for raw in list_items(answer, "tabs")]
     for tab in tabs:
-        call.ctx.touch(tab.tab_id, tab.origin)
+        call.ctx.tab, call.ctx.origin = tab.tab_id, tab.origin
     return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.describe() for tab in tabs]})

@@ -95,7 +95,7 @@ async def open_new_tab(call: Call) -> ToolResult:
         box.browsers.link(browser_id)
     elif not box.browsers.links():
         box.browsers.default_link()
-    call.ctx.sent()
+    call.ctx.sent = True
     tab = await open_tab(
         box.browsers,
         browser_id=browser_id,
@@ -113,7 +113,7 @@ def must_open_with_tab(url: str) -> bool:
 
 async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     box = call.box
-    call.ctx.touch(tab.tab_id, None)
+    call.ctx.tab, call.ctx.origin = tab.tab_id, None
     if must_open_with_tab(url) or url == "about:blank":
         status = "complete" if url == "about:blank" else tab.status  # there is nothing to load
         return {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
@@ -271,7 +271,7 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
     location = {name: facts[name] for name in ("url", "title", "status")}
     call.box.browsers.update_location(page.link, page.tab, **location)
     now = call.box.browsers.book.get(page.tab_id)
-    call.ctx.touch(page.tab_id, now.origin if now else None)
+    call.ctx.tab, call.ctx.origin = page.tab_id, now.origin if now else None
     return with_note(facts, str(answer.get("error") or "")[:500])
 
 

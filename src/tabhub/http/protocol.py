@@ -40,7 +40,6 @@ _KEEP_ALIVE = 120.0
 """Longer than proxies keep their connections: a request must not meet a connection that is being closed."""
 _LINGER = 2.0
 """Seconds a refused client has to read its answer before the connection is closed."""
-_LARGE_BODY = 64 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _INTERNAL_ERROR = Response(500, b"Internal Server Error", (TEXT,))
 _PHRASES = {status.value: status.phrase for status in HTTPStatus} | {499: "Client Closed Request"}
@@ -92,10 +91,12 @@ class HttpProtocol(asyncio.Protocol):
         self._body: list[bytes] = []
         self._body_size = 0
         # Requests that have arrived.
-        self._current: Request | None = None
+        self._arrived: deque[tuple[Request, Route | TabhubError]] = deque()
         self._task: asyncio.Task[None] | None = None
+        """Answers them, as long as there are some."""
+        self._current: Request | None = None
         self._stream: _ChunkedStream | None = None
-        self._ahead: deque[tuple[Request, Route | TabhubError]] = deque()
+        self._read_paused = False
         # The connection.
         self._closing = False
         """Whether it is closed after the current response."""
@@ -123,18 +124,17 @@ class HttpProtocol(asyncio.Protocol):
         self._parser = None
         if self._timer is not None:
             self._timer.cancel()
-        self._ahead.clear()
+        self._arrived.clear()
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(ClientDisconnected())
             self._drained.exception()
-        request = self._current
-        if request is None:
+        if self._task is None:
             self._connections.discard(self)
-            return
-        request.disconnected = True
-        callbacks, request.on_disconnect = request.on_disconnect, []
-        for callback in callbacks:
-            callback()
+        if (request := self._current) is not None:
+            request.disconnected = True
+            callbacks, request.on_disconnect = request.on_disconnect, []
+            for callback in callbacks:
+                callback()
 
     def pause_writing(self) -> None:
         self._write_paused = True
@@ -143,8 +143,8 @@ class HttpProtocol(asyncio.Protocol):
         self._write_paused = False
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
-        if self._current is None:
-            self._serve_next()
+        if self._arrived and self._task is None:
+            self._task = self._loop.create_task(self._serve())
 
     async def drain(self) -> None:
         """Wait until the client has read what it was sent."""
@@ -157,7 +157,7 @@ class HttpProtocol(asyncio.Protocol):
     def shut_down(self) -> None:
         """Close the connection once its current request is answered."""
         self._closing = True
-        if self._current is None and not self._lost:
+        if self._task is None and not self._lost:
             self._transport.close()
 
     def cancel(self) -> asyncio.Task[None] | None:
@@ -210,7 +210,7 @@ class HttpProtocol(asyncio.Protocol):
             return
         if self._in_head or self._arriving is not None:
             self._await_rest(len(data))
-        if len(self._ahead) > _MAX_AHEAD:  # a client that reads no answers
+        if len(self._arrived) > _MAX_AHEAD:  # a client that reads no answers
             self._transport.abort()
 
     def _await_rest(self, received: int) -> None:
@@ -218,7 +218,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._in_head:
             self._head_size += received
             if self._head_size > self._limits.max_head:
-                self._refuse(HeadersTooLarge(f"The request's headers are larger than {self._limits.max_head} bytes."))
+                self._refuse(self._head_too_large())
                 return
         elif isinstance(self._route, TabhubError):
             self._refuse(self._route)
@@ -234,7 +234,7 @@ class HttpProtocol(asyncio.Protocol):
         self._url = b""
         self._headers = []
         self._head_size = 0
-        if self._current is None:
+        if self._task is None:
             self._deadline = 0.0
 
     def on_url(self, url: bytes) -> None:
@@ -245,31 +245,13 @@ class HttpProtocol(asyncio.Protocol):
             self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        parser = self._parser
-        if parser.should_upgrade():
-            return  # see _switch_protocol
-        self._in_head = False
-        request = self._arriving = self._read_head()
-        try:
-            if self._received > self._limits.max_head:
-                self._check_head_size()
-            self._route = self._app.route(request)
-        except TabhubError as error:
-            self._route = error
-
-    def _check_head_size(self) -> None:
-        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers)
-        if size > self._limits.max_head:
-            raise HeadersTooLarge(f"The request's headers are larger than {self._limits.max_head} bytes.")
-
-    def _read_head(self) -> Request:
         parser, target = self._parser, self._url
-        if not target.startswith(b"/"):
-            target = httptools.parse_url(target).path or b"/" if b"://" in target else target
+        if b"://" in target and not target.startswith(b"/"):
+            target = httptools.parse_url(target).path or b"/"
         raw_path, _, query = target.partition(b"?")
         path = raw_path.decode("latin-1")
         version = parser.get_http_version()
-        return Request(
+        request = self._arriving = Request(
             self,
             parser.get_method().decode("latin-1"),
             unquote(path) if "%" in path else path,
@@ -280,6 +262,23 @@ class HttpProtocol(asyncio.Protocol):
             self._peer,
             version == "1.1" and parser.should_keep_alive(),
         )
+        if parser.should_upgrade():
+            return  # see _switch_protocol
+        self._in_head = False
+        try:
+            if self._received > self._limits.max_head:
+                self._check_head_size()
+            self._route = self._app.route(request)
+        except TabhubError as error:
+            self._route = error
+
+    def _check_head_size(self) -> None:
+        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers)
+        if size > self._limits.max_head:
+            raise self._head_too_large()
+
+    def _head_too_large(self) -> HeadersTooLarge:
+        return HeadersTooLarge(f"The request's headers are larger than {self._limits.max_head} bytes.")
 
     def on_body(self, body: bytes) -> None:
         if isinstance(self._route, TabhubError):
@@ -301,20 +300,21 @@ class HttpProtocol(asyncio.Protocol):
             self._body = []
         self._body_size = 0
         self._arriving = self._route = None
-        if self._current is None and not self._write_paused:
-            self._start(request, route)
-            return
-        self._ahead.append((request, route))
-        if len(self._ahead) == 1:
+        self._arrived.append((request, route))
+        self._deadline = 0.0
+        if self._task is None and not self._write_paused:
+            self._task = self._loop.create_task(self._serve())
+        elif not self._read_paused:
+            self._read_paused = True
             self._transport.pause_reading()
 
     def _refuse(self, error: TabhubError) -> None:
         """Answer a request that has not arrived whole, and close the connection."""
         self.refusing = self._closing = True
-        if self._current is not None:
+        if self._task is not None:
             return  # the response to an earlier request comes first
         response = error_response(error) if self._arriving is None else self._app.refusal(self._arriving, error)
-        self.write(_respond_and_close(response))
+        self.write(encode_response(response, close=True))
         self._batch.flush(self._transport)
         # Closing at once would reset the connection, and the client might never read the answer.
         if self._transport.can_write_eof():
@@ -323,27 +323,33 @@ class HttpProtocol(asyncio.Protocol):
 
     # answering
 
-    def _start(self, request: Request, route: Route | TabhubError) -> None:
-        self._current = request
-        self._deadline = 0.0
-        if isinstance(route, TabhubError):
-            self._finish(request, self._app.refusal(request, route))
-        else:
-            self._task = self._loop.create_task(self._serve(request, route))
-
-    async def _serve(self, request: Request, route: Route) -> None:
-        response: Response | None = None
-        try:
-            if not request.disconnected:
+    async def _serve(self) -> None:
+        """Answer the requests that have arrived, in their order."""
+        while self._arrived and not self._write_paused:
+            request, route = self._arrived.popleft()
+            if self._read_paused and not self._arrived:
+                self._read_paused = False
+                self._transport.resume_reading()
+            self._current = request
+            response: Response | None = None
+            try:
+                if isinstance(route, TabhubError):
+                    raise route
                 response = await route(request)
-        except ClientDisconnected:
-            response = None
-        except TabhubError as error:
-            response = self._app.refusal(request, error)
-        except Exception:
-            log.exception("%s %s failed", request.method, request.path[:200])
-            response = _INTERNAL_ERROR
-        self._finish(request, response)
+            except ClientDisconnected:
+                pass
+            except TabhubError as error:
+                response = self._app.refusal(request, error)
+            except Exception:
+                log.exception("%s %s failed", request.method, request.path[:200])
+                response = _INTERNAL_ERROR
+            self._current = None
+            request.on_disconnect.clear()
+            if not self._lost:
+                self._respond(request, response)
+        self._task = None
+        if self._lost:
+            self._connections.discard(self)
 
     def start_stream(self, request: Request, headers: Sequence[Header]) -> _ChunkedStream:
         if request.disconnected:
@@ -351,48 +357,27 @@ class HttpProtocol(asyncio.Protocol):
         self._stream = _ChunkedStream(self, request, headers)
         return self._stream
 
-    def _finish(self, request: Request, response: Response | None) -> None:
+    def _respond(self, request: Request, response: Response | None) -> None:
+        """Write the response, or the end of one that was streamed."""
         stream, self._stream = self._stream, None
-        self._current = self._task = None
-        request.on_disconnect.clear()
-        if self._lost:
-            self._connections.discard(self)
-            return
         close = self._closing or not request.keep_alive
-        if stream is not None:
-            if response is not None:  # it failed in the middle: an end that looks complete would hide that
-                self._transport.abort()
-                return
-            self.write(stream.end)
-        else:
-            self._write_response(request, response or _INTERNAL_ERROR, close=close)
+        if stream is None:
+            head_only = request.method == "HEAD"
+            data = encode_response(response or _INTERNAL_ERROR, close=close, head_only=head_only)
+            self._batch.write(self._transport, data)
+        elif response is None:
+            self._batch.write(self._transport, stream.end)
+        else:  # it failed in the middle: an end that looks complete would hide that
+            self._arrived.clear()
+            self._transport.abort()
+            return
         if close:
+            self._arrived.clear()
             self._batch.flush(self._transport)
             self._transport.close()
-        elif self._ahead:
-            self._serve_next()
-        else:
+        elif not self._arrived:
             arriving = self._in_head or self._arriving is not None
             self._close_after(self._limits.header_timeout if arriving else _KEEP_ALIVE)
-
-    def _write_response(self, request: Request, response: Response, *, close: bool) -> None:
-        head = response_head(response.status, response.headers)
-        if response.status != HTTPStatus.NO_CONTENT:
-            head += b"content-length: %d\r\n" % len(response.body)
-        head += b"connection: close\r\n\r\n" if close else b"\r\n"
-        body = b"" if request.method == "HEAD" else response.body
-        if len(body) > _LARGE_BODY:
-            self.write(head)
-            self.write(body)
-        else:
-            self.write(head + body)
-
-    def _serve_next(self) -> None:
-        if self._ahead and not self._write_paused and not self._lost:
-            request, route = self._ahead.popleft()
-            if not self._ahead:
-                self._transport.resume_reading()
-            self._start(request, route)
 
     def write(self, data: bytes) -> None:
         self._batch.write(self._transport, data)
@@ -404,8 +389,10 @@ class HttpProtocol(asyncio.Protocol):
 
     def _switch_protocol(self, rest: bytes) -> None:
         """The client asks for another protocol: a WebSocket is opened, anything else is answered as plain HTTP."""
-        request = self._read_head()
+        request, self._arriving = self._arriving, None
         self._in_head = False
+        if request is None:  # its head was too large, and is refused
+            return
         if request.method == "CONNECT":
             self._refuse(MethodNotAllowed("This server is not a proxy."))
         elif request.headers.get(b"upgrade", b"").lower() == b"websocket" and request.method == "GET":
@@ -420,12 +407,12 @@ class HttpProtocol(asyncio.Protocol):
     def _open_websocket(self, request: Request, rest: bytes) -> None:
         self._deadline = 0.0
         try:
-            if self._current is not None:
+            if self._task is not None:
                 raise BadInput("A WebSocket must be opened on a connection without requests in flight.")
             route = self._app.websocket(request)
             protocol = shake_hands(request, self._transport, route.subprotocol, self._limits, self._batch)
         except TabhubError as error:
-            self.write(_respond_and_close(Response(error.status, error.text().encode(), (TEXT,))))
+            self.write(encode_response(Response(error.status, error.text().encode(), (TEXT,)), close=True))
             self._batch.flush(self._transport)
             self._transport.close()
             return
@@ -475,6 +462,11 @@ def response_head(status: int, headers: tuple[Header, ...]) -> bytes:
     return line + b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-def _respond_and_close(response: Response) -> bytes:
-    head = response_head(response.status, response.headers)
-    return b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(response.body), response.body)
+def encode_response(response: Response, *, close: bool, head_only: bool = False) -> bytes:
+    length = b"" if response.status == HTTPStatus.NO_CONTENT else b"content-length: %d\r\n" % len(response.body)
+    return b"%b%b%b%b" % (
+        response_head(response.status, response.headers),
+        length,
+        b"connection: close\r\n\r\n" if close else b"\r\n",
+        b"" if head_only else response.body,
+    )

@@ -40,13 +40,19 @@ class McpEndpoint:
     async def serve(self, request: Request) -> Response | None:
         value: Any = None
         is_request = False
+        headers = request.headers
         try:
-            tools = self._check(request) if request.query or len(request.headers) != len(request.raw_headers) else None
-            version = request.headers.get(b"mcp-protocol-version", b"").decode("latin-1")
+            tools = self._check(request) if request.query or len(headers) != len(request.raw_headers) else None
+            version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
             stateless = bool(version) and version not in HANDSHAKE_VERSIONS
             if request.method != "POST":
                 return await self._serve_other(request, tools, stateless=stateless)
-            _require_json(request.headers)
+            kind = headers.get(b"content-type", b"")
+            if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
+                raise UnsupportedMediaType("Send JSON: the Content-Type must be application/json.")
+            accept = headers.get(b"accept", b"*/*")
+            if b"application/json" not in accept and b"*/*" not in accept:
+                raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
             value = strict.decode(request.body, self._limits)
             if stateless:
                 message = parse(value)
@@ -77,15 +83,6 @@ class McpEndpoint:
             self._check_selection(selection)
         refuse_doubled(request.raw_headers, ROUTING_HEADERS)
         return selection
-
-
-def _require_json(headers: dict[bytes, bytes]) -> None:
-    kind = headers.get(b"content-type", b"")
-    if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
-        raise UnsupportedMediaType("Send JSON: the Content-Type must be application/json.")
-    accept = headers.get(b"accept")
-    if accept is not None and b"application/json" not in accept and b"*/*" not in accept:
-        raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
 
 
 def _parse_each(value: Any) -> Message | InvalidRequest:

@@ -1,7 +1,7 @@
 """One request and what is sent before its answer.
 
-Owns the choice between plain JSON and an event stream: the first notification turns the answer into a stream. A quick
-call touches none of that.
+Owns the choice between plain JSON and an event stream: the first notification turns the answer into a stream. A call
+that sends none never comes here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from tabhub.errors import ClientDisconnected
 from tabhub.http.event_streams import HEADERS, EventStream
-from tabhub.http.messages import JSON, Header, Request, Response
+from tabhub.http.messages import Header, Request
 
 
 class Exchange(Protocol):
@@ -23,6 +23,8 @@ class Exchange(Protocol):
 
     via: str
     """How the request came, for the audit log."""
+    on_disconnect: list[Callable[[], None]]
+    """Called when the client disconnects before it is answered."""
 
     @property
     def resumable(self) -> bool:
@@ -33,35 +35,30 @@ class Exchange(Protocol):
         """Send a message before the answer."""
         ...
 
-    def on_disconnect(self, callback: Callable[[], None]) -> None:
-        """Call this when the client disconnects before it is answered."""
-        ...
-
 
 class HttpExchange(msgspec.Struct, eq=False):
     """One POST and its response."""
 
     request: Request
+    on_disconnect: list[Callable[[], None]]
     new_stream: Callable[[], EventStream]
     headers: Sequence[Header] = ()
     prime: bool = False
     via: str = "mcp"
     stream: EventStream | None = None
+    """Set with the first notification: then the answer goes there too."""
     writer: asyncio.Task[None] | None = None
 
     @property
     def resumable(self) -> bool:
         return self.stream is not None and self.stream.resumable
 
-    def on_disconnect(self, callback: Callable[[], None]) -> None:
-        self.request.on_disconnect.append(callback)
-
     def notify(self, message: bytes) -> None:
         if self.request.disconnected and not self.resumable:
             return
         if self.stream is None:
             self.stream = self.new_stream()
-            self.request.on_disconnect.append(self.stream.wake)
+            self.on_disconnect.append(self.stream.wake)
             self.writer = asyncio.ensure_future(self._write(self.stream))
         self.stream.append(message)
 
@@ -69,14 +66,12 @@ class HttpExchange(msgspec.Struct, eq=False):
         writer = self.request.start_stream([*HEADERS, *self.headers])
         await stream.deliver(writer, prime=self.prime)
 
-    async def finish(self, answers: Sequence[bytes], status: int = 200) -> Response | None:
-        """The response, or None once the answers have been streamed."""
+    async def finish(self, answers: Sequence[bytes]) -> None:
+        """End the stream with the answers."""
         if self.stream is None or self.writer is None:
-            body = answers[0] if len(answers) == 1 else b"[%b]" % b",".join(answers)
-            return Response(status, body, (JSON, *self.headers))
+            return
         for answer in answers:
             self.stream.append(answer)
         self.stream.finish()
         with suppress(ClientDisconnected):  # a resumable stream keeps the answer for the client's next connection
             await self.writer
-        return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -28,8 +29,8 @@ from tabhub.errors import (
     UnknownTool,
 )
 from tabhub.http.event_streams import serve
-from tabhub.http.messages import JSON, Response
 from tabhub.http.messages import Request as HttpRequest
+from tabhub.http.messages import Response
 from tabhub.mcp.exchange import Exchange, HttpExchange
 from tabhub.mcp.handshake_session import HandshakeCaller, McpSession, agree, new_stream_id
 from tabhub.mcp.notifications import ListNotifier
@@ -91,21 +92,23 @@ class HandshakeEdge:
     # POST
 
     async def post(self, message: Message, request: HttpRequest, tools: str | None) -> Response | None:
-        if isinstance(message, Request):
-            if message.method == "initialize":
-                return self._initialize(message, request)
-            mcp = self._require(request, tools)
-            session = mcp.session
-            session.busy += 1
-            try:
-                exchange = self._exchange(mcp, request)
-                answer = await self.answer(mcp, message, exchange)
-                return await exchange.finish((answer,))
-            finally:
-                session.busy -= 1
-                session.seen = self._engine.clock()
-        self.receive_notification(self._require(request, tools), message)
-        return Response(202)
+        if isinstance(message, Request) and message.method == "initialize":
+            return self._initialize(message, request)
+        mcp = self._require(request, tools)
+        if not isinstance(message, Request):
+            self.receive_notification(mcp, message)
+            return Response(202)
+        session, exchange = mcp.session, self._exchange(mcp, request)
+        session.busy += 1
+        try:
+            answer = await self.answer(mcp, message, exchange)
+            if exchange.stream is None:
+                return Response(200, answer, mcp.json_headers)
+            await exchange.finish((answer,))
+            return None
+        finally:
+            session.busy -= 1
+            session.seen = self._engine.clock()
 
     async def batch(
         self, messages: list[Message | InvalidRequest], request: HttpRequest, tools: str | None
@@ -119,10 +122,16 @@ class HandshakeEdge:
         if any(isinstance(m, Request) and m.method == "initialize" for m in messages):
             raise InvalidRequest("`initialize` must not be part of a batch.")
         mcp.session.busy += 1
+        exchange = self._exchange(mcp, request)
         try:
-            exchange = self._exchange(mcp, request)
             answers = await self._answer_batch(mcp, messages, exchange)
-            return await exchange.finish(answers) if answers else Response(202)
+            if exchange.stream is not None:
+                await exchange.finish(answers)
+                return None
+            if not answers:
+                return Response(202)
+            body = answers[0] if len(answers) == 1 else b"[%b]" % b",".join(answers)
+            return Response(200, body, mcp.json_headers)
         finally:
             mcp.session.busy -= 1
             mcp.session.seen = self._engine.clock()
@@ -142,9 +151,9 @@ class HandshakeEdge:
         return [*await asyncio.gather(*pending), *invalid]
 
     def _exchange(self, mcp: McpSession, request: HttpRequest) -> HttpExchange:
-        return HttpExchange(
-            request, lambda: mcp.new_stream(self._engine.limits), mcp.headers, prime=mcp.version >= "2025-11-25"
-        )
+        prime = mcp.version >= "2025-11-25"
+        new_stream = partial(mcp.new_stream, self._engine.limits)
+        return HttpExchange(request, request.on_disconnect, new_stream, mcp.headers, prime)
 
     def _initialize(self, request: Request, http: HttpRequest) -> Response:
         if b"mcp-session-id" in http.headers:
@@ -163,7 +172,7 @@ class HandshakeEdge:
         session = self._engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now, http.agent)
         mcp = McpSession(session, version, capabilities, new_stream_id)
         self.sessions[ident] = mcp
-        return Response(200, encode_result(request.id, self.greeting(version)), (JSON, *mcp.headers))
+        return Response(200, encode_result(request.id, self.greeting(version)), mcp.json_headers)
 
     def greeting(self, version: str) -> bytes:
         """The result of `initialize`."""
@@ -196,16 +205,24 @@ class HandshakeEdge:
 
     async def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
         """The whole answer to a request of a session, encoded; it never fails."""
+        ident, method, params = request.id, request.method, request.params
         try:
-            if request.method == "tools/call":
-                return await self._call(mcp, request, exchange)
-            if request.method in PASSED or request.method == SUBSCRIBE:
-                return await self._pass_on(mcp, request, exchange)
-            return encode_result(request.id, self._simple(mcp, request))
+            if method != "tools/call" and method not in PASSED and method != SUBSCRIBE:
+                return encode_result(ident, self._simple(mcp, request))
+            if ident in mcp.in_flight:
+                raise InvalidRequest(f"A request with id {orjson.dumps(ident).decode()} is still in flight.")
+            token = progress_token(params) if "_meta" in params else None
+            caller = mcp.in_flight[ident] = HandshakeCaller(mcp, exchange, params, mcp.session, exchange.via, token)
+            exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
+            try:
+                run = self._call if method == "tools/call" else self._pass_on
+                return encode_result(ident, await run(caller, method))
+            finally:
+                del mcp.in_flight[ident]
         except UnknownResource as error:
-            return encode_error(request.id, _NO_RESOURCE, error.text(), {**error.details(), "code": _NO_RESOURCE})
+            return encode_error(ident, _NO_RESOURCE, error.text(), {**error.details(), "code": _NO_RESOURCE})
         except TabhubError as error:
-            return encode_failure(request.id, error)
+            return encode_failure(ident, error)
 
     def _simple(self, mcp: McpSession, request: Request) -> bytes:
         if request.method == "tools/list":
@@ -233,50 +250,32 @@ class HandshakeEdge:
             return b"{}"
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
-    async def _call(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
-        params = request.params
-        name, arguments = params.get("name"), params.get("arguments", {})
+    async def _call(self, caller: HandshakeCaller, _method: str) -> bytes:
+        params = caller.params
+        name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
             raise InvalidParams("`name` must be a string.")
-        if not isinstance(arguments, dict):
-            if arguments is not None:
-                raise InvalidParams("`arguments` must be an object.")
+        if arguments is None:
             arguments = {}
-        caller = self._caller(mcp, request, exchange)
+        elif not isinstance(arguments, dict):
+            raise InvalidParams("`arguments` must be an object.")
         try:
-            result = await self._surface.call(caller, name, arguments)
-            return encode_result(request.id, result.payload)
+            return (await self._surface.call(caller, name, arguments)).payload
         except (UnknownTool, MissingCapability):
             raise
         except TabhubError as error:
-            if isinstance(error, InvalidArguments) and mcp.version < _TOOL_ERRORS_SINCE:
+            if isinstance(error, InvalidArguments) and caller.mcp.version < _TOOL_ERRORS_SINCE:
                 raise
-            return encode_result(request.id, failure_result(error).payload)
-        finally:
-            del mcp.in_flight[request.id]
+            return failure_result(error).payload
 
-    def _caller(self, mcp: McpSession, request: Request, exchange: Exchange) -> HandshakeCaller:
-        """The caller of a request that may take a while, until it is answered in flight."""
-        if request.id in mcp.in_flight:
-            raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
-        params = request.params
-        token = progress_token(params) if "_meta" in params else None
-        caller = mcp.in_flight[request.id] = HandshakeCaller(mcp, exchange, params, mcp.session, exchange.via, token)
-        exchange.on_disconnect(lambda: self._disconnected(mcp, caller, exchange))
-        return caller
-
-    async def _pass_on(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
-        """Requests that an external server answers: a resource, a prompt, a completion."""
-        wanted = self.offering.find(request.method, request.params)
-        caller = self._caller(mcp, request, exchange)
-        try:
-            result = await self.offering.answer(caller, wanted, stateless=False)
-            if wanted.method == SUBSCRIBE:
-                mcp.following(self.offering.following).add(wanted.followed)
-                self._engine.sessions.changes += 1
-            return encode_result(request.id, result)
-        finally:
-            del mcp.in_flight[request.id]
+    async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
+        """What an external server answers: a resource, a prompt, a completion."""
+        wanted = self.offering.find(method, caller.params)
+        result = await self.offering.answer(caller, wanted, stateless=False)
+        if wanted.method == SUBSCRIBE:
+            caller.mcp.following(self.offering.following).add(wanted.followed)
+            self._engine.sessions.changes += 1
+        return result
 
     def _disconnected(self, mcp: McpSession, caller: HandshakeCaller, exchange: Exchange) -> None:
         """A dropped stream can be resumed; without one the answer could never be read, so the call ends."""

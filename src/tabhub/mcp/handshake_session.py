@@ -18,7 +18,7 @@ from tabhub.core.resources import KINDS
 from tabhub.core.sessions import Session
 from tabhub.errors import InvalidParams, MissingCapability, TabhubError
 from tabhub.http.event_streams import EventStream
-from tabhub.http.messages import Header
+from tabhub.http.messages import JSON, Header
 from tabhub.limits import Limits
 from tabhub.mcp.exchange import Exchange
 from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers
@@ -56,8 +56,9 @@ class McpSession:
         """Resources that changed while it was not listening."""
         self.tell: Callable[[bytes], None] | None = None
         """The bridge's way to the client, which needs no stream."""
-        self.headers: list[Header] = [(b"mcp-session-id", session.id.encode())]
+        self.headers: tuple[Header, ...] = ((b"mcp-session-id", session.id.encode()),)
         """Headers of every response."""
+        self.json_headers = (JSON, *self.headers)
         self._new_id = new_id
 
     def outdated(self, versions: Mapping[str, int]) -> list[str]:
@@ -170,7 +171,7 @@ class HandshakeCaller(msgspec.Struct, eq=False):
         params: dict[str, Any] = {"progressToken": self.token, "progress": progress}
         if total is not None:
             params["total"] = total
-        if message is not None and self.mcp.version >= "2025-03-26":
+        if message is not None:
             params["message"] = message
         self.exchange.notify(encode_notification("notifications/progress", params))
 

@@ -47,7 +47,6 @@ from tabhub.wire.mcp import (
     SUPPORTED,
     Envelope,
     acknowledged,
-    error_status,
     read_envelope,
     read_followed,
     read_listen,
@@ -56,6 +55,7 @@ from tabhub.wire.mcp import (
 from tabhub.wire.param_headers import check as check_params
 
 _DISCOVER_TTL_MS = 60_000
+_JSON = (JSON,)
 
 
 class StatelessCaller(msgspec.Struct, eq=False):
@@ -134,18 +134,22 @@ class StatelessEdge:
         if not isinstance(message, Request):
             return self._receive_other(message, version)
         envelope = read_envelope(message, version, http.headers)
-        if message.method == "tools/call":
-            exchange = HttpExchange(http, new_stream=self._new_stream)
-            body, status = await self.call(message, envelope, exchange, http.raw_headers, agent=http.agent)
-            return await exchange.finish((body,), status)
-        if message.method in PASSED:
-            exchange = HttpExchange(http, new_stream=self._new_stream)
-            body, status = await self.pass_on(message, envelope, exchange, agent=http.agent)
-            return await exchange.finish((body,), status)
+        if message.method == "tools/call" or message.method in PASSED:
+            exchange = HttpExchange(http, http.on_disconnect, self._new_stream)
+            try:
+                answer = await self.answer(message, envelope, exchange, http.raw_headers, agent=http.agent)
+            except TabhubError as error:
+                if exchange.stream is None:
+                    raise
+                answer = encode_failure(message.id, error)
+            if exchange.stream is None:
+                return Response(200, answer, _JSON)
+            await exchange.finish((answer,))
+            return None
         if message.method == "subscriptions/listen":
             await self._listen(message, http)
             return None
-        return Response(200, encode_result(message.id, self.simple(message, tools)), (JSON,))
+        return Response(200, encode_result(message.id, self.simple(message, tools)), _JSON)
 
     def _receive_other(self, message: Notification | RpcResponse, version: str) -> Response:
         """This revision has no notifications from client to server over HTTP: they are accepted and dropped."""
@@ -168,17 +172,55 @@ class StatelessEdge:
             return orjson.dumps({**self._discovered, "capabilities": self._capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
-    async def call(
+    async def answer(
         self,
         request: Request,
         envelope: Envelope,
         exchange: Exchange,
-        raw_headers: list[tuple[bytes, bytes]] | None,
+        raw_headers: list[tuple[bytes, bytes]] | None = None,
         own: Session | None = None,
         agent: str | None = None,
-    ) -> tuple[bytes, int]:
-        """The answer to `tools/call` and its HTTP status; the bridge has no headers and a session of its own."""
-        params = request.params
+    ) -> bytes:
+        """The answer to a tool call, or to a request that an external server answers (a resource, a prompt).
+
+        The bridge has no headers, and a session of its own.
+        """
+        engine, params, wanted = self._engine, request.params, None
+        if request.method == "tools/call":
+            name, arguments = self._tool_and_arguments(params, raw_headers)
+            session, handed = self._session(name, arguments, envelope, own, agent)
+            about = name
+        else:
+            wanted = self.offering.find(request.method, params)
+            session = own if own is not None else self._temporary_session(envelope, agent)
+            about = f"{wanted.method} {wanted.asked}"
+        answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
+        caller = StatelessCaller(exchange, envelope, session, answers, params, exchange.via)
+        end = engine.left if own is None else engine.cancel_for  # the bridge knows better when its client is gone
+        exchange.on_disconnect.append(lambda: end(caller, "the client closed the request"))
+        session.busy += 1
+        try:
+            if wanted is not None:
+                payload = await self.offering.answer(caller, wanted, stateless=True)
+            else:
+                result = await self._surface.call(caller, name, arguments)
+                if session.tab is not None and not handed:
+                    result = _with_handle(result, session)
+                payload = result.payload
+        except InputRequired as asked:
+            return encode_result(request.id, self._input_required(asked.questions, answers, about))
+        except TabhubError as error:
+            if wanted is not None or isinstance(error, UnknownTool | MissingCapability):
+                raise
+            payload = failure_result(error).payload
+        finally:
+            session.busy -= 1
+            session.seen = engine.clock()
+        return encode_result(request.id, stateless_payload(payload))
+
+    def _tool_and_arguments(
+        self, params: Mapping[str, Any], raw_headers: list[tuple[bytes, bytes]] | None
+    ) -> tuple[str, dict[str, Any]]:
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
             raise InvalidParams("`name` must be a string.")
@@ -186,63 +228,10 @@ class StatelessEdge:
             arguments = {}
         elif not isinstance(arguments, dict):
             raise InvalidParams("`arguments` must be an object.")
-        engine = self._engine
-        entry = engine.registry.by_name.get(name) if raw_headers is not None else None
+        entry = self._engine.registry.by_name.get(name) if raw_headers is not None else None
         if entry is not None and raw_headers is not None and entry.tool.param_headers:
             check_params(entry.tool.param_headers, arguments, raw_headers)
-        session, handed = self._session(name, arguments, envelope, own, agent)
-        answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
-        caller = StatelessCaller(exchange, envelope, session, answers, params, exchange.via)
-        end = engine.left if own is None else engine.cancel_for  # the bridge knows better when its client is gone
-        exchange.on_disconnect(lambda: end(caller, "the client closed the request"))
-        session.busy += 1
-        try:
-            result = await self._surface.call(caller, name, arguments)
-            if session.tab is not None and not handed:
-                result = _with_handle(result, session)
-            return encode_result(request.id, stateless_payload(result.payload)), 200
-        except InputRequired as asked:
-            return encode_result(request.id, self._input_required(asked.questions, answers, name)), 200
-        except (UnknownTool, MissingCapability) as error:
-            return encode_failure(request.id, error), 400
-        except TabhubError as error:
-            return encode_result(request.id, stateless_payload(failure_result(error).payload)), 200
-        finally:
-            session.busy -= 1
-            session.seen = engine.clock()
-
-    async def pass_on(
-        self,
-        request: Request,
-        envelope: Envelope,
-        exchange: Exchange,
-        own: Session | None = None,
-        agent: str | None = None,
-    ) -> tuple[bytes, int]:
-        """What an external server answers (a resource, a prompt, a completion) and its HTTP status."""
-        params, engine = request.params, self._engine
-        try:
-            wanted = self.offering.find(request.method, params)
-            about = f"{wanted.method} {wanted.asked}"
-            answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
-        except TabhubError as error:
-            return encode_failure(request.id, error), error_status(error)
-        now = engine.clock()
-        session = own if own is not None else Session("stateless", "handle", envelope.client, now, now, token=agent)
-        caller = StatelessCaller(exchange, envelope, session, answers, params, exchange.via)
-        end = engine.left if own is None else engine.cancel_for
-        exchange.on_disconnect(lambda: end(caller, "the client closed the request"))
-        session.busy += 1
-        try:
-            payload = stateless_payload(await self.offering.answer(caller, wanted, stateless=True))
-            return encode_result(request.id, payload), 200
-        except InputRequired as asked:
-            return encode_result(request.id, self._input_required(asked.questions, answers, about)), 200
-        except TabhubError as error:
-            return encode_failure(request.id, error), error_status(error)
-        finally:
-            session.busy -= 1
-            session.seen = engine.clock()
+        return name, arguments
 
     def _session(
         self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, agent: str | None
@@ -253,10 +242,11 @@ class StatelessEdge:
             if not isinstance(handle, str):
                 raise InvalidParams("`session` must be a string: the handle from an earlier result.")
             return self._engine.sessions.require(handle, "handle", agent), True
-        if own is not None:
-            return own, True
+        return (own, True) if own is not None else (self._temporary_session(envelope, agent), False)
+
+    def _temporary_session(self, envelope: Envelope, agent: str | None) -> Session:
         now = self._engine.clock()
-        return Session("stateless", "handle", envelope.client, now, now, token=agent), False
+        return Session("stateless", "handle", envelope.client, now, now, token=agent)
 
     def _new_stream(self) -> EventStream:
         return EventStream("", self._engine.limits, resumable=False)

@@ -48,6 +48,9 @@ def parse(value: Any) -> Message:
         raise InvalidRequest("A JSON-RPC message must be an object.")
     if value.get("jsonrpc") != "2.0":
         raise InvalidRequest('A JSON-RPC message must have "jsonrpc": "2.0".')
+    ident = value.get("id")
+    if type(ident) is not str and type(ident) is not int and "id" in value:
+        raise InvalidRequest("`id` must be a string or a whole number.")
     method = value.get("method")
     if method is None:
         return _response(value)
@@ -60,9 +63,7 @@ def parse(value: Any) -> Message:
         params = {}
     elif type(params) is not dict:
         raise InvalidRequest("`params` must be an object.")
-    if "id" not in value:
-        return Notification(method, params)
-    return Request(_id(value["id"]), method, params)
+    return Notification(method, params) if ident is None else Request(ident, method, params)
 
 
 def _response(value: dict[str, Any]) -> Response:
@@ -71,19 +72,12 @@ def _response(value: dict[str, Any]) -> Response:
     has_result, has_error = "result" in value, "error" in value
     if has_result == has_error:
         raise InvalidRequest("A message without `method` must have either `result` or `error`.")
-    ident = _id(value["id"])
     if has_result:
-        return Response(ident, value["result"])
+        return Response(value["id"], value["result"])
     error = value["error"]
     if type(error) is not dict or type(error.get("code")) is not int or type(error.get("message")) is not str:
         raise InvalidRequest("`error` must be an object with a whole-number `code` and a `message`.")
-    return Response(ident, None, error)
-
-
-def _id(value: Any) -> Id:
-    if type(value) is str or type(value) is int:
-        return value
-    raise InvalidRequest("`id` must be a string or a whole number.")
+    return Response(value["id"], None, error)
 
 
 def id_of(value: Any) -> Id | None:

@@ -50,10 +50,19 @@ def decode(
     else:
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
     scan: Scan | None = None
-    if _may_exceed(raw, limits):
+    size = len(raw)
+    # Nearly all texts are within the bounds, as counting bytes without regard to strings shows.
+    if (
+        raw.count(b"{") + raw.count(b"[") > limits.max_depth
+        or (size > limits.max_keys and raw.count(b":") > limits.max_keys)
+        or (size >= limits.max_digits and _has_long_number(raw, limits.max_digits))
+    ):
         scan = Scan(raw, limits)
         scan.run()
-    value = _parse(raw) if parsed is None else parsed.value
+    try:
+        value = orjson.loads(raw) if parsed is None else parsed.value
+    except orjson.JSONDecodeError as error:
+        raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
     if b":" not in raw:
         return value
     encoded = orjson.dumps(value) if parsed is None else parsed.encoded
@@ -66,23 +75,6 @@ def decode(
     if _count_keys(encoded) != (scan.keys if scan is not None else _count_keys(raw)):
         raise ParseError("Not accepted: an object has the same key twice.")
     return value
-
-
-def _parse(raw: bytes) -> Any:
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
-
-
-def _may_exceed(raw: bytes, limits: Limits) -> bool:
-    """Whether a text needs a scan: False for nearly all, after counting bytes without regard to strings."""
-    size = len(raw)
-    return (
-        raw.count(b"{") + raw.count(b"[") > limits.max_depth
-        or (size > limits.max_keys and raw.count(b":") > limits.max_keys)
-        or (size >= limits.max_digits and _has_long_number(raw, limits.max_digits))
-    )
 
 
 def _has_long_number(raw: bytes, digits: int) -> bool:

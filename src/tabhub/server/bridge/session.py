@@ -47,7 +47,7 @@ class LineExchange:
     disconnected: bool = False
     task: asyncio.Task[None] | None = None
     """Set if the request listens, and so can only be ended by cancelling the task."""
-    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    on_disconnect: list[Callable[[], None]] = field(default_factory=list)
     via: str = "bridge"
     resumable: bool = False
 
@@ -55,18 +55,15 @@ class LineExchange:
         if not self.disconnected:
             self.client.send(wire.event(self.client.session.id, self.ident, message))
 
-    def on_disconnect(self, callback: Callable[[], None]) -> None:
-        self.callbacks.append(callback)
-
     def cancel(self) -> None:
         """End the work; its answer says so."""
         if self.task is not None:
             self.task.cancel()
-        for callback in self.callbacks:
+        for callback in self.on_disconnect:
             callback()
 
     def finish(self, answer: bytes) -> None:
-        self.callbacks.clear()
+        self.on_disconnect.clear()
         if not self.disconnected:
             self.client.send(wire.response(self.ident, answer))
 
@@ -202,10 +199,8 @@ class BridgeSession:
         if self._mcp is None and self.session.client != envelope.client:
             self._rename(envelope.client)
         edge = self.endpoint.stateless
-        if request.method == "tools/call":
-            return _body(edge.call(request, envelope, exchange, None, self.session))
-        if request.method in PASSED:
-            return _body(edge.pass_on(request, envelope, exchange, self.session))
+        if request.method == "tools/call" or request.method in PASSED:
+            return edge.answer(request, envelope, exchange, own=self.session)
         if request.method == _LISTEN:
             return self._listen(request, exchange)
         return encode_result(request.id, edge.simple(request, self.tools))
@@ -283,8 +278,3 @@ class BridgeSession:
             if not waiting.done():
                 waiting.set_exception(TabhubError("The client disconnected before it answered."))
                 waiting.exception()  # retrieved: there may be no waiter
-
-
-async def _body(answer: Awaitable[tuple[bytes, int]]) -> bytes:
-    """An answer without its HTTP status."""
-    return (await answer)[0]

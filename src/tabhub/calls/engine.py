@@ -288,7 +288,7 @@ class Engine:
             for watcher in self._watchers:
                 watcher.ended(call, duration, error, success=success)
         session = caller.session
-        approved = approval.describe() if approval is not None else ((error and error.data) or {}).get("approval")
+        refused_by = ((error and error.data) or {}).get("approval")
         self.audit.write(
             CallRecord(
                 tool=name,
@@ -303,7 +303,7 @@ class Engine:
                 args_digest=digest(arguments),
                 tab_id=None if call is None else call.tab,
                 origin=None if call is None else call.origin,
-                approval=approved,
+                approval=approval or refused_by,
                 arguments=arguments if self._keep_arguments else None,
                 error=None if error is None else call_error(error),
                 outcome=None if error is None else error.outcome,

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from tabhub.errors import InvalidParams
@@ -95,6 +96,9 @@ class TabChanges:
         return bool(self.opened or self.closed or self.changed or self.disconnected)
 
 
+_ORDER = attrgetter("browser_id", "window_id", "index", "tab_id")
+
+
 class TabTable:
     """All tabs of all connected browsers."""
 
@@ -111,6 +115,10 @@ class TabTable:
 
     def __iter__(self) -> Iterator[Tab]:
         return iter(self._tabs.values())
+
+    def in_order(self) -> list[Tab]:
+        """All tabs by browser, window and position."""
+        return sorted(self._tabs.values(), key=_ORDER)
 
     def get(self, tab_id: int) -> Tab | None:
         """The tab of that hub id, if its browser is connected."""

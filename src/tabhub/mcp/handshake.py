@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import orjson
@@ -32,7 +31,7 @@ from tabhub.http.event_streams import serve
 from tabhub.http.messages import Request as HttpRequest
 from tabhub.http.messages import Response
 from tabhub.mcp.exchange import Exchange, HttpExchange
-from tabhub.mcp.handshake_session import HandshakeCaller, McpSession, agree, new_stream_id
+from tabhub.mcp.handshake_session import HandshakeCaller, McpSession, agree
 from tabhub.mcp.notifications import ListNotifier
 from tabhub.mcp.resources import LISTS, PASSED, UpstreamResources
 from tabhub.mcp.surface import Surface, failure_result
@@ -98,7 +97,8 @@ class HandshakeEdge:
         if not isinstance(message, Request):
             self.receive_notification(mcp, message)
             return Response(202)
-        session, exchange = mcp.session, self._exchange(mcp, request)
+        exchange = HttpExchange(request, request.on_disconnect, mcp.new_stream, mcp.headers, mcp.primes_streams)
+        session = mcp.session
         session.busy += 1
         try:
             answer = await self.answer(mcp, message, exchange)
@@ -122,7 +122,7 @@ class HandshakeEdge:
         if any(isinstance(m, Request) and m.method == "initialize" for m in messages):
             raise InvalidRequest("`initialize` must not be part of a batch.")
         mcp.session.busy += 1
-        exchange = self._exchange(mcp, request)
+        exchange = HttpExchange(request, request.on_disconnect, mcp.new_stream, mcp.headers, mcp.primes_streams)
         try:
             answers = await self._answer_batch(mcp, messages, exchange)
             if exchange.stream is not None:
@@ -150,11 +150,6 @@ class HandshakeEdge:
                 self.receive_notification(mcp, message)
         return [*await asyncio.gather(*pending), *invalid]
 
-    def _exchange(self, mcp: McpSession, request: HttpRequest) -> HttpExchange:
-        prime = mcp.version >= "2025-11-25"
-        new_stream = partial(mcp.new_stream, self._engine.limits)
-        return HttpExchange(request, request.on_disconnect, new_stream, mcp.headers, prime)
-
     def _initialize(self, request: Request, http: HttpRequest) -> Response:
         if b"mcp-session-id" in http.headers:
             raise InvalidRequest("This session is initialized already. Initialize without Mcp-Session-Id.")
@@ -170,7 +165,7 @@ class HandshakeEdge:
             )
         ident = secrets.token_hex(16)
         session = self._engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now, http.agent)
-        mcp = McpSession(session, version, capabilities, new_stream_id)
+        mcp = McpSession(session, version, capabilities, self._engine.limits)
         self.sessions[ident] = mcp
         return Response(200, encode_result(request.id, self.greeting(version)), mcp.json_headers)
 
@@ -316,7 +311,7 @@ class HandshakeEdge:
     async def _serve_listener(self, mcp: McpSession, request: HttpRequest, after: int | None = None) -> None:
         stream = mcp.listener
         if stream is None or stream.done:  # one that ended, or was cut for a slow reader, cannot be resumed
-            stream, after = mcp.new_stream(self._engine.limits), None
+            stream, after = mcp.new_stream(), None
             mcp.listener = stream
 
         def tell(kind: str) -> None:
@@ -330,7 +325,7 @@ class HandshakeEdge:
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
         try:
             with self._notices.subscribe(tell, stream.finish, token=mcp.session.token):
-                await serve(stream, request, mcp.headers, after, prime=mcp.version >= "2025-11-25")
+                await serve(stream, request, mcp.headers, after, prime=mcp.primes_streams)
         finally:
             mcp.listening -= 1
             if not mcp.listening:
@@ -351,7 +346,7 @@ class HandshakeEdge:
 
     def take_up(self, session: Session, agreed: SavedMcp) -> bool:
         """Restore a client from before a restart; one that listens is notified to list the tools again."""
-        mcp = McpSession.restored(session, agreed, new_stream_id)
+        mcp = McpSession.restored(session, agreed, self._engine.limits)
         if mcp is None:
             return False
         self.offering.follow_again(mcp.following(self.offering.following), agreed.followed)

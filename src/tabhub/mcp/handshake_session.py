@@ -35,8 +35,9 @@ CAPABILITIES = ("elicitation", "sampling", "roots")
 class McpSession:
     """One client of the handshake era."""
 
-    def __init__(self, session: Session, version: str, capabilities: dict[str, Any], new_id: Callable[[], str]) -> None:
+    def __init__(self, session: Session, version: str, capabilities: dict[str, Any], limits: Limits) -> None:
         self.session = session
+        self._limits = limits
         self.version = version
         self.capabilities = capabilities
         self.log_level = LOG_LEVELS.index("info")
@@ -59,15 +60,16 @@ class McpSession:
         self.headers: tuple[Header, ...] = ((b"mcp-session-id", session.id.encode()),)
         """Headers of every response."""
         self.json_headers = (JSON, *self.headers)
-        self._new_id = new_id
+        self.primes_streams = version >= "2025-11-25"
+        """Whether streams begin with an event id, so that they can be resumed before the first message."""
 
     def outdated(self, versions: Mapping[str, int]) -> list[str]:
         """The lists the client has read that have changed since."""
         return [kind for kind, seen in self.listed.items() if seen != versions[kind]]
 
-    def new_stream(self, limits: Limits) -> EventStream:
+    def new_stream(self) -> EventStream:
         """A resumable stream; the oldest finished ones are dropped."""
-        stream = EventStream(self._new_id(), limits, resumable=True)
+        stream = EventStream(secrets.token_hex(6), self._limits, resumable=True)
         self.streams[stream.id] = stream
         for old in list(self.streams.values()):
             if len(self.streams) <= _STREAMS_KEPT:
@@ -77,11 +79,11 @@ class McpSession:
         return stream
 
     @classmethod
-    def restored(cls, session: Session, agreed: SavedMcp, new_id: Callable[[], str]) -> McpSession | None:
+    def restored(cls, session: Session, agreed: SavedMcp, limits: Limits) -> McpSession | None:
         """A client from before a restart; None if what it negotiated is invalid."""
         if agreed.version not in HANDSHAKE_VERSIONS or not 0 <= agreed.log_level < len(LOG_LEVELS):
             return None
-        mcp = cls(session, agreed.version, {name: {} for name in agreed.capabilities}, new_id)
+        mcp = cls(session, agreed.version, {name: {} for name in agreed.capabilities}, limits)
         mcp.log_level = agreed.log_level
         mcp.listed = {"tools": _BEFORE, **dict.fromkeys(KINDS, 0)}  # what servers have is not known over a restart
         return mcp
@@ -193,10 +195,6 @@ class HandshakeCaller(msgspec.Struct, eq=False):
         for key, (method, params) in questions.items():
             waiting[key] = self.mcp.question(self.exchange.notify, method, params)
         return {key: read_answer(questions[key][0], await future) for key, future in waiting.items()}
-
-
-def new_stream_id() -> str:
-    return secrets.token_hex(6)
 
 
 def agree(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -62,7 +62,8 @@ class CallRecord(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel
     args_digest: str
     tab_id: int | None = None
     origin: str | None = None
-    approval: Mapping[str, Any] | None = None
+    approval: Any = None
+    """An Approval, or what the error of a refused call says of it."""
     arguments: Mapping[str, Any] | None = None
     error: CallError | None = None
     outcome: str | None = None
@@ -76,8 +77,8 @@ def _as_dict(record: CallRecord) -> dict[str, Any]:
     """The fields by their names in the log, whatever values they hold."""
     fields = msgspec.structs.fields(record)
     made = {field.encode_name: getattr(record, field.name) for field in fields}
-    if record.error is not None:
-        made["error"] = msgspec.structs.asdict(record.error)
+    for name in ("error", "approval"):
+        made[name] = msgspec.to_builtins(made[name])
     return {name: value for name, value in made.items() if value is not None}
 
 

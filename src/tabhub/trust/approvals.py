@@ -5,12 +5,14 @@ Owns these types and the errors of calls that were not approved. Asking and wait
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, get_args
+
+import msgspec
 
 from tabhub.errors import PermissionDenied
 from tabhub.trust.redact import clean
+from tabhub.wire.extension_link import ConfirmationRequest
 from tabhub.wire.panel import Decision
 
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
@@ -18,15 +20,12 @@ Why = Literal["permission", "pin", "dataflow", "page", "tab"]
 Approver = Literal["panel", "terminal", "notification", "elicitation"]
 
 
-class Approval(NamedTuple):
+class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who approved a call, for the audit log."""
 
     by: str
     decision: str
     reason: str = ""
-
-    def describe(self) -> dict[str, Any]:
-        return {"by": self.by, "decision": self.decision} | ({"reason": self.reason} if self.reason else {})
 
 
 SKIPPED = Approval("nobody", "permissions skipped")
@@ -89,70 +88,20 @@ class Answer:
         return self.decision != "deny"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
-    """A request for approval, with everything a person needs to decide."""
-
-    id: str
-    tool: str
-    plugin: str
-    source: str
-    client: str
-    session: str
-    params: Any
-    why: Why
-    message: str
-    created: float
-    expires: float
-    token: str | None = None
-    """The name of the client's token."""
-    tab_id: int | None = None
-    title: str | None = None
-    url: str | None = None
-    origin: str | None = None
-    diff: str | None = None
-    choices: tuple[Decision, ...] = DECISIONS
-
-    def describe(self, expires_at: float) -> dict[str, Any]:
-        """The request for panel and terminal; `expires_at` is in seconds since 1970."""
-        description: dict[str, Any] = {
-            "id": self.id,
-            "tool": self.tool,
-            "plugin": self.plugin,
-            "source": self.source,
-            "params": self.params,
-            "client": self.client,
-            "session": self.session,
-            "reason": self.why,
-            "message": self.message,
-            "choices": list(self.choices),
-            "expiresAt": round(expires_at * 1000),
-        }
-        optional: Mapping[str, Any] = {
-            "token": self.token,
-            "tabId": self.tab_id,
-            "title": self.title,
-            "url": self.url,
-            "origin": self.origin,
-            "diff": self.diff,
-        }
-        return description | {name: value for name, value in optional.items() if value is not None}
-
-
-def choices_for(ask: Ask, *, session_lasts: bool) -> tuple[Decision, ...]:
+def choices_for(ask: Ask, *, session_lasts: bool) -> list[str]:
     """The decisions a person is offered; a session of a single request cannot be approved as a whole."""
     choices: tuple[Decision, ...] = DECISIONS
     if ask.this_call_only:
         choices = ("allow_once", "deny")
     elif ask.why == "dataflow":
         choices = ("allow_once", "allow_session", "deny")
-    return choices if session_lasts else tuple(choice for choice in choices if choice != "allow_session")
+    return [choice for choice in choices if session_lasts or choice != "allow_session"]
 
 
 # errors of calls that were not approved
 
 
-def denied(request: Request, answer: Answer) -> PermissionDenied:
+def denied(request: ConfirmationRequest, answer: Answer) -> PermissionDenied:
     reason = f" They said: {answer.reason}" if answer.reason else ""
     return PermissionDenied(
         f"The person denied {request.tool}.{reason}",
@@ -161,7 +110,7 @@ def denied(request: Request, answer: Answer) -> PermissionDenied:
     )
 
 
-def tab_moved(request: Request, answer: Answer, place: str) -> PermissionDenied:
+def tab_moved(request: ConfirmationRequest, answer: Answer, place: str) -> PermissionDenied:
     """The tab navigated to another site while the person was asked."""
     return PermissionDenied(
         f"{request.tool} was approved for {request.origin or request.url}, but tab {request.tab_id} now shows "
@@ -171,7 +120,7 @@ def tab_moved(request: Request, answer: Answer, place: str) -> PermissionDenied:
     )
 
 
-def tool_changed(request: Request, answer: Answer) -> PermissionDenied:
+def tool_changed(request: ConfirmationRequest, answer: Answer) -> PermissionDenied:
     """The page replaced the tool the person was shown."""
     return PermissionDenied(
         f"{request.tool} was not run: its page changed it while the person was asked.",
@@ -180,7 +129,7 @@ def tool_changed(request: Request, answer: Answer) -> PermissionDenied:
     )
 
 
-def unanswered(request: Request, seconds: float) -> PermissionDenied:
+def unanswered(request: ConfirmationRequest, seconds: float) -> PermissionDenied:
     return PermissionDenied(
         f"{request.tool} was not run: no person answered within {seconds:g} s.",
         hint="Nothing was sent. Ask the person to look at Tabhub's panel or run `tabhub approve`, then call again.",

@@ -59,9 +59,7 @@ _FAILURES: tuple[tuple[str, type[CommandFailed], str, str], ...] = (
 class Page:
     """One tab, for the duration of one call."""
 
-    def __init__(
-        self, browsers: Browsers, watch: TabWatch, ref: TabRef, acting: CallContext | None = None
-    ) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, ref: TabRef, acting: CallContext | None = None) -> None:
         """`acting` is a call that may change something: it is marked as sent with every command."""
         self.link = ref.link
         self.tab = ref.tab

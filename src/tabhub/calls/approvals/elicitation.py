@@ -13,7 +13,8 @@ from typing import Any
 from tabhub.calls.protocols import Caller
 from tabhub.core.descriptions import visible
 from tabhub.errors import TabhubError
-from tabhub.trust.approvals import Answer, Request
+from tabhub.trust.approvals import Answer
+from tabhub.wire.extension_link import ConfirmationRequest
 from tabhub.wire.panel import Decision
 
 _OFFERED: dict[Decision, str] = {
@@ -38,7 +39,7 @@ def request_id(key: str) -> str:
     return key.removeprefix(_KEY)
 
 
-async def ask_client(caller: Caller, request: Request) -> Answer | None:
+async def ask_client(caller: Caller, request: ConfirmationRequest) -> Answer | None:
     """Ask through the agent's client; a client that cannot ask, or a dismissed question, decides nothing."""
     key = key_of(request.id)
     try:
@@ -49,8 +50,8 @@ async def ask_client(caller: Caller, request: Request) -> Answer | None:
     return read(answers[key], request)
 
 
-def question_of(request: Request) -> tuple[str, dict[str, Any]]:
-    if request.why == "page":
+def question_of(request: ConfirmationRequest) -> tuple[str, dict[str, Any]]:
+    if request.reason == "page":
         return "elicitation/create", {
             "mode": "form",
             "message": request.message,
@@ -81,7 +82,7 @@ def question_of(request: Request) -> tuple[str, dict[str, Any]]:
     }
 
 
-def read(result: dict[str, Any], request: Request) -> Answer | None:
+def read(result: dict[str, Any], request: ConfirmationRequest) -> Answer | None:
     """The answer in an elicitation result; None if the question was dismissed."""
     action, content = result.get("action"), result.get("content")
     fields = content if isinstance(content, dict) else {}
@@ -89,8 +90,8 @@ def read(result: dict[str, Any], request: Request) -> Answer | None:
     if action == "decline":
         return Answer("deny", "elicitation", reason)
     if action != "accept":
-        return Answer("deny", "elicitation", "The question was dismissed.") if request.why == "page" else None
-    if request.why == "page":  # a question without choices: to accept is to confirm
+        return Answer("deny", "elicitation", "The question was dismissed.") if request.reason == "page" else None
+    if request.reason == "page":  # a question without choices: to accept is to confirm
         return Answer("allow_once", "elicitation")
     for choice in _offered(request):
         if fields.get("decision") == choice:
@@ -98,5 +99,5 @@ def read(result: dict[str, Any], request: Request) -> Answer | None:
     return Answer("deny", "elicitation", "the answer held no decision that was offered")
 
 
-def _offered(request: Request) -> list[Decision]:
+def _offered(request: ConfirmationRequest) -> list[Decision]:
     return [choice for choice in _OFFERED if choice in request.choices]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 
 from tabhub.calls.approvals import elicitation
@@ -27,8 +28,9 @@ from tabhub.errors import Busy
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog, digest
-from tabhub.trust.approvals import Answer, Approver, Ask, Request, choices_for, unanswered
+from tabhub.trust.approvals import Answer, Approver, Ask, choices_for, unanswered
 from tabhub.trust.redact import clean
+from tabhub.wire.extension_link import ConfirmationRequest
 from tabhub.wire.panel import Decision
 
 _PROGRESS_EVERY = 3.0
@@ -40,7 +42,7 @@ _NO_ANSWER = "nobody answered"
 class Answered(NamedTuple):
     """A person's answer, and the request it was given for."""
 
-    request: Request
+    request: ConfirmationRequest
     ask: Ask
     answer: Answer
 
@@ -49,7 +51,8 @@ class Answered(NamedTuple):
 class _Pending:
     """A call that waits, or whose client is to call again with the answer."""
 
-    request: Request
+    request: ConfirmationRequest
+    expires: float
     ask: Ask
     session: Session
     tool: Tool
@@ -100,7 +103,7 @@ class ApprovalInbox:
 
     def pending(self) -> list[dict[str, Any]]:
         """All open requests, oldest first, as panel and terminal show them."""
-        return [self._facts(pending.request) for pending in self._open.values()]
+        return [msgspec.to_builtins(pending.request) for pending in self._open.values()]
 
     # asking
 
@@ -141,24 +144,23 @@ class ApprovalInbox:
                 f"{len(self._open)} calls are waiting for approval already, which is the limit.",
                 hint="Nothing was sent. Wait until the person has answered some of them.",
             )
-        session, kind, now = caller.session, tool.source.kind, self._clock()
+        session, kind = caller.session, tool.source.kind
         page = (tool.meta or {}).get("tabhub/page", {}) if kind == "page" else {}
         if tab_id is None:
             tab_id = arguments.get("tabId", session.tab) if kind in ("browser", "plugin") else page.get("tabId")
         tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
-        request = Request(
+        request = ConfirmationRequest(
             id=secrets.token_urlsafe(18),
             tool=tool.name,
             plugin=tool.source.key,
-            source=str(tool.source),
+            source=tool.source.label,
             client=session.client,
             token=session.token,
             session=session.short,
             params=self._shortened(arguments),
-            why=ask.why,
+            reason=ask.why,
             message=ask.message,
-            created=now,
-            expires=now + self._timeout,
+            expires_at=round((self._wall() + self._timeout) * 1000),
             tab_id=tab.tab_id if tab is not None else None,
             title=tab.title if tab is not None else None,
             url=tab.url if tab is not None else None,
@@ -167,9 +169,11 @@ class ApprovalInbox:
             choices=choices_for(ask, session_lasts=self._sessions.knows(session)),
         )
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        pending = self._open[request.id] = _Pending(request, ask, session, tool, same_call, answered)
+        pending = self._open[request.id] = _Pending(
+            request, self._clock() + self._timeout, ask, session, tool, same_call, answered
+        )
         self.version += 1
-        self._browsers.notify_local("confirmation.request", {**self._facts(request), "notify": True})
+        self._browsers.notify_local("confirmation.request", {**msgspec.to_builtins(request), "notify": True})
         return pending
 
     def _shortened(self, arguments: Mapping[str, Any]) -> Any:
@@ -190,7 +194,7 @@ class ApprovalInbox:
         if self._elicits and caller.can("elicitation"):
             tasks.append(asyncio.ensure_future(self._elicit(pending, caller)))
         try:
-            async with asyncio.timeout(max(0.0, pending.request.expires - self._clock())):
+            async with asyncio.timeout(max(0.0, pending.expires - self._clock())):
                 return await pending.answered
         except TimeoutError:
             self._close(pending, _NO_ANSWER)
@@ -232,7 +236,7 @@ class ApprovalInbox:
         if not pending.answered.done():
             if key not in given:
                 if pending.timer is None:
-                    seconds = max(0.0, request.expires - self._clock())
+                    seconds = max(0.0, pending.expires - self._clock())
                     pending.timer = asyncio.get_running_loop().call_later(seconds, self._close, pending, _NO_ANSWER)
                 raise InputRequired({key: elicitation.question_of(request)})
             answer = elicitation.read(given[key], request) or elicitation.DISMISSED
@@ -273,7 +277,7 @@ class ApprovalInbox:
         request = pending.request
         del self._open[request.id]
         self.version += 1
-        facts: dict[str, Any] = {"of": request.tool, "decision": decision or "none", "by": by, "why": request.why}
+        facts: dict[str, Any] = {"of": request.tool, "decision": decision or "none", "by": by, "why": request.reason}
         if reason:
             facts["reason"] = reason
         if request.token is not None:
@@ -281,9 +285,6 @@ class ApprovalInbox:
         facts |= {"client": request.client, "session": pending.session.id, "origin": request.origin}
         self._audit.event("approval", pending.tool.source, tab_id=request.tab_id, **facts)
         self._browsers.notify_local("confirmation.done", {"id": request.id, "decision": decision, "by": by})
-
-    def _facts(self, request: Request) -> dict[str, Any]:
-        return request.describe(self._wall() + max(0.0, request.expires - self._clock()))
 
     # cancelling
 

@@ -38,11 +38,14 @@ class ApprovalMemory:
     def __init__(self, pin_store: PinStore, save_setting: Callable[[tuple[str, ...]], Awaitable[None]]) -> None:
         self.flows = DataFlows()
         self.pins = pin_store
-        self.pin_changes = 0
-        """Counts approved definitions, so that cached verdicts can be dropped."""
+        self._pin_listeners: list[Callable[[], None]] = []
         self._save_setting = save_setting
         self._sessions: dict[tuple[str, str], _SessionApproval] = {}
         self._saving: set[asyncio.Future[Any]] = set()
+
+    def on_pin(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after every approved definition."""
+        self._pin_listeners.append(listener)
 
     def session_approval(self, session: Session, tool: Tool, definition: str) -> Approval | None:
         """The approval for this session, unless the tool has changed since."""
@@ -68,7 +71,8 @@ class ApprovalMemory:
     def pin(self, tool: Tool, setting_name: str, definition: str) -> None:
         if tool.source.kind in PINNED:
             self.pins.approve(tool.source.setting, setting_name, pins.fingerprint(definition), definition)
-        self.pin_changes += 1
+        for listener in self._pin_listeners:
+            listener()
 
     async def _save(self, session: Session, tool: Tool, ask: Ask) -> None:
         """Approve a tool for good: for the client the user of the token, else for everyone."""

@@ -78,7 +78,7 @@ class PermissionCheck:
         self._declared = declared
         self._require_free = require_free
         self._verdicts: dict[tuple[Tool, str | None], Verdict] = {}
-        self._pins_seen = 0
+        memory.on_pin(self._verdicts.clear)
         self.apply_settings(config)
 
     def apply_settings(self, config: Config) -> None:
@@ -90,9 +90,12 @@ class PermissionCheck:
 
     def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         session = caller.session
-        if not tool.read_only and tool.source.kind == "browser" and self._in_panel(arguments, session):
-            return Denied(_panel_only(tool))
-        verdict = self.verdict(tool, session.token)
+        if not tool.read_only and tool.source.kind == "browser":
+            tab_id = arguments.get("tabId", session.tab)
+            tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
+            if tab is not None and tab.url.startswith(_PANEL):  # there an agent could approve its own calls
+                return Denied(_panel_only(tool))
+        verdict = self._verdicts.get((tool, session.token)) or self._judge(tool, session.token)
         guarded = self._dataflow != "off" and not tool.read_only and self._memory.flows.knows(flow_key(session))
         steps = tuple(batch.tool_calls(arguments)) if tool.name == _BATCH else ()
         if verdict.level == "auto" and not guarded and not steps:
@@ -178,31 +181,24 @@ class PermissionCheck:
             f"permissions.{tool.source.setting}.tools.{self.names(tool).own} auto",
         )
 
-    def _in_panel(self, arguments: Mapping[str, Any], session: Session) -> bool:
-        """Whether a call would act in the extension's own pages, where an agent could approve its own calls."""
-        tab_id = arguments.get("tabId", session.tab)
-        tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
-        return tab is not None and tab.url.startswith(_PANEL)
-
     # verdicts
 
     def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
         """What holds for a tool; without `client`, for clients without settings of their own."""
-        if self._pins_seen != self._memory.pin_changes:
-            self._pins_seen = self._memory.pin_changes
-            self._verdicts.clear()
-        verdict = self._verdicts.get((tool, client))
-        if verdict is None:
-            if len(self._verdicts) >= _CACHED_VERDICTS:
-                self._verdicts.clear()
-            verdict = self._verdicts[tool, client] = self._judge(tool, client)
-        return verdict
+        return self._verdicts.get((tool, client)) or self._judge(tool, client)
 
     def is_off(self, tool: Tool) -> bool:
         """Whether a tool is switched off for everyone."""
         return self.verdict(tool).level == "off"
 
     def _judge(self, tool: Tool, client: str | None) -> Verdict:
+        if len(self._verdicts) >= _CACHED_VERDICTS:
+            self._verdicts.clear()
+        verdict = self._verdicts[tool, client] = self._look_up(tool, client)
+        return verdict
+
+    def _look_up(self, tool: Tool, client: str | None) -> Verdict:
+        """The verdict from the settings and pins; a tool that is allowed for good is pinned as it is now."""
         source, names = tool.source, self.names(tool)
         stated = self.permissions.stated(source.setting, names.all, client)
         if stated is None:

@@ -17,7 +17,7 @@ from tabhub.calls.engine import Engine
 from tabhub.core.sessions import Session
 from tabhub.errors import CallCancelled, InvalidParams, InvalidRequest, TabhubError
 from tabhub.mcp.endpoint import McpEndpoint
-from tabhub.mcp.handshake_session import McpSession, agree, new_stream_id, read_answer
+from tabhub.mcp.handshake_session import McpSession, agree, read_answer
 from tabhub.mcp.notifications import ListNotifier
 from tabhub.mcp.resources import PASSED
 from tabhub.wire import bridge as wire
@@ -185,7 +185,7 @@ class BridgeSession:
             self._fail_questions()
             self._mcp.close()
         self._rename(client_name(params.get("clientInfo")))
-        self._mcp = McpSession(self.session, version, capabilities, new_stream_id)
+        self._mcp = McpSession(self.session, version, capabilities, self._engine.limits)
         self._mcp.tools = self.tools
         self._mcp.tell = self._tell
         self._ready = False

@@ -40,9 +40,9 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
 )
 async def list_tabs(call: Call) -> ToolResult:
     """Answered from the hub's own state, without a round trip."""
-    if not call.box.browsers.links():
-        call.box.browsers.default_link()
-    tabs = sorted(call.box.browsers.book, key=lambda tab: (tab.browser_id, tab.window_id, tab.index, tab.tab_id))
+    tabs = call.box.browsers.book.in_order()
+    if not tabs:
+        call.box.browsers.default_link()  # fails if no browser is connected
     return ToolResult.data({"tabs": [tab.describe() for tab in tabs]})
 
 

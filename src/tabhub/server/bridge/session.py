@@ -185,7 +185,7 @@ class BridgeSession:
             self._fail_questions()
             self._mcp.close()
         self._rename(client_name(params.get("clientInfo")))
-        self._mcp = McpSession(self.session, version, capabilities, self._engine.limits)
+        self._mcp = McpSession(self.session, version, capabilities, self.engine.limits)
         self._mcp.tools = self.tools
         self._mcp.tell = self._tell
         self._ready = False

@@ -1,4 +1,4 @@
-"""Which browser a call without a tab goes to, and what is made of answers that are not as they should be."""
+"""Which browser a call without a tab goes to, and how invalid answers are handled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.browser.fake_browser import Failure, FakeBrowser, tab
 
 @dataclass
 class Session:
-    """All a tool may know of one here."""
+    """The part of a session that these tools read."""
 
     tab: int | None = None
 
@@ -61,7 +61,7 @@ async def test_tabs_of_different_browsers_are_not_put_into_one_group(bench: Benc
     assert not other.sent
 
 
-async def test_a_number_that_two_browsers_have_needs_the_browsers_name(bench: Bench, other: FakeBrowser) -> None:
+async def test_an_id_that_exists_in_two_browsers_needs_a_browser_id(bench: Bench, other: FakeBrowser) -> None:
     for browser in (bench.browser, other):
         browser.answers["getGroups"] = lambda _: {"groups": [group(5, "Work", [1])]}
         browser.answers["updateGroup"] = lambda _: group(5, "Play", [1])
@@ -75,7 +75,7 @@ async def test_a_number_that_two_browsers_have_needs_the_browsers_name(bench: Be
     assert [each["browserId"] for each in listed] == ["b1", "b2"]
 
 
-async def test_a_number_that_none_has_is_answered_with_what_there_is(bench: Bench, other: FakeBrowser) -> None:
+async def test_an_unknown_id_lists_the_existing_ones(bench: Bench, other: FakeBrowser) -> None:
     bench.browser.answers["getWindows"] = lambda _: {"windows": [window(n) for n in range(1, 13)]}
     other.answers["getWindows"] = lambda _: {"windows": []}
     with pytest.raises(NotInBrowser, match="There is no windowId 77") as caught:
@@ -86,7 +86,7 @@ async def test_a_number_that_none_has_is_answered_with_what_there_is(bench: Benc
     assert not bench.context.sent
 
 
-async def test_a_browser_that_fails_is_left_out_of_a_list_and_named(bench: Bench, other: FakeBrowser) -> None:
+async def test_a_failing_browser_is_left_out_of_a_list_and_named(bench: Bench, other: FakeBrowser) -> None:
     def fails(_: Any) -> None:
         raise Failure(-32601, "Method not found: getWindows")
 
@@ -100,7 +100,7 @@ async def test_a_browser_that_fails_is_left_out_of_a_list_and_named(bench: Bench
         await bench.call("browser_list_windows")
 
 
-async def test_a_tab_that_went_away_under_the_command_is_told_in_the_hubs_numbers(bench: Bench) -> None:
+async def test_a_tab_closed_during_the_command_is_reported_by_its_hub_id(bench: Bench) -> None:
     def gone(_: Any) -> None:
         raise Failure(-32001, "No tab with id 4711.")
 
@@ -111,20 +111,20 @@ async def test_a_tab_that_went_away_under_the_command_is_told_in_the_hubs_number
 
 
 @pytest.mark.parametrize("answer", [[], "text", {}, {"entries": "none"}, {"entries": None}])
-async def test_an_answer_that_is_no_list_is_an_error(bench: Bench, answer: Any) -> None:
+async def test_an_answer_without_a_list_is_an_error(bench: Bench, answer: Any) -> None:
     bench.browser.answers["searchHistory"] = lambda _: answer
     with pytest.raises(CommandFailed, match="invalid response"):
         await bench.call("browser_search_history", query="x")
 
 
-async def test_of_an_answer_only_known_fields_of_the_right_kind_are_passed_on(bench: Bench) -> None:
+async def test_only_known_fields_of_the_right_type_are_passed_on(bench: Bench) -> None:
     entry = {"url": "https://a.example/", "title": 5, "visitCount": True, "secret": "x", "lastVisitTime": "t" * 9000}
     bench.browser.answers["searchHistory"] = lambda _: {"entries": [entry, 7, None], "cut": "yes"}
     found = await bench.call("browser_search_history", query="x")
     assert found == {"entries": [{"url": "https://a.example/", "lastVisitTime": "t" * 4096}]}
 
 
-async def test_a_browser_that_hangs_does_not_hold_up_a_list(bench: Bench) -> None:
+async def test_a_hanging_browser_does_not_delay_a_list(bench: Bench) -> None:
     slow = FakeBrowser("b3", replace(DEFAULTS, browser_answer=0.05)).join(bench.browsers)
     bench.browser.answers["getWindows"] = lambda _: {"windows": [window(1, 1)]}
     listed = await bench.call("browser_list_windows")

@@ -1,4 +1,4 @@
-"""The acting tools in real Chromium, always in a tab in the background: what they do, and why they do not."""
+"""The acting tools in real Chromium, in background tabs: what they do, and the reasons they give when they cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UPLOAD, MOUSE = "browser_upload_file", "browser_mouse"
 
 
 async def log(agent: Caller) -> list[str]:
-    """What the page has noted since it was asked last."""
+    """The events the page has recorded since the last call."""
     output: list[str] = await agent.run("return log.splice(0)")
     return output
 
@@ -58,7 +58,7 @@ async def test_clicks_scroll_and_find_an_uncovered_point(guest: Caller, zoo: Zoo
 
 
 async def test_an_element_that_blocks_an_action_is_named(agent: Caller, zoo: Zoo) -> None:
-    """All at once: each is waited for as long as it may still become ready."""
+    """All at once, because each is waited for as long as it may still become actionable."""
     buttons = await agent.open(zoo.at("act_buttons.html"))
     frames = await agent.open(zoo.at("act_frames.html"))
     form = await agent.open(zoo.at("act_form.html"))

@@ -1,4 +1,4 @@
-"""plugin_analyze_site in real Chromium: what is told of a site, and that no secret of it is."""
+"""plugin_analyze_site in real Chromium: what it reports of a site, and that it reports no secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of other sites and workers in real Chromium: nothing of them is missed, and what is left is not waited for."""
+"""Cross-site frames and workers in real Chromium: all their requests are recorded; closed ones are not waited for."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_network_idle_ignores_requests_of_a_closed_page_frame_or_worker(ag
 async def test_ending_a_session_releases_intercepted_requests_of_the_persons_page(
     live_hub: LiveHub, net: NetSite, devtools: DevTools
 ) -> None:
-    """The tab is the person's, so it stays open; a request that was stopped in it goes out."""
+    """The tab is the person's, so it stays open, and its paused request continues."""
     page = f"{net.url}/net_index?person"
     await devtools.open(page)
     async with live.caller(live_hub) as agent:

@@ -28,7 +28,7 @@ async def messages(agent: Caller, **more: Any) -> list[dict[str, Any]]:
 
 
 async def settled(agent: Caller) -> list[dict[str, Any]]:
-    """What the page of net_console says, when all is heard of: also what it does not catch, and does not get."""
+    """All messages of the net_console page, including uncaught errors and failed requests."""
 
     async def all_logged() -> list[dict[str, Any]] | None:
         output = await messages(agent)
@@ -86,7 +86,7 @@ async def test_messages_survive_navigation_and_name_their_page(agent: Caller, ne
 
 
 async def open_as_person(agent: Caller, devtools: DevTools, url: str) -> int:
-    """The tab of a page that no agent has opened; it is listed before its page has come."""
+    """A tab that no agent has opened; it is listed before its page has loaded."""
     await devtools.open(url)
 
     async def there() -> int | None:

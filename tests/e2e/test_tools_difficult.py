@@ -1,4 +1,4 @@
-"""The seeing and acting tools in real Chromium on pages that make it difficult: what they do, and what they say."""
+"""Reading and acting tools in real Chromium on difficult pages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DRAG, SCROLL, MOUSE, UPLOAD = "browser_drag", "browser_scroll", "browser_mouse",
 
 
 async def seen(agent: Caller, **more: Any) -> str:
-    """What a snapshot says."""
+    """The text of a snapshot."""
     text: str = (await agent.call(SNAPSHOT, **more))["content"][0]["text"]
     return text
 
 
 def ref(text: str, expected: str) -> str:
-    """The ref in the line of a snapshot that begins so."""
+    """The ref in the snapshot line that begins with this text."""
     found = re.search(rf"{re.escape(expected)} \[ref=(\w+)", text)
     assert found is not None, text
     return found[1]

@@ -1,4 +1,4 @@
-"""The download tools in a real browser whose folder for downloads is the test's."""
+"""The download tools in a real browser that downloads into the test's folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def live_hub(folder: Path) -> Iterator[LiveHub]:
-    """A browser at home in the test's folder."""
+    """A browser whose home is the test's folder."""
     hub = live.start(folder, HOME=str(folder), XDG_CONFIG_HOME=str(folder / "config"))
     yield hub
     live.stop(hub)
@@ -40,7 +40,7 @@ def content(download: dict[str, Any]) -> bytes:
 
 
 async def finished(agent: Caller, download: dict[str, Any]) -> dict[str, Any]:
-    """The download when it is complete."""
+    """The completed download."""
 
     async def look() -> dict[str, Any] | None:
         now = await agent.get("browser_get_download_status", downloadId=download["downloadId"])
@@ -70,7 +70,7 @@ async def test_a_download_uses_the_given_name_and_overwrites_nothing(agent: Call
 
 @pytest.fixture
 async def slow() -> AsyncIterator[tuple[str, asyncio.Event]]:
-    """A server that sends half a file, and the rest when it is told to; `/silent` is not answered at all."""
+    """A server that sends half a file, and the rest on demand; it never answers `/silent`."""
     rest = asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Emulation in a real browser: what the page sees, what the picture shows, and that it ends when it should."""
+"""Emulation in a real browser: what the page and screenshots show, and when it ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def colour(agent: Caller, x: int, y: int) -> tuple[int, int, int]:
 
 
 async def in_frame(agent: Caller, code: str) -> Any:
-    """What a script gives in the one frame of another site."""
+    """The result of a script in the only cross-site frame."""
     return (await agent.get("browser_execute_script", code=code, frame="see_framed_styles"))["value"]
 
 

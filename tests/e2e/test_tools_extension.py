@@ -1,4 +1,4 @@
-"""The tools for the person's attention, the extension itself and plugins, in a real browser."""
+"""Notification, extension and plugin tools in a real browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.harness.waiting import becomes, eventually, until_outside
 
 
 async def in_worker(devtools: DevTools, expression: str) -> Any:
-    """Run something in the extension's worker."""
+    """Evaluate an expression in the extension's worker."""
     (target,) = await devtools.targets("service_worker", EXTENSION)
     async with devtools.connected() as wire:
         session = await wire.attach(target)

@@ -1,4 +1,4 @@
-"""Elements found by what they say or are, in every frame, and what comes nearest when there are none."""
+"""browser_find: elements by text and role in every frame, and the nearest matches when there are none."""
 
 from __future__ import annotations
 

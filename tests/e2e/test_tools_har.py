@@ -1,4 +1,4 @@
-"""The archive of a page that does all sorts of things, held against the specification of HAR 1.2."""
+"""The archive of a page with all kinds of traffic, validated against HAR 1.2."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ async def test_an_exported_archive_is_valid_har_for_all_kinds_of_traffic(agent: 
 
 
 def test_the_har_validator_detects_violations() -> None:
-    """The checker itself."""
     entry: dict[str, Any] = {
         "pageref": "p",
         "startedDateTime": "2026-01-31T12:00:00.000Z",

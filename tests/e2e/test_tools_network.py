@@ -1,4 +1,4 @@
-"""The network tools in real Chromium, the tab in the background: look, keep, archive, stop, answer, slow down."""
+"""Network tools in real Chromium, in background tabs: reading, capture, HAR, interception, throttling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def one(agent: Caller, wanted: str, **more: Any) -> dict[str, Any]:
 
 
 async def restart_recording(agent: Caller, url: str) -> None:
-    """Visit a page; what was recorded before is not told any more."""
+    """Visit a page; requests recorded before are cleared."""
     if agent.kept is not None:
         await agent.get("browser_get_network_requests", tabId=agent.kept, clear=True)
         await agent.get("browser_get_websocket_frames", tabId=agent.kept, clear=True)
@@ -39,7 +39,7 @@ async def restart_recording(agent: Caller, url: str) -> None:
 
 
 async def paused(agent: Caller, count: int = 1) -> list[dict[str, Any]]:
-    """Wait until that many requests wait."""
+    """Wait until this many requests are paused."""
 
     async def enough() -> list[dict[str, Any]] | None:
         waiting: list[dict[str, Any]] = (await agent.get("browser_intercept_requests"))["paused"]

@@ -1,4 +1,4 @@
-"""What came of an action: dialogs, forms sent, tabs opened, pages left, batches, and tabs that end under it."""
+"""The result of an action: dialogs, form submissions, opened tabs, navigation, batches, closed tabs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_a_tab_opened_by_a_click_is_reported_and_not_focused(
 
 
 async def test_every_form_submission_is_reported(guest: Caller, zoo: Zoo) -> None:
-    """The browser sends it in a task of its own, after the click or the key."""
+    """The browser submits it in a separate task after the click or key."""
     for submit in (True, False) * 4:
         await guest.visit(zoo.at("act_form.html"))
         done = await guest.get(TYPE, selector="#name", text="Eve", submit=submit)

@@ -59,7 +59,7 @@ async def test_a_trace_is_written_to_a_file_with_a_summary_of_the_time_spent(gue
     assert result["longTasks"]["longest"] > 100
 
     async def sampled() -> bool:
-        """Whether the page's function is among those sampled; on a busy machine the browser may not get to sample."""
+        """Whether the page's function was sampled; on a busy machine the browser may take no sample."""
         await guest.get("browser_performance_trace", action="start")
         await guest.run(BUSY)
         result = await guest.get("browser_performance_trace", action="stop")

@@ -1,4 +1,4 @@
-"""What a page says and shows, in a real browser and in tabs nobody looks at: text, HTML, elements, pictures, PDF."""
+"""Reading tools in a real browser, in background tabs: text, HTML, elements, screenshots, PDF."""
 
 from __future__ import annotations
 

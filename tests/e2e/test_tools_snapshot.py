@@ -1,4 +1,4 @@
-"""A page as an agent sees it: pages of many kinds, refs that stay, parts, changes, bounds, in tabs nobody looks at."""
+"""browser_snapshot in background tabs: many kinds of pages, stable refs, parts, changes, limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def see(agent: Caller, **how: Any) -> str:
 
 
 def ref(snapshot: str, name: str) -> str:
-    """The ref of the one line that says a name."""
+    """The ref of the only line that contains a name."""
     (found,) = re.findall(rf'"{re.escape(name)}" \[ref=([a-z0-9]+)', snapshot)
     return str(found)
 

@@ -1,4 +1,4 @@
-"""What a click or a key came to is told also where the page keeps the events to itself; and modals in components."""
+"""Results of clicks and keys on pages that stop events; modal dialogs inside components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages store, read and written from outside."""
+"""Storage tools in a real browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab and group tools in a real browser: each does what it says, and none takes the focus but the one for it."""
+"""Tab and group tools in a real browser; only browser_focus_tab takes the focus."""
 
 from __future__ import annotations
 

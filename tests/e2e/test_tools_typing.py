@@ -1,4 +1,4 @@
-"""browser_type_text in real Chromium: real keys, whatever the field, and whatever the page makes of them."""
+"""browser_type_text in real Chromium: real key events in every kind of field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPE, DIALOG = "browser_type_text", "browser_handle_dialog"
 
 
 async def log(agent: Caller) -> list[str]:
-    """What the page has noted since it was asked last."""
+    """The events the page has recorded since the last call."""
     output: list[str] = await agent.run("return log.splice(0)")
     return output
 

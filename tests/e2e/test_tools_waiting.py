@@ -1,4 +1,4 @@
-"""The waiting tools in real Chromium: what they see, how long they wait, and what they say when it was in vain."""
+"""The waiting tools in real Chromium: conditions, time limits and errors."""
 
 from __future__ import annotations
 

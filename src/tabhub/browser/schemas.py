@@ -24,6 +24,14 @@ def object_schema(fields: Fields) -> Schema:
     return {"type": "object", "properties": properties, "required": [name for name in required if required[name]]}
 
 
+def closed_object(fields: Fields) -> Schema:
+    """The schema of an object without other fields, as arguments have it."""
+    schema = {**object_schema(fields), "additionalProperties": False}
+    if not schema["required"]:
+        del schema["required"]
+    return schema
+
+
 def list_of(
     items: str | Schema, description: str | None = None, *, least: int | None = None, most: int | None = None
 ) -> Schema:

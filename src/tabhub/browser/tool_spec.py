@@ -16,7 +16,7 @@ from tabhub.browser.files import Folder
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
-from tabhub.browser.schemas import TAB_ID, Fields, object_schema
+from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease
@@ -183,15 +183,12 @@ def tool(
     call_type: type[Call] = Call,
 ) -> Callable[[Run], ToolSpec]:
     """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect."""
-    schema = object_schema({**({"tabId?": TAB_ID} if on_tab else {}), **(params or {})})
-    if not schema["required"]:
-        del schema["required"]
     made = Tool(
         name=name,
         source=BROWSER,
         title=title,
         description=description,
-        input_schema={**schema, "additionalProperties": False},
+        input_schema=closed_object({**({"tabId?": TAB_ID} if on_tab else {}), **(params or {})}),
         output_schema=object_schema(output),
         annotations={
             "readOnlyHint": read_only,

@@ -1,4 +1,4 @@
-"""The network tools where a real browser is too slow or too kind: forgotten interceptions, ended sessions, secrets."""
+"""Network tools in cases that are slow or rare in a real browser: expired interceptions, ended sessions, secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reloading the extension and connecting it anew: when the tools answer, and what they say when nothing comes back."""
+"""Reloading and reconnecting the extension: when the tools return, and the error if nothing reconnects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.browser.fake_browser import FakeBrowser, settle, tab
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> Bench:
-    """A browser that is given half a second to come back."""
+    """A browser that has half a second to reconnect."""
     browsers = Browsers(replace(DEFAULTS, extension_back=0.5))
     browser = FakeBrowser().join(browsers, tab(1))
     made = browser_tools(browsers, Choice(browsers), tmp_path)

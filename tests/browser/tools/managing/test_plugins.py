@@ -1,4 +1,4 @@
-"""Which tabs belong to a plugin, and the tools that tell so."""
+"""Which tabs belong to a plugin, and the tools that report it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_url_patterns_match(pattern: str, url: str, fits: bool) -> None:
 
 
 def with_plugins(bench: Bench, *sites: PluginSite) -> None:
-    """Make the tools anew, with plugins installed."""
+    """Build the tools again, with plugins installed."""
     made = browser_tools(bench.browsers, Choice(bench.browsers), bench.files, plugins=lambda: sites)
     bench.tools = {tool.name: (tool, run) for tool, run in made}
 

@@ -1,4 +1,4 @@
-"""The tab tools: what they send, what they tell, and how they fail."""
+"""The tab tools: what they send, what they return, and how they fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window tools: what they send, what they refuse."""
+"""The window tools: what they send and what they refuse."""
 
 from __future__ import annotations
 

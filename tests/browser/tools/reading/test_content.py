@@ -1,4 +1,4 @@
-"""The page as text: what is given, what is left out, and what breaks."""
+"""The page as text: what is returned, what is left out, and failures."""
 
 from __future__ import annotations
 

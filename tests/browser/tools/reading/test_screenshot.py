@@ -1,4 +1,4 @@
-"""Screenshots: what is asked of the browser, what is given, and files only where they may be."""
+"""Screenshots: the commands, the results, and where files may be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""browser_execute_script: one round trip, the agent's own line numbers, and pages that block or leave."""
+"""browser_execute_script: one round trip, the agent's own line numbers, pages that block or navigate."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.schemas import boolean, integer, list_of, number, object_schema, text
+from tabhub.browser.schemas import boolean, closed_object, integer, list_of, number, text
 from tabhub.browser.tab_overrides import Command, Override
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
@@ -112,7 +112,7 @@ async def set_geolocation(call: Call) -> ToolResult:
             "description": 'An object such as {"prefers-color-scheme": "dark"}, or a list of {name, value}.',
             "oneOf": [
                 {"type": "object", "propertyNames": _FEATURE, "additionalProperties": _VALUE},
-                list_of(object_schema({"name": _FEATURE, "value": _VALUE}) | {"additionalProperties": False}, most=20),
+                list_of(closed_object({"name": _FEATURE, "value": _VALUE}), most=20),
             ],
         }
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from http import HTTPStatus
+from http.client import responses
 from typing import Any
 
 from tabhub.browser.driver.page import Page
@@ -12,7 +12,7 @@ from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_REASONS = (
+_REASONS = [
     "Failed",
     "Aborted",
     "TimedOut",
@@ -27,7 +27,7 @@ _REASONS = (
     "AddressUnreachable",
     "BlockedByClient",
     "BlockedByResponse",
-)
+]
 _PAUSED_ID = text("A paused request: p3, or its r12.")
 _OUTPUT = {"tabId": "integer", "requestId": "string", "url?": "string"}
 
@@ -38,13 +38,9 @@ _OUTPUT = {"tabId": "integer", "requestId": "string", "url?": "string"}
     "Pauses matching requests of the tab and its frames until fulfilled, failed, or 30 s have passed; lists paused "
     "ones. Call again to see more. While the page itself is paused, navigate with waitUntil none.",
     params={
-        "urlPatterns?": {
-            "type": "array",
-            "items": text(least=1, most=1000),
-            "minItems": 1,
-            "maxItems": 50,
-            "description": "With * and ?, e.g. https://site.example/api/*; default all.",
-        }
+        "urlPatterns?": list_of(
+            text(least=1, most=1000), "With * and ?, e.g. https://site.example/api/*; default all.", least=1, most=50
+        )
     },
     output={"tabId": "integer", "urlPatterns": list_of("string"), "paused": list_of("object"), "note?": "string"},
     idempotent=True,
@@ -93,7 +89,7 @@ async def fulfill_request(call: Call) -> ToolResult:
         given["Content-Type"] = "application/json" if body[:1] in "{[" else "text/plain; charset=utf-8"
     params: dict[str, Any] = {
         "responseCode": args["status"],
-        "responsePhrase": _phrase(args["status"]),
+        "responsePhrase": responses.get(args["status"], "Answered"),
         "responseHeaders": [{"name": name, "value": value} for name, value in given.items()],
         "body": base64.b64encode(body.encode()).decode(),
     }
@@ -104,7 +100,7 @@ async def fulfill_request(call: Call) -> ToolResult:
     "browser_fail_request",
     "Fail a request",
     "Fails a paused request like a network error.",
-    params={"requestId": _PAUSED_ID, "errorReason?": {"enum": list(_REASONS), "description": "Default Failed."}},
+    params={"requestId": _PAUSED_ID, "errorReason?": {"enum": _REASONS, "description": "Default Failed."}},
     output={**_OUTPUT, "errorReason?": "string"},
     destructive=True,
 )
@@ -153,10 +149,3 @@ def _paused_id(call: Call, page: Page) -> str:
             hint="browser_intercept_requests lists paused requests.",
         )
     return found[-1]
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Answered"

@@ -14,6 +14,7 @@ from tabhub.browser.browser_choice import (
     pick_rows,
     query_browser,
 )
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.schemas import integer, list_of, number, object_schema, rows, text
 from tabhub.browser.tool_spec import Call, with_note
 from tabhub.browser.tools.managing.history import TIME, time_param
@@ -38,13 +39,12 @@ _RECONNECTED = {"browserId": "string", "seconds": number("How long it took.")}
 
 async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult:
     """Wait until the browser has reconnected and reported its tabs."""
-    browsers, loop = call.box.browsers, asyncio.get_running_loop()
+    browsers, loop = call.box.browsers, old_link.loop
     began, timeout = loop.time(), browsers.limits.extension_back
     while loop.time() - began < timeout:
         await asyncio.sleep(_POLL_INTERVAL)
-        ready = {
-            facts["browserId"] for facts in browsers.status() if facts["connected"] and facts["extension"]["sentTabs"]
-        }
+        listed = browsers.status()
+        ready = {each["browserId"] for each in listed if each["connected"] and each["extension"]["sentTabs"]}
         if old_link.closed is not None and old_link.browser_id in ready:
             return ToolResult.data({"browserId": old_link.browser_id, "seconds": round(loop.time() - began, 2)})
     raise CommandFailed(
@@ -96,17 +96,14 @@ async def force_reconnect(call: BrowserCall) -> ToolResult:
 )
 async def get_state(call: BrowserCall) -> ToolResult:
     answers, problems = await call.query_all("getState")
-    browsers = []
-    for answer in answers:
-        debugger = answer.what.get("debugger")
-        attached = debugger.get("attached") if isinstance(debugger, dict) else None
-        browsers.append(
-            {
-                "browserId": answer.link.browser_id,
-                **pick_fields(answer.what, _STATE),
-                "debuggedTabs": call.hub_tab_ids(answer.link, attached),
-            }
-        )
+    browsers = [
+        {
+            "browserId": answer.link.browser_id,
+            **pick_fields(answer.what, _STATE),
+            "debuggedTabs": call.hub_tab_ids(answer.link, parse_object(answer.what.get("debugger")).get("attached")),
+        }
+        for answer in answers
+    ]
     return ToolResult.data(with_note({"browsers": browsers}, *problems))
 
 
@@ -162,9 +159,8 @@ async def get_side_panel(call: BrowserCall) -> ToolResult:
         {**pick_fields(page, _PAGE), **call.hub_tab_id(link, "tabId", page.get("tabId"))}
         for page in list_items(answer, "open")
     ]
-    shows = answer.get("shows")
-    facts = {"browserId": link.browser_id, "open": bool(pages), "pages": pages}
-    return ToolResult.data({**facts, "shows": pick_fields(shows if isinstance(shows, dict) else {}, _SHOWS)})
+    shows = pick_fields(parse_object(answer.get("shows")), _SHOWS)
+    return ToolResult.data({"browserId": link.browser_id, "open": bool(pages), "pages": pages, "shows": shows})
 
 
 @browser_tool(

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tabhub.browser.driver.cdp_stream import read_stream
-from tabhub.browser.schemas import boolean, number, text
+from tabhub.browser.schemas import boolean, closed_object, number, text
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -21,26 +21,20 @@ _PAPERS = {
     "letter": (21.59, 27.94),
     "legal": (21.59, 35.56),
 }
+"""Width and height in cm."""
 _MARGIN = number(least=0, most=50)
 _SIDES = ("top", "bottom", "left", "right")
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _OPTIONS = {
-    "type": "object",
-    "properties": {
-        "landscape": {"type": "boolean"},
-        "scale": number(least=0.1, most=2),
-        "paper": {"enum": list(_PAPERS), "description": "Default: what the page's CSS asks for, else a4."},
-        "margins": {
-            "description": "In cm: a number, or top, bottom, left, right.",
-            "oneOf": [
-                _MARGIN,
-                {"type": "object", "properties": dict.fromkeys(_SIDES, _MARGIN), "additionalProperties": False},
-            ],
-        },
-        "pageRanges": text("e.g. 1-3, 5", most=200),
-        "background": boolean("Print backgrounds (default true)."),
+    "landscape?": "boolean",
+    "scale?": number(least=0.1, most=2),
+    "paper?": {"enum": list(_PAPERS), "description": "Default: what the page's CSS asks for, else a4."},
+    "margins?": {
+        "description": "In cm: a number, or top, bottom, left, right.",
+        "oneOf": [_MARGIN, closed_object(dict.fromkeys((f"{side}?" for side in _SIDES), _MARGIN))],
     },
-    "additionalProperties": False,
+    "pageRanges?": text("e.g. 1-3, 5", most=200),
+    "background?": boolean("Print backgrounds (default true)."),
 }
 
 
@@ -51,7 +45,7 @@ _OPTIONS = {
     params={
         "filePath?": text("Below the files folder, e.g. pdf/page.pdf."),
         "overwrite?": boolean("Replace a file that exists (default false)."),
-        "options?": _OPTIONS,
+        "options?": closed_object(_OPTIONS),
     },
     output={"tabId": "integer", "filePath": "string", "bytes": "integer", "pages": "integer"},
     read_only=True,

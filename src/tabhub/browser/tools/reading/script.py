@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
@@ -43,9 +44,7 @@ _MARKED = b'"{\\"tabhub\\":1,'
 
 
 class _Remote(msgspec.Struct):
-    type: str = "undefined"
     value: msgspec.Raw = msgspec.Raw(b"null")
-    description: str | None = None
 
 
 class _Evaluated(msgspec.Struct):
@@ -109,21 +108,14 @@ async def execute_script(call: Call) -> ToolResult:
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:
     """Evaluate in a frame: in its own session, or as a call on an object of its world."""
     where = await script_target(page, wanted)
-    text: str = orjson.loads(encoded)
-    answer: bytes
-    if where.object_id is None:
-        params: dict[str, Any] = {
-            "expression": text,
-            "awaitPromise": True,
-            "returnByValue": True,
-            "timeout": timeout_ms,
-        }
-        answer = await page.cdp("Runtime.evaluate", params, where.session_id, raw=True)
-        return answer
-    # Nothing but the first line before the code, so that its line numbers stay.
-    params = {"functionDeclaration": f"function () {{ return {text}\n}}", "objectId": where.object_id}
+    code: str = orjson.loads(encoded)
+    method, params = "Runtime.evaluate", {"expression": code, "timeout": timeout_ms}
+    if where.object_id is not None:
+        # Nothing but the first line before the code, so that its line numbers stay.
+        function = f"function () {{ return {code}\n}}"
+        method, params = "Runtime.callFunctionOn", {"functionDeclaration": function, "objectId": where.object_id}
     params |= {"awaitPromise": True, "returnByValue": True}
-    answer = await page.cdp("Runtime.callFunctionOn", params, where.session_id, raw=True)
+    answer: bytes = await page.cdp(method, params, where.session_id, raw=True)
     return answer
 
 
@@ -152,8 +144,8 @@ def expression(code: str, args: dict[str, Any] | None) -> bytes:
 
 def describe_exception(details: Any, code: str) -> str:
     """The exception with its position and stack in the agent's lines."""
-    details = details if isinstance(details, dict) else {}
-    exception = details.get("exception") if isinstance(details.get("exception"), dict) else {}
+    details = parse_object(details)
+    exception = parse_object(details.get("exception"))
     lines = code.split("\n")
     description = exception.get("description")
     if not isinstance(description, str):

@@ -1,4 +1,4 @@
-"""A workbench: one fake browser with two tabs, all tools, and a way to call them."""
+"""A bench: one fake browser with two tabs, all tools, and a way to call them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Context:
         return None
 
     async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-        raise AssertionError("there is nobody to ask")
+        raise AssertionError("no one can be asked")
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Bench:
             listener(session)
 
     async def result(self, name: str, **args: Any) -> ToolResult:
-        """Call a tool as the hub would: arguments checked first, the answer held against its schema."""
+        """Call a tool as the hub would: arguments checked first, the answer validated against its schema."""
         tool, run = self.tools[name]
         tool.check(args)
         result = await run(self.context, args)
@@ -110,10 +110,10 @@ class Choice:
         return None
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
-        raise AssertionError("nobody holds a tab here")
+        raise AssertionError("no tab is leased here")
 
     def require_free(self, session: Any, tab_id: int) -> None:
-        """Everybody may."""
+        """Everyone may."""
 
     def acquire(self, session: Any, tab_id: int) -> None:
         """Nothing is remembered."""
@@ -125,7 +125,7 @@ class Choice:
         return None
 
     def session_by_handle(self, handle: str, to: Any) -> Any:
-        raise AssertionError("nobody has a handle here")
+        raise AssertionError("there are no handles here")
 
     def on_session_end(self, listener: Callable[[Any], None]) -> None:
         self.listeners.append(listener)

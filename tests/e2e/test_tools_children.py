@@ -41,7 +41,7 @@ async def paused(agent: Caller) -> list[dict[str, Any]]:
 
 async def test_a_cross_site_frame_is_always_recorded_from_its_first_request(agent: Caller, net: NetSite) -> None:
     for number in range(5):
-        # Another site each time: a process of its own, which has not been told anything; at last one known already.
+        # A new site, and so a new process, each time; the last one is already known.
         there = f"http://s{number % 4}.localhost:{net.port}/net_first?{number}"
         await agent.get("browser_navigate_tab", url=f"{net.url}/net_index?{number}")
         await agent.get("browser_get_network_requests", clear=True)

@@ -245,7 +245,7 @@ async def test_messages_logged_while_a_tab_was_idle_are_returned_once(tmp_path: 
         async with live.caller(hub) as agent:
             tab_id = await agent.open(f"{net.url}/net_index")
             await agent.run("console.log('early'); await window.ready")
-            # Said when the tab is no longer watched, and heard of by the site.
+            # Logged when the tab is no longer watched, and reported to the site.
             later = "setTimeout(() => { console.log('late'); fetch('/api/items?late=1'); }, 4000)"
             await agent.run(later)
             await until_outside(lambda: net.count("/api/items?late=1") == 1)

@@ -184,7 +184,7 @@ async def test_a_point_outside_the_viewport_is_reported(guest: Caller, zoo: Zoo)
 
 async def test_a_wait_times_out_while_the_page_is_busy(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
-    # A synchronous request blocks the page until the site is told to answer it.
+    # A synchronous request blocks the page until the site answers it.
     busy = "const asks = new XMLHttpRequest(); asks.open('GET', '/held', false); asks.send()"
     held = zoo.count("/held")
     await guest.run(f"setTimeout(() => {{ {busy} }})")

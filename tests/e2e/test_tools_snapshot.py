@@ -33,7 +33,7 @@ def ref(snapshot: str, name: str) -> str:
 async def test_snapshots_match_the_stored_files(agent: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     for name in ("forms", "shadow", "frames", "widgets", "editable", "covered"):
         with subtests.test(name):
-            # In a tab of its own, whose first document has the refs that are written down.
+            # In a new tab, because the stored refs are those of a first document.
             await agent.open(zoo.at(f"{name}.html"))
             assert (await agent.get("browser_get_tab_info"))["active"] is False
             assert await see(agent) == (SNAPSHOTS / f"{name}.txt").read_text("utf-8").rstrip("\n")
@@ -93,7 +93,7 @@ async def test_refs_survive_a_debugger_detach(agent: Caller, zoo: Zoo, live_hub:
     await agent.open(zoo.at("frames.html"))
     before = await see(agent)
     since = live_hub.health()["legs"]["browsers"][0]["socket"]["connectedAt"]
-    # The worker that comes next, woken by a tab, lets go of all tabs and starts debugging them anew.
+    # The next worker, started by a tab event, detaches from all tabs and attaches again.
     await devtools.stop_worker()
     await devtools.send("Target.closeTarget", targetId=await devtools.open("about:blank?woken"))
     await until_outside(

@@ -83,8 +83,8 @@ async def test_an_undecided_request_continues_by_itself(bench: Bench, monkeypatc
 async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     browsers = Browsers(Limits(intercept_wait=0.02, intercept_idle=0.01))
     browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
-    held = TabOverrides(browsers, watch, "network")
-    paused = Interceptions(browsers, watch, held, Recorder(browsers, watch))
+    overrides = TabOverrides(browsers, watch, "network")
+    paused = Interceptions(browsers, watch, overrides, Recorder(browsers, watch))
     over = asyncio.Event()
     browser.answers |= {name: lambda _: {} for name in ("Fetch.enable", "Fetch.continueRequest")}
     browser.answers["Fetch.disable"] = lambda _: over.set()
@@ -97,7 +97,7 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
         await over.wait()
     sent = browser.commands("Fetch.continueRequest")
     assert [parse_message["params"]["params"]["requestId"] for parse_message in sent] == ["f1", "f2"]
-    assert held.pop_lost_note(page) == (
+    assert overrides.pop_lost_note(page) == (
         "No longer active, because no agent used the interception for 0.01 s: requests to */api are intercepted."
     )
     assert (paused.patterns(page), paused.pop_ended(page), paused.pop_ended(page)) == ((), True, False)

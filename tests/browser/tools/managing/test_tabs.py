@@ -187,10 +187,10 @@ async def test_closing_is_retried_after_dismissing_a_dialog_that_stopped_it(benc
 
 
 async def test_a_tab_kept_open_by_its_page_has_a_hint(bench: Bench) -> None:
-    def held(_: Any) -> None:
+    def blocked(_: Any) -> None:
         raise Failure(-32000, "Tab 2 is still open: its page asks the person first.")
 
-    bench.browser.answers["closeTab"] = held
+    bench.browser.answers["closeTab"] = blocked
     with pytest.raises(CommandFailed, match="still open") as caught:
         await bench.call("browser_close_tab", tabId=2)
     assert "Call again" in (caught.value.hint or "")

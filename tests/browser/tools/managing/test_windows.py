@@ -53,11 +53,11 @@ async def test_a_window_with_a_tab_of_another_session_is_not_closed(
 
 
 async def test_a_window_kept_open_by_a_page_has_a_hint(bench: Bench) -> None:
-    def held(_: Any) -> None:
+    def blocked(_: Any) -> None:
         raise Failure(-32000, "Window 2 is still open: a page in it asks the person first.")
 
     bench.browser.answers["getWindows"] = lambda _: {"windows": [window(1, 1), window(2, 2)]}
-    bench.browser.answers["closeWindow"] = held
+    bench.browser.answers["closeWindow"] = blocked
     with pytest.raises(CommandFailed, match="still open") as caught:
         await bench.call("browser_close_window", windowId=2)
     assert "browser_close_tab" in (caught.value.hint or "")

@@ -59,9 +59,9 @@ class TabOverrides:
         for method, params in commands:
             await page.cdp(method, params, change.child)
         key = page.key
-        for child in self._watch.children(key):
-            if child.kind == "iframe":
-                self._send(key, child.session_id, change.frame_commands)
+        for child, kind in self._watch.children(key).items():
+            if kind == "iframe":
+                self._send(key, child, change.frame_commands)
         self._tabs.setdefault(key, {})[name] = replace(change, applied=tuple(commands))
         self._watch.hold(key, self._why)
         self._update_child_commands(key)
@@ -128,7 +128,7 @@ class TabOverrides:
     def _undo_in_frames(self, key: TabKey, change: Override) -> None:
         if change.frame_commands:
             for child in self._watch.children(key):
-                self._send(key, child.session_id, change.undo)
+                self._send(key, child, change.undo)
 
     def _update_child_commands(self, key: TabKey) -> None:
         """Have new frames of the tab get the overrides before they run."""

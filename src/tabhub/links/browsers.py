@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from tabhub.core.tabs import Tab, TabChanges, TabTable
-from tabhub.errors import CommandFailed, InvalidParams, MethodNotFound, NotConnected, TabFailed, TabNotFound
+from tabhub.errors import CommandFailed, InvalidParams, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.connected_browser import ConnectedBrowser
 from tabhub.links.extension import REPLACED, SILENT, ExtensionLink, Handler
@@ -31,7 +31,6 @@ from tabhub.wire.extension_link import (
     TabSyncAll,
     tab_info,
 )
-from tabhub.wire.page_tools import PageMessage, ToolProgress
 
 log = logging.getLogger("tabhub.browser")
 
@@ -49,15 +48,6 @@ _START_BROWSER = (
     "Start the browser that has the Tabhub extension, or let the hub start one (`tabhub stop`, then "
     "`tabhub start --launch`). `tabhub doctor` finds out what is missing."
 )
-
-PAGE_METHODS = (
-    "browser/registerTools",
-    "browser/updateTools",
-    "browser/disconnected",
-    "browser/elicitConfirmation",
-    "tool.progress",
-)
-"""Messages about page tools, handed to the listener of `on_page`."""
 
 NO_CHANGES = TabChanges()
 
@@ -86,8 +76,6 @@ ChangeListener = Callable[[Change], None]
 Aspect = Literal["disconnected", "synced", "opened", "changed"]
 TabKey = tuple[ExtensionLink, int]
 """A tab by its link and the browser's own id of it."""
-PageListener = Callable[[ExtensionLink, PageMessage | ToolProgress], Any]
-"""Handles a message of PAGE_METHODS; what it returns is the reply to a request."""
 PluginMessage = TabSyncAll | PluginStateChanged | PluginLog
 PluginListener = Callable[[ExtensionLink, PluginMessage], None]
 EventListener = Callable[[TabKey, str, dict[str, Any], str | None], None]
@@ -116,12 +104,21 @@ class Browsers:
         self._tab_state: list[tuple[Mapping[TabKey, Any], Callable[[TabKey], object]]] = []
         self._lasting_tab_state: list[dict[tuple[str, int], Any]] = []
         self._on_event: list[EventListener] = []
-        self._on_page: PageListener | None = None
         self._starting = starting
         self._advice = advice
         self._on_plugins: PluginListener | None = None
         self._on_hello: list[Callable[[ExtensionLink], None]] = []
-        self._panel: Mapping[str, Handler] = {}
+        self._handlers: dict[str, Handler] = {
+            "extension.hello": self._hello,
+            "tab.syncAll": self._sync,
+            "tab.stateChanged": self._state_changed,
+            "debugger.changed": self._debugger_changed,
+            "cdp.event": self._cdp_event,
+            "cdp.detached": self._cdp_detached,
+            "log": self._log,
+            "plugin.log": self._plugin_message,
+        }
+        self._local_handlers: dict[str, Handler] = {}
 
     def on_change(self, listener: ChangeListener, *aspects: Aspect) -> None:
         """Call a listener for changes that have one of the aspects; for all changes if none is named."""
@@ -143,32 +140,18 @@ class Browsers:
         """Call a listener once an extension has introduced itself, so that it can be sent notifications."""
         self._on_hello.append(listener)
 
-    def on_page(self, listener: PageListener) -> None:
-        self._on_page = listener
-
     def on_plugins(self, listener: PluginListener) -> None:
         self._on_plugins = listener
 
-    def on_panel(self, methods: Mapping[str, Handler]) -> None:
-        """Methods of the person's own panel; only extensions on this machine get them."""
-        self._panel = methods
+    def add_handlers(self, handlers: Mapping[str, Handler], *, local_only: bool = False) -> None:
+        """Handle further methods of extensions; `local_only`: of those on this machine, which show the panel."""
+        (self._local_handlers if local_only else self._handlers).update(handlers)
 
     # links
 
     def attach(self, link: ExtensionLink) -> None:
         """Add a link; an older one of the same browser is closed, and its calls fail."""
-        link.handlers = {
-            "extension.hello": self._hello,
-            "tab.syncAll": self._sync,
-            "tab.stateChanged": self._state_changed,
-            "debugger.changed": self._debugger_changed,
-            "cdp.event": self._cdp_event,
-            "cdp.detached": self._cdp_detached,
-            "log": self._log,
-            "plugin.log": self._plugin_message,
-            **dict.fromkeys(PAGE_METHODS, self._page_message),
-            **(self._panel if link.local else {}),
-        }
+        link.handlers = {**self._handlers, **(self._local_handlers if link.local else {})}
         old = self._connected.get(link.browser_id)
         self._connected[link.browser_id] = ConnectedBrowser(link, self._wall())
         self._focus(link.browser_id)
@@ -347,11 +330,6 @@ class Browsers:
         if detached.reason in DETACH_REASONS:
             self._fail_commands(link, detached.tab_id, DETACH_REASONS[detached.reason])
         self._event((link, detached.tab_id), "detached", {"reason": detached.reason})
-
-    def _page_message(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:
-        if self._on_page is None:
-            raise MethodNotFound(f"Method not found: nothing handles {type(message).__name__}")
-        return self._on_page(link, message)
 
     def _plugin_message(self, link: ExtensionLink, message: PluginMessage) -> None:
         if self._on_plugins is not None:

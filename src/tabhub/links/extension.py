@@ -104,7 +104,7 @@ class ExtensionLink:
         self.limits = limits
         self.handlers: dict[str, Handler] = {}
         self.counts = Counts()
-        self.connected_at = self.last_seen = self.loop.time()
+        self.last_seen = self.loop.time()
         self.closed: str | None = None
         """Why the link ended, once it has."""
         self._send = send

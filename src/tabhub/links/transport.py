@@ -21,6 +21,13 @@ MessageCallback = Callable[[int, PageMessage], Any]
 """Takes the tab and a message of a page in it; what it returns, now or as a future, is the reply to a request."""
 DisconnectCallback = Callable[[int], None]
 
+_METHODS = (
+    "browser/registerTools",
+    "browser/updateTools",
+    "browser/disconnected",
+    "browser/elicitConfirmation",
+    "tool.progress",
+)
 _EARLY_TABS = 200
 _EARLY_PER_TAB = 50
 
@@ -77,7 +84,7 @@ class LinkTransport:
         self._documents: dict[tuple[str, str], int] = {}
         self._early: dict[tuple[str, int], list[PageMessage]] = {}
         self._settings: dict[str, Any] | None = None
-        browsers.on_page(self._receive)
+        browsers.add_handlers(dict.fromkeys(_METHODS, self._receive))
         browsers.on_change(self._browser_changed)
         browsers.on_hello(self._send_settings)
 

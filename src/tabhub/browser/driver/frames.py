@@ -192,8 +192,7 @@ async def list_frames(page: Page) -> list[Frame]:
     """All frames in tree order, the main frame first."""
     trees: dict[str | None, dict[str, Any]] = {}
     while True:
-        children = page.state.children.values()
-        wanted = [None, *(child.session_id for child in children if child.kind in _KINDS)]
+        wanted = [None, *(session for session, kind in page.state.children.items() if kind in _KINDS)]
         missing = [session for session in wanted if session not in trees][:_MAX_FRAMES]
         if not missing:
             break

@@ -79,7 +79,7 @@ class Page:
     @property
     def has_remote_frames(self) -> bool:
         """Whether the tab has frames in other processes, as far as is known."""
-        return any(child.kind == "iframe" for child in self.state.children.values())
+        return "iframe" in self.state.children.values()
 
     def ensure_watching(self) -> None:
         """Start watching the tab if needed; raises DialogOpen if a dialog blocks it."""

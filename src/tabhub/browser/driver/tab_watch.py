@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from asyncio import Future, wait
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,19 +44,6 @@ class Dialog:
 
 
 @dataclass(frozen=True, slots=True)
-class ChildSession:
-    """A frame in another process, or a worker, with its own CDP session."""
-
-    session_id: str
-    target_id: str
-    kind: str
-    """iframe, worker, service_worker and the like."""
-    url: str
-    parent: str | None
-    """The session it belongs to; None is the tab itself."""
-
-
-@dataclass(frozen=True, slots=True)
 class EventSubscription:
     """Events to receive from every tab in use, and the commands that make a target send them."""
 
@@ -83,8 +70,8 @@ class TabState:
     """All done when the browser sends events."""
     dialog: Dialog | None = None
     """The dialog that blocks the page."""
-    children: dict[str, ChildSession] = field(default_factory=dict)
-    """By session id, in the order they came."""
+    children: dict[str, str] = field(default_factory=dict)
+    """The kinds (iframe, worker, ...) of frames in other processes and workers, by the id of their CDP session."""
     holds: set[str] = field(default_factory=set)
     """Reasons to keep watching the tab while it is idle."""
     child_commands: dict[str, tuple[Command, ...]] = field(default_factory=dict)
@@ -133,9 +120,10 @@ class TabWatch:
         if (state := self.tabs.get(key)) is not None:
             state.holds.discard(why)
 
-    def children(self, key: TabKey) -> Iterable[ChildSession]:
+    def children(self, key: TabKey) -> Mapping[str, str]:
+        """The kinds of a tab's child sessions, by id."""
         state = self.tabs.get(key)
-        return state.children.values() if state is not None else ()
+        return state.children if state is not None else {}
 
     def set_child_commands(self, key: TabKey, why: str, commands: tuple[Command, ...]) -> None:
         """Send these commands to new frames in other processes and new workers before they run; () ends it."""
@@ -238,7 +226,7 @@ class TabWatch:
         elif method == "Page.javascriptDialogClosed":
             state.dialog = None
         elif method == "Target.attachedToTarget":
-            self._child_attached(state, params, child)
+            self._child_attached(state, params)
         elif method == "Target.detachedFromTarget":
             state.children.pop(str(params.get("sessionId")), None)
         elif method == "detached":
@@ -260,14 +248,14 @@ class TabWatch:
             chrome_id, lambda: DialogOpen(state.tab_id, dialog.kind, dialog.message, sent=True), spare="closeTab"
         )
 
-    def _child_attached(self, state: TabState, params: dict[str, Any], parent: str | None) -> None:
+    def _child_attached(self, state: TabState, params: dict[str, Any]) -> None:
         session_id, info = params.get("sessionId"), params.get("targetInfo")
         if not state.watched or type(session_id) is not str or not isinstance(info, dict):
             return
         if session_id in state.children or len(state.children) >= _MAX_CHILDREN:
             return
-        target, kind, url = (str(info.get(name, ""))[:2000] for name in ("targetId", "type", "url"))
-        state.children[session_id] = ChildSession(session_id, target, kind, url, parent)
+        kind = str(info.get("type"))[:100]
+        state.children[session_id] = kind
         # The extension already configured children that waited for the debugger.
         if kind in _WATCHED_KINDS and params.get("waitingForDebugger") is not True:
             self._enable(state, session_id)

@@ -101,7 +101,7 @@ class Panel:
         self.methods = own
         """All methods that links of this machine's extensions are given."""
         browsers.on_hello(self._greet)
-        browsers.on_panel(own)
+        browsers.add_handlers(own, local_only=True)
 
     # settings
 

@@ -168,10 +168,10 @@ def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
 async def _resources(page: Page) -> list[Resource]:
     """The resources of the tab and of its cross-process frames."""
     found = list(_walk_tree(await page.cdp("Page.getResourceTree"), None))
-    for child in list(page.state.children.values()):
-        if child.kind == "iframe":
-            with suppress(CommandFailed):  # the frame was removed meanwhile
-                found += _walk_tree(await page.cdp("Page.getResourceTree", None, child.session_id), child.session_id)
+    for child, kind in list(page.state.children.items()):
+        if kind == "iframe":
+            with suppress(CommandFailed):  # the frame was removed
+                found += _walk_tree(await page.cdp("Page.getResourceTree", None, child), child)
     return found
 
 

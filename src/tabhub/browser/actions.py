@@ -179,7 +179,12 @@ class TrackedAction:
             leaving.cancel()
 
     async def round_trip(self, expression: str = "0") -> Any:
-        """Evaluate an expression; the page reports what the action caused before it answers. None if it navigates."""
+        """Evaluate an expression; the page reports what the action caused before it answers.
+
+        None if it navigates or a dialog is open.
+        """
+        if self.page.dialog is not None or self.unsettled:
+            return None
         query = {"expression": expression, "returnByValue": True}
         return await self.unless_navigating(self.tolerate_navigation(self.page.cdp("Runtime.evaluate", query)))
 
@@ -231,12 +236,13 @@ class TrackedAction:
             facts["opened"] = self.opened
         if self.download is not None:
             facts["download"] = self.download
-        if dialog := page.dialog:
+        is_closed = page.browsers.book.get(page.tab_id) is None
+        if (dialog := page.dialog) and not is_closed:
             facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
             if dialog.kind == "prompt":
                 facts["dialog"]["default"] = dialog.default
             notes.append("The page waits for an answer to the dialog: use browser_handle_dialog.")
-        if page.browsers.book.get(page.tab_id) is None:
+        if is_closed:
             facts["closed"] = True
             notes.append("The tab is closed now.")
         return ToolResult.data({**facts, "note": " ".join(notes)} if notes else facts)

@@ -93,7 +93,7 @@ class TabWatch:
         """By the hub's tab id: they outlast the link."""
         self._subscriptions: list[tuple[EventSubscription, EventListener]] = []
         browsers.on_event(self._handle_event)
-        browsers.drop_with_tab(self.tabs, self._tab_ended)
+        browsers.drop_with_tab(self.tabs)
 
     def tab(self, key: TabKey) -> TabState:
         """What is known of a tab; starts empty."""
@@ -202,7 +202,7 @@ class TabWatch:
 
     def _end_if_idle(self, state: TabState) -> None:
         link, chrome_id = state.key
-        if not state.watched or link.closed is not None:
+        if not state.watched or self.tabs.get(state.key) is not state:
             return
         remaining = state.used + self._idle - link.loop.time()
         if remaining > 0 or state.dialog is not None or state.holds or link.busy(chrome_id):
@@ -259,7 +259,3 @@ class TabWatch:
         # The extension already configured children that waited for the debugger.
         if kind in _WATCHED_KINDS and params.get("waitingForDebugger") is not True:
             self._enable(state, session_id)
-
-    def _tab_ended(self, key: TabKey) -> None:
-        state = self.tabs.pop(key)
-        state.dialog, state.watched = None, False

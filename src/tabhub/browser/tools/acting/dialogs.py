@@ -44,9 +44,7 @@ async def handle_dialog(call: Call) -> ToolResult:
             ) from None
         if dialog is page.state.dialog:
             page.state.dialog = None  # the browser's event may arrive only after the reply to the command
-        if page.dialog is None and not action.unsettled:
-            # One more round trip: the script behind the dialog continues and may open another.
-            await action.round_trip()
+        await action.round_trip()  # the script behind the dialog continues and may open another
         asked = f'{dialog.kind} "{dialog.message[:100]}"' if dialog else "dialog"
         note = None
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":

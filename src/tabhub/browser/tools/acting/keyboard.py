@@ -209,7 +209,5 @@ async def press_key(call: Call) -> ToolResult:
             target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
         await action.tolerate_navigation(pointer.send_events(page, pointer.key_press(key, state)))
-        # One more round trip: the page reports what the key caused before it answers.
-        if page.dialog is None and not action.unsettled:
-            await action.round_trip()
+        await action.round_trip()
         return await action.result(f"Pressed {args['key']}{place}")

@@ -60,9 +60,7 @@ async def browser_mouse(call: Call) -> ToolResult:
             delta = {"deltaX": args.get("deltaX", 0), "deltaY": args.get("deltaY", 0 if "deltaX" in args else 100)}
             events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **delta})]
         await action.tolerate_navigation(pointer.send_events(page, events))
-        note = None
-        if page.dialog is None and not action.unsettled:
-            note = _outside_note(await action.round_trip(_VIEW), x, y)
+        note = _outside_note(await action.round_trip(_VIEW), x, y)
         return await action.result(f"{_DONE[kind]} {x:g}, {y:g}", note=note)
 
 

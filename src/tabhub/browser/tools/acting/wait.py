@@ -1,27 +1,100 @@
 """browser_wait_for, browser_wait_for_element, browser_wait_for_response.
 
 A wait survives navigation: the condition may hold on the next page. It polls from the hub because timers of a
-background page may be throttled.
+background page may be throttled, with backoff, and reports progress every ten seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
 
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import TARGET, names_element, target_of
+from tabhub.browser.elements.element import TARGET, names_element, poll_pause, target_of
 from tabhub.browser.record.recorder import url_matcher
 from tabhub.browser.tool_spec import Call, tool
-from tabhub.browser.wait_budget import TIMEOUT, WaitBudget
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFailed
 
 _URL = {"type": "string", "minLength": 1, "description": "part, or pattern with *"}
 _READY_STATES = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
 _OUTPUT: dict[str, Any] = {"did": "string"}
+_TIMEOUT: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "ms"}
+_PROGRESS_INTERVAL = 10.0
+_ANSWER_GRACE = 1.5
+"""Seconds for the last answer."""
+T = TypeVar("T")
+
+
+class WaitBudget:
+    """The time that one call may wait."""
+
+    def __init__(self, call: Call, what: str) -> None:
+        limits = call.box.browsers.limits
+        given = call.args.get("timeout")
+        self.total = limits.wait_default if given is None else given / 1000
+        if self.total > limits.call_timeout_max - 5:
+            most = round((limits.call_timeout_max - 5) * 1000)
+            raise InvalidArguments(
+                f"timeout is too long: {given} ms. The maximum is {most} ms.",
+                hint="Wait in several calls.",
+            )
+        self._call = call
+        self._what = what
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._reported = self._loop.time()
+        self._attempt = 0
+
+    @property
+    def elapsed(self) -> float:
+        return self._loop.time() - self._begun
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left; negative once the time is over."""
+        return self.total - self.elapsed
+
+    def report_progress(self) -> None:
+        """Report progress if it is due; that also extends the call's deadline."""
+        if self._loop.time() - self._reported >= _PROGRESS_INTERVAL:
+            self._reported = self._loop.time()
+            self._call.ctx.progress(round(self.elapsed, 1), self.total, f"Still waiting for {self._what}")
+
+    async def pause(self, seen: str) -> None:
+        """Back off before the next look; on timeout, the error reports what was `seen` last."""
+        if self.remaining <= 0:
+            raise CommandFailed(
+                f"Timed out after {self.total:g} s waiting for {self._what}: {seen}.",
+                hint="Look at the page (browser_snapshot), or give a longer `timeout`.",
+            )
+        self.report_progress()
+        pause = poll_pause(self._attempt)
+        self._attempt += 1
+        await asyncio.sleep(min(pause, self.remaining))
+
+    async def await_page(self, work: Coroutine[Any, Any, T]) -> T:
+        """The page's answer; a busy page is not waited for beyond the budget."""
+        replying = asyncio.ensure_future(work)
+        try:
+            while not replying.done():
+                if self.remaining <= -_ANSWER_GRACE:
+                    raise CommandFailed(
+                        f"Timed out after {self.total:g} s waiting for {self._what}: the page or a frame does "
+                        "not respond.",
+                        hint="A script keeps it busy. Wait longer, or close the tab (browser_close_tab).",
+                    )
+                self.report_progress()
+                left = max(0.0, self.remaining + _ANSWER_GRACE)
+                await asyncio.wait((replying,), timeout=min(_PROGRESS_INTERVAL, left))
+            return replying.result()
+        finally:
+            replying.cancel()
+
+    def reset_backoff(self) -> None:
+        """Start again with short pauses, because something has just happened."""
+        self._attempt = 0
 
 
 @tool(
@@ -34,7 +107,7 @@ _OUTPUT: dict[str, Any] = {"did": "string"}
         "url?": _URL,
         "loadState?": {"enum": list(_READY_STATES)},
         "networkIdle?": "boolean",
-        "timeout?": TIMEOUT,
+        "timeout?": _TIMEOUT,
     },
     output=_OUTPUT,
     read_only=True,
@@ -49,26 +122,26 @@ async def wait_for(call: Call) -> ToolResult:
             "No condition is given.", hint="Give a selector, ref, text, role, url, loadState or networkIdle."
         )
     page = await call.page()
-    patience = WaitBudget(call, condition)
+    budget = WaitBudget(call, condition)
     call.box.activity.wake(page)
     found = ""
     if "url" in args:
-        await _wait_for_url(call, page, args["url"], patience)
+        await _wait_for_url(call, page, args["url"], budget)
     if "loadState" in args:
-        await _wait_for_load(call, page, args["loadState"], patience)
+        await _wait_for_load(call, page, args["loadState"], budget)
     if names_element(args):
         state = "gone" if args.get("gone") else "shown"
-        found = await _wait_for_element(page, args, state, patience)
+        found = await _wait_for_element(page, args, state, budget)
     if args.get("networkIdle"):
-        await _wait_for_idle_network(call, page, patience)
-    return _result(call, page, patience, condition, found)
+        await _wait_for_idle_network(call, page, budget)
+    return _result(call, page, budget, condition, found)
 
 
 @tool(
     "browser_wait_for_element",
     "Wait for an element",
     "Waits until an element exists and, unless `visible` is false, is visible.",
-    params={**TARGET, "visible?": "boolean", "timeout?": TIMEOUT},
+    params={**TARGET, "visible?": "boolean", "timeout?": _TIMEOUT},
     output=_OUTPUT,
     read_only=True,
 )
@@ -76,24 +149,24 @@ async def wait_for_element(call: Call) -> ToolResult:
     if not names_element(call.args):
         raise InvalidArguments("No element is given.", hint="Give a selector, ref, text or role.")
     page, condition = await call.page(), _describe(call.args)
-    patience = WaitBudget(call, condition)
+    budget = WaitBudget(call, condition)
     call.box.activity.wake(page)
-    found = await _wait_for_element(page, call.args, "shown" if call.args.get("visible", True) else "there", patience)
-    return _result(call, page, patience, condition, found)
+    found = await _wait_for_element(page, call.args, "shown" if call.args.get("visible", True) else "there", budget)
+    return _result(call, page, budget, condition, found)
 
 
 @tool(
     "browser_wait_for_response",
     "Wait for a response",
     "Waits for a response with a matching URL; one received since the last action counts.",
-    params={"urlPattern": _URL, "timeout?": TIMEOUT},
+    params={"urlPattern": _URL, "timeout?": _TIMEOUT},
     output={**_OUTPUT, "url": "string", "status": "integer", "method?": "string", "mimeType?": "string"},
     read_only=True,
 )
 async def wait_for_response(call: Call) -> ToolResult:
     page, pattern = await call.page(), str(call.args["urlPattern"])
     wanted = url_matcher(pattern)
-    patience = WaitBudget(call, f"a response from {pattern!r}")
+    budget = WaitBudget(call, f"a response from {pattern!r}")
     page.ensure_watching()
     while True:
         requests = call.box.activity.requests(page)
@@ -113,20 +186,20 @@ async def wait_for_response(call: Call) -> ToolResult:
         last = f"the last response came from {responses[-1].url[:200]}" if responses else "no response came"
         if call.box.browsers.book.get(page.tab_id) is None:
             raise TabFailed(f"Tab {page.tab_id} was closed while waiting for {pattern!r}.")
-        if patience.remaining > 0:
-            patience.report_progress()
-            await requests.wait_for_event(min(1.0, patience.remaining))
+        if budget.remaining > 0:
+            budget.report_progress()
+            await requests.wait_for_event(min(1.0, budget.remaining))
         else:
-            await patience.pause(last)
+            await budget.pause(last)
 
 
-async def _wait_for_url(call: Call, page: Page, pattern: str, patience: WaitBudget) -> None:
+async def _wait_for_url(call: Call, page: Page, pattern: str, budget: WaitBudget) -> None:
     wanted = url_matcher(pattern)
     while True:
         url = _current_url(call, page)
         if wanted(url):
             return
-        await patience.pause(f"the tab is at {url[:300]}")
+        await budget.pause(f"the tab is at {url[:300]}")
 
 
 def _current_url(call: Call, page: Page) -> str:
@@ -136,13 +209,13 @@ def _current_url(call: Call, page: Page) -> str:
     return tab.url
 
 
-async def _wait_for_load(call: Call, page: Page, state: str, patience: WaitBudget) -> None:
+async def _wait_for_load(call: Call, page: Page, state: str, budget: WaitBudget) -> None:
     while True:
-        ready = await patience.await_page(_ready_state(page))
+        ready = await budget.await_page(_ready_state(page))
         tab = call.box.browsers.book.get(page.tab_id)
         if ready in _READY_STATES[state] and (state != "load" or tab is None or tab.status != "loading"):
             return
-        await patience.pause(f"the page is {ready or 'not there yet'}")
+        await budget.pause(f"the page is {ready or 'not there yet'}")
 
 
 async def _ready_state(page: Page) -> str:
@@ -153,28 +226,28 @@ async def _ready_state(page: Page) -> str:
     return str(answer.get("result", {}).get("value", ""))
 
 
-async def _wait_for_idle_network(call: Call, page: Page, patience: WaitBudget) -> None:
+async def _wait_for_idle_network(call: Call, page: Page, budget: WaitBudget) -> None:
     quiet = call.box.browsers.limits.network_quiet
     while True:
-        ready = await patience.await_page(_ready_state(page))
+        ready = await budget.await_page(_ready_state(page))
         quiet_for, pending = call.box.activity.requests(page).quiet(page.link.loop.time())
         if ready == "complete" and quiet_for >= quiet:
             return
         seen = (
             f"{len(pending)} requests are under way, such as {pending[0][:200]}" if pending else f"the page is {ready}"
         )
-        await patience.pause(seen)
+        await budget.pause(seen)
 
 
-async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, patience: WaitBudget) -> str:
+async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, budget: WaitBudget) -> str:
     """Wait until an element exists, is visible or is gone; returns its label."""
     wanted = target_of(args) | {"near": False}
     while True:
         try:
-            seen = await patience.await_page(_find_in_frames(page, wanted))
+            seen = await budget.await_page(_find_in_frames(page, wanted))
         except PageNavigated:
             seen = {}
-            patience.reset_backoff()
+            budget.reset_backoff()
         if seen.get("why") == "invalid":
             raise InvalidArguments(f"The selector {wanted.get('selector')!r} is not valid CSS: {seen.get('message')}")
         if state == "gone" and (not seen.get("there") or not seen.get("shown")) and seen:
@@ -186,7 +259,7 @@ async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, pat
                 f"The ref {wanted['ref']} no longer names an element of tab {page.tab_id}.",
                 hint="Take a new browser_snapshot, or wait by selector or text.",
             )
-        await patience.pause(_progress_text(state, seen))
+        await budget.pause(_progress_text(state, seen))
 
 
 def _progress_text(state: str, seen: Mapping[str, Any]) -> str:
@@ -207,7 +280,7 @@ async def _find_in_frames(page: Page, wanted: Mapping[str, Any]) -> dict[str, An
     )
     for answer in answers:
         if isinstance(answer, BaseException):
-            # A frame removed meanwhile has nothing to show.
+            # A frame that was removed has nothing to show.
             if not isinstance(answer, CommandFailed) or (
                 isinstance(answer, TabFailed) and not isinstance(answer, PageNavigated)
             ):
@@ -236,9 +309,9 @@ def _describe(args: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _result(call: Call, page: Page, patience: WaitBudget, condition: str, found: str) -> ToolResult:
+def _result(call: Call, page: Page, budget: WaitBudget, condition: str, found: str) -> ToolResult:
     tab = call.box.browsers.book.get(page.tab_id)
-    facts = {"tabId": page.tab_id, "did": f"Waited {patience.elapsed:.1f} s for {condition}"}
+    facts = {"tabId": page.tab_id, "did": f"Waited {budget.elapsed:.1f} s for {condition}"}
     if found:
         facts["element"] = found
     if tab is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.wait_budget import WaitBudget
+from tabhub.browser.tools.acting.wait import WaitBudget
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.limits import Limits
 from tests.harness.virtual_time import VirtualLoop

@@ -15,7 +15,7 @@ ACTS_ALL_THE_SAME = {"browser_get_css_coverage", "browser_clear_console_logs"}
 """Coverage has to be switched on in the page; clearing hides messages from the one who asked, and from no one else."""
 
 
-def test_every_tool_has_words_a_result_schema_and_all_four_annotations() -> None:
+def test_every_tool_has_texts_an_output_schema_and_all_four_annotations() -> None:
     for spec in SPECS:
         tool = spec.tool
         assert tool.title
@@ -26,7 +26,7 @@ def test_every_tool_has_words_a_result_schema_and_all_four_annotations() -> None
         assert tool.input_schema["additionalProperties"] is False
 
 
-def test_what_changes_things_does_not_call_itself_read_only() -> None:
+def test_tools_that_change_something_are_not_read_only() -> None:
     for spec in SPECS:
         name = spec.tool.name
         verb = name.split("_")[1]

@@ -10,7 +10,7 @@ from tabhub.browser.files import Folder
 from tabhub.errors import CommandFailed, InvalidArguments
 
 
-def test_links_out_of_the_folder_are_refused_and_a_link_at_the_place_is_never_followed(tmp_path: Path) -> None:
+def test_links_out_of_the_folder_are_rejected_and_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
     root, outside = tmp_path / "files", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
@@ -29,20 +29,20 @@ def test_links_out_of_the_folder_are_refused_and_a_link_at_the_place_is_never_fo
     assert place.read_bytes() == b"new"
 
 
-def test_an_absolute_path_is_taken_only_where_the_person_allowed_it(tmp_path: Path) -> None:
+def test_an_absolute_path_is_accepted_only_if_the_person_allowed_it(tmp_path: Path) -> None:
     given = str(tmp_path / "elsewhere" / "a.png")
     place = Folder(tmp_path / "files", anywhere=True).output_path(given, (".png",))
     assert str(place) == given
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_the_error_names_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "files").write_text("a file")
     folder = Folder(tmp_path / "files")
     with pytest.raises(CommandFailed, match="could not be written"):
         folder.write(tmp_path / "files" / "a" / "b.png", b"x", overwrite=False)
 
 
-def test_a_name_of_its_own_is_plain_and_not_taken(tmp_path: Path) -> None:
+def test_a_generated_name_is_plain_and_unused(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     first = folder.unused_path("../../Some: page?", ".pdf")
     assert first == tmp_path.resolve() / "Some-page.pdf"
@@ -52,7 +52,7 @@ def test_a_name_of_its_own_is_plain_and_not_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [".", "sub/..", "sub"])
-def test_a_folder_is_no_file_and_what_is_around_the_folder_for_files_is_not_told(tmp_path: Path, given: str) -> None:
+def test_a_folder_is_not_a_file_and_nothing_outside_is_listed(tmp_path: Path, given: str) -> None:
     (tmp_path / "secret").write_text("x")
     root = tmp_path / "files"
     (root / "sub").mkdir(parents=True)
@@ -63,7 +63,7 @@ def test_a_folder_is_no_file_and_what_is_around_the_folder_for_files_is_not_told
     assert ("inner.txt" if given == "sub" else "sub") in str(caught.value.hint)
 
 
-def test_a_file_that_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_file_lists_the_existing_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidArguments, match=r"no file 'a\.txt'") as caught:
         Folder(tmp_path / "nowhere").input_path("a.txt")
     assert "does not exist" in str(caught.value.hint)

@@ -1,4 +1,4 @@
-"""Changes that outlive a call: taken back with their session, told when lost, forgotten with their tab."""
+"""Overrides that outlast a call: undone with their session, reported when lost, dropped with their tab."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def device(bench: Bench) -> dict[str, Any]:
     return await bench.call("browser_emulate_device", tabId=1, width=300, height=200, userAgent="Phone/1.0")
 
 
-async def test_a_frame_that_comes_later_is_emulated_too(emulating: Bench) -> None:
+async def test_overrides_are_applied_to_frames_that_appear_later(emulating: Bench) -> None:
     await device(emulating)
     emulating.browser.sent.clear()
     info = {"targetId": "T", "type": "iframe", "url": "https://far.example/"}
@@ -49,11 +49,11 @@ async def test_a_frame_that_comes_later_is_emulated_too(emulating: Bench) -> Non
 
 
 def first(bench: Bench) -> list[str]:
-    """What new frames and workers are to be told before they run, as it was said last."""
+    """The commands for new frames and workers before they run, as last subscribed."""
     return [command["method"] for command in bench.browser.commands("subscribeCDPEvents")[-1]["params"]["children"]]
 
 
-async def test_a_frame_is_told_of_the_changes_before_it_runs(emulating: Bench) -> None:
+async def test_overrides_are_applied_to_a_new_frame_before_it_runs(emulating: Bench) -> None:
     await emulating.call("browser_get_console_logs", tabId=1)
     usual = first(emulating)
     assert {"Network.enable", "Runtime.enable", "Page.enable"} <= set(usual)
@@ -64,7 +64,7 @@ async def test_a_frame_is_told_of_the_changes_before_it_runs(emulating: Bench) -
     assert first(emulating) == usual
 
 
-async def test_a_frame_that_waited_is_not_told_a_second_time(bench: Bench) -> None:
+async def test_a_frame_that_waited_for_the_debugger_is_not_configured_twice(bench: Bench) -> None:
     await bench.call("browser_get_console_logs", tabId=1)
     bench.browser.sent.clear()
     for session, waited in (("S1", True), ("S2", False)):
@@ -74,13 +74,13 @@ async def test_a_frame_that_waited_is_not_told_a_second_time(bench: Bench) -> No
     assert {message["params"].get("sessionId") for message in bench.browser.sent} == {"S2"}
 
 
-async def test_only_the_changes_of_a_session_that_ends_are_taken_back(emulating: Bench) -> None:
+async def test_only_overrides_of_the_ended_session_are_undone(emulating: Bench) -> None:
     first, second = object(), object()
     emulating.context.session = first
     await device(emulating)
     emulating.context.session = second
-    told = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="achromatopsia")
-    assert len(told["active"]) == 2
+    result = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="achromatopsia")
+    assert len(result["active"]) == 2
     emulating.browser.sent.clear()
     emulating.end(first)
     await settle()
@@ -93,18 +93,18 @@ async def test_only_the_changes_of_a_session_that_ends_are_taken_back(emulating:
     assert cleared["cleared"] == ["vision achromatopsia"]
 
 
-async def test_what_the_browser_took_away_is_told_once(emulating: Bench) -> None:
+async def test_lost_overrides_are_reported_once(emulating: Bench) -> None:
     await device(emulating)
     emulating.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
-    told = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="protanopia")
-    assert told["active"] == ["vision protanopia"]
-    assert told["note"] == (
+    result = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="protanopia")
+    assert result["active"] == ["vision protanopia"]
+    assert result["note"] == (
         "No longer active, because the developer tools took the tab over: device 300 x 200, as Phone/1.0."
     )
     assert "note" not in await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="none")
 
 
-async def test_a_change_that_fails_is_not_in_force(emulating: Bench) -> None:
+async def test_an_override_that_fails_is_not_active(emulating: Bench) -> None:
     def refused(_: Any) -> None:
         raise Failure(-32000, "not here")
 
@@ -114,7 +114,7 @@ async def test_a_change_that_fails_is_not_in_force(emulating: Bench) -> None:
     assert (await emulating.call("browser_clear_emulation", tabId=1))["cleared"] == []
 
 
-async def test_a_tab_that_closes_leaves_nothing_to_take_back(emulating: Bench) -> None:
+async def test_nothing_is_undone_in_a_closed_tab(emulating: Bench) -> None:
     emulating.context.session = session = object()
     await device(emulating)
     emulating.browser.tell("tab.stateChanged", tabId=1, change="removed")

@@ -1,4 +1,4 @@
-"""What runs on this machine, what it listens on, and what it holds open, as the kernel tells it."""
+"""The processes of this machine, their listening sockets and open files, read from the kernel."""
 
 from __future__ import annotations
 

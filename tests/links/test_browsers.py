@@ -1,4 +1,4 @@
-"""Browsers that come, go, replace each other, fall silent, and tell of their tabs."""
+"""Browsers that connect, disconnect, replace each other, fall silent and report their tabs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tabhub.links.browsers import Browsers, Change
 from tests.browser.fake_browser import FakeBrowser, settle, tab
 
 
-def listening(browsers: Browsers) -> list[Change]:
-    heard: list[Change] = []
-    browsers.on_change(heard.append)
-    return heard
+def recorded_changes(browsers: Browsers) -> list[Change]:
+    changes: list[Change] = []
+    browsers.on_change(changes.append)
+    return changes
 
 
 @pytest.mark.req("F8")
-async def test_the_same_browser_again_replaces_its_predecessor_with_a_named_code() -> None:
+async def test_a_second_connection_of_a_browser_replaces_the_first() -> None:
     browsers = Browsers()
     old = FakeBrowser().join(browsers, tab(1))
     pending = old.link.request("getTabs", {})
@@ -28,7 +28,7 @@ async def test_the_same_browser_again_replaces_its_predecessor_with_a_named_code
     assert old.closed == [(4000, "replaced by a newer connection of the same browser")]
     with pytest.raises(LinkLost, match="replaced"):
         await pending
-    # The old socket's end, and what it still says, touch nothing of the new one.
+    # The end and late messages of the old socket do not affect the new one.
     old.tell("tab.syncAll", tabs=[])
     browsers.detach(old.link)
     assert browsers.links() == [new.link]
@@ -36,27 +36,31 @@ async def test_the_same_browser_again_replaces_its_predecessor_with_a_named_code
 
 
 @pytest.mark.req("F1")
-async def test_a_browser_that_goes_fails_its_calls_and_is_told_apart_in_status() -> None:
+async def test_a_disconnected_browser_fails_its_calls_and_is_listed_in_the_status() -> None:
     browsers = Browsers(wall=lambda: 1000.0)
-    heard = listening(browsers)
+    changes = recorded_changes(browsers)
     one, other = FakeBrowser("one").join(browsers, tab(1)), FakeBrowser("other").join(browsers, tab(2))
     pending, unharmed = one.link.request("getTabs", {}), other.link.request("getTabs", {})
     browsers.detach(one.link, "the browser was killed")
     with pytest.raises(LinkLost):
         await pending
     assert not unharmed.done()
-    assert (heard[-1].kind, heard[-1].reason) == ("disconnected", "the browser was killed")
-    assert [found.tab_id for found in heard[-1].tabs.disconnected] == [1]
-    there, gone = browsers.status()
+    assert (changes[-1].kind, changes[-1].reason) == ("disconnected", "the browser was killed")
+    assert [found.tab_id for found in changes[-1].tabs.disconnected] == [1]
+    there, disconnected = browsers.status()
     assert (there["browserId"], there["connected"], there["tabs"]) == ("other", True, 1)
-    assert (gone["browserId"], gone["connected"], gone["reason"]) == ("one", False, "the browser was killed")
+    assert (disconnected["browserId"], disconnected["connected"], disconnected["reason"]) == (
+        "one",
+        False,
+        "the browser was killed",
+    )
     with pytest.raises(NotConnected, match="its browser is not connected"):
         browsers.tab(1)
     unharmed.cancel()
 
 
 @pytest.mark.req("F9")
-async def test_a_tab_closed_under_a_call_fails_the_call_at_once() -> None:
+async def test_closing_a_tab_fails_its_calls_at_once() -> None:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1), tab(2))
     pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
@@ -81,9 +85,7 @@ async def test_a_tab_closed_under_a_call_fails_the_call_at_once() -> None:
         ("cdp.detached", {"reason": "target_closed"}, "closed or its page crashed"),
     ],
 )
-async def test_a_tab_that_crashes_or_is_taken_away_fails_its_calls(
-    method: str, params: dict[str, object], words: str
-) -> None:
+async def test_a_crashed_or_detached_tab_fails_its_calls(method: str, params: dict[str, object], words: str) -> None:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1))
     pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
@@ -92,7 +94,7 @@ async def test_a_tab_that_crashes_or_is_taken_away_fails_its_calls(
         await pending
 
 
-async def test_letting_go_of_an_idle_tab_fails_nothing() -> None:
+async def test_detaching_from_an_idle_tab_fails_nothing() -> None:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1))
     browser.tell("debugger.changed", attached=[1])
@@ -105,9 +107,9 @@ async def test_letting_go_of_an_idle_tab_fails_nothing() -> None:
 
 
 @pytest.mark.req("F3")
-async def test_a_silent_link_is_found_out_and_its_calls_fail() -> None:
+async def test_a_silent_link_is_closed_and_its_calls_fail() -> None:
     browsers = Browsers(Limits(ping_interval=0.02, ping_timeout=0.03))
-    heard = listening(browsers)
+    changes = recorded_changes(browsers)
     browser = FakeBrowser().join(browsers, tab(1))
     pending = browser.link.request("getTabs", {})
     async with asyncio.timeout(30):
@@ -116,9 +118,9 @@ async def test_a_silent_link_is_found_out_and_its_calls_fail() -> None:
     with pytest.raises(LinkLost, match="no message received"):
         await pending
     assert browsers.links() == []
-    assert heard[-1].kind == "disconnected"
+    assert changes[-1].kind == "disconnected"
     assert browser.commands("ping")
-    # As it is set, the longest silence is one interval and one timeout.
+    # With these settings the longest silence is one interval and one timeout.
     assert DEFAULTS.ping_interval + DEFAULTS.ping_timeout <= 40
 
 
@@ -154,7 +156,7 @@ async def test_the_browser_focused_last_is_the_default() -> None:
     assert browsers.default_link() is other.link
 
 
-async def test_an_unknown_browser_is_named_with_those_that_are_there() -> None:
+async def test_the_error_for_an_unknown_browser_lists_the_connected_ones() -> None:
     browsers = Browsers()
     FakeBrowser("one").join(browsers)
     with pytest.raises(NotConnected) as caught:
@@ -162,7 +164,7 @@ async def test_an_unknown_browser_is_named_with_those_that_are_there() -> None:
     assert caught.value.hint == "Connected: one."
 
 
-async def test_a_missing_tab_is_answered_with_the_tabs_there_are() -> None:
+async def test_the_error_for_a_missing_tab_lists_the_open_ones() -> None:
     browsers = Browsers()
     FakeBrowser().join(browsers, *(tab(n) for n in range(1, 12)))
     with pytest.raises(TabNotFound) as caught:
@@ -172,12 +174,12 @@ async def test_a_missing_tab_is_answered_with_the_tabs_there_are() -> None:
     assert "and 3 more" in caught.value.hint
 
 
-async def test_status_tells_the_legs_apart() -> None:
+async def test_the_status_reports_each_part_of_a_browser() -> None:
     browsers = Browsers(wall=lambda: 1000.0)
     browser = FakeBrowser().join(browsers, tab(1), tab(2, windowId=7))
     browser.tell("debugger.changed", attached=[2])
     browser.tell("debugger.changed", attached=[2, "x", True])
-    browser.reply(5, "nobody's")
+    browser.reply(5, "unexpected")
     browser.link.feed("{")
     (facts,) = browsers.status()
     assert facts["browserName"] == "Chromium"
@@ -187,7 +189,7 @@ async def test_status_tells_the_legs_apart() -> None:
     assert (facts["tabs"], facts["windows"], facts["debugger"]) == (2, 2, {"attachedTabs": [2]})
 
 
-async def test_bad_tabs_are_logged_and_the_rest_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+async def test_invalid_tabs_are_logged_and_the_others_kept(caplog: pytest.LogCaptureFixture) -> None:
     browsers = Browsers()
     with caplog.at_level(logging.WARNING):
         browser = FakeBrowser().join(browsers, tab(1), {"tabId": "x"})
@@ -202,20 +204,20 @@ async def test_bad_tabs_are_logged_and_the_rest_is_kept(caplog: pytest.LogCaptur
     assert "line\\nbreak" in caplog.text
 
 
-async def test_a_tab_from_a_reply_joins_the_picture() -> None:
+async def test_a_tab_described_in_a_reply_is_added() -> None:
     browsers = Browsers()
-    heard = listening(browsers)
+    changes = recorded_changes(browsers)
     browser = FakeBrowser().join(browsers)
     made = browsers.update_tab(browser.link, tab(4))
     assert browsers.tab(4).tab == made
-    assert heard[-1].tabs.opened == (made,)
+    assert changes[-1].tabs.opened == (made,)
     with pytest.raises(CommandFailed, match="is invalid"):
         browsers.update_tab(browser.link, {"tabId": "x"})
     await settle()
 
 
-async def test_a_browser_with_as_many_tabs_as_there_may_be_can_tell_them_all() -> None:
-    """One message has them all; the bound on its keys must leave room for that."""
+async def test_a_browser_with_the_maximum_number_of_tabs_can_report_them() -> None:
+    """One message contains them all; the limit on its keys must allow for that."""
     browsers = Browsers()
     flags = dict.fromkeys(("active", "windowFocused", "pinned", "incognito", "discarded", "audible"), False)
     more = {**flags, "index": 3, "status": "complete", "groupId": -1, "openerTabId": 1, "lastAccessed": 1.5}
@@ -224,7 +226,7 @@ async def test_a_browser_with_as_many_tabs_as_there_may_be_can_tell_them_all() -
     assert len(browsers.book) == DEFAULTS.tabs_per_browser
 
 
-async def test_while_a_browser_of_the_hubs_own_starts_a_call_is_told_to_come_back() -> None:
+async def test_a_call_while_the_managed_browser_starts_is_told_to_retry() -> None:
     browsers = Browsers(starting=lambda: True)
     with pytest.raises(NotConnected) as caught:
         browsers.default_link()

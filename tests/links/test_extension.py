@@ -1,4 +1,4 @@
-"""The link as playbooks: what came in, what must go out, and which command it decides."""
+"""The extension link: what it sends for what it receives, and the outcome of commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tabhub.wire.extension_link import TabStateChanged
 from tests.browser.fake_browser import FakeBrowser, settle
 
 
-async def test_a_command_goes_out_as_json_rpc_and_its_result_comes_back() -> None:
+async def test_a_command_is_sent_as_json_rpc_and_returns_its_result() -> None:
     browser = FakeBrowser()
     future = browser.link.request("closeTab", {"tabId": 5})
     assert browser.sent == [{"jsonrpc": "2.0", "id": 1, "method": "closeTab", "params": {"tabId": 5}}]
@@ -25,7 +25,7 @@ async def test_a_command_goes_out_as_json_rpc_and_its_result_comes_back() -> Non
 
 
 @pytest.mark.req("F5")
-async def test_replies_in_another_order_reach_their_own_commands() -> None:
+async def test_replies_in_any_order_reach_their_commands() -> None:
     browser = FakeBrowser()
     futures = [browser.link.request("getTabs", {}) for _ in range(50)]
     for number in reversed(range(1, 51)):
@@ -34,7 +34,7 @@ async def test_replies_in_another_order_reach_their_own_commands() -> None:
 
 
 @pytest.mark.req("F6")
-async def test_a_doubled_or_late_reply_is_dropped_and_counted() -> None:
+async def test_a_duplicate_or_late_reply_is_dropped_and_counted() -> None:
     browser = FakeBrowser()
     future = browser.link.request("getTabs", {})
     browser.reply(1, "first")
@@ -128,7 +128,7 @@ async def test_broken_json_is_answered_and_the_link_stays_usable(text: str) -> N
         {"jsonrpc": "2.0", "method": "ping", "id": "ext:1", "result": 1},
     ],
 )
-async def test_what_is_no_request_is_answered_as_invalid(message: Any) -> None:
+async def test_an_invalid_request_is_answered_as_invalid(message: Any) -> None:
     browser = FakeBrowser()
     browser.link.feed(orjson.dumps(message).decode())
     (answer,) = browser.sent
@@ -161,7 +161,7 @@ async def test_a_ping_is_answered_with_a_pong_and_a_pong_with_nothing() -> None:
     assert browser.sent == [{"jsonrpc": "2.0", "method": "pong", "params": {}}]
 
 
-async def test_cancelling_a_command_tells_the_browser_and_forgets_it() -> None:
+async def test_cancelling_a_command_cancels_it_in_the_browser() -> None:
     browser = FakeBrowser()
     task = asyncio.ensure_future(_wait(browser.link.request("getTabs", {})))
     await settle()
@@ -181,11 +181,11 @@ async def _wait(future: asyncio.Future[Any]) -> Any:
 
 
 @pytest.mark.req("F1")
-async def test_a_lost_connection_fails_everything_pending_at_once_as_unknown() -> None:
+async def test_a_lost_connection_fails_pending_commands_with_unknown_outcome() -> None:
     browser = FakeBrowser()
     futures = [browser.link.request("getTabs", {}) for _ in range(3)]
     browser.link.connection_lost("the browser ended")
-    browser.link.connection_lost("said twice")
+    browser.link.connection_lost("reported twice")
     for future in futures:
         with pytest.raises(LinkLost, match="the browser ended") as caught:
             await future
@@ -193,11 +193,11 @@ async def test_a_lost_connection_fails_everything_pending_at_once_as_unknown() -
     with pytest.raises(LinkLost) as refused:
         browser.link.request("getTabs", {})
     assert refused.value.outcome == "not_sent"
-    browser.reply(1, "from the grave")
+    browser.reply(1, "after the end")
     assert browser.link.pending == 0
 
 
-async def test_closing_closes_once_and_says_why() -> None:
+async def test_a_link_is_closed_once_with_its_reason() -> None:
     browser = FakeBrowser()
     future = browser.link.request("getTabs", {})
     browser.link.close(4000, "replaced")
@@ -210,16 +210,16 @@ async def test_closing_closes_once_and_says_why() -> None:
 
 
 @pytest.mark.req("F9")
-async def test_commands_of_a_tab_that_failed_are_failed_and_others_go_on() -> None:
+async def test_failing_a_tab_fails_only_its_commands() -> None:
     browser = FakeBrowser()
-    gone, spared, other = (
+    failed, spared, other = (
         browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Page.enable"}),
         browser.link.request("closeTab", {"tabId": 1}),
         browser.link.request("forwardCDPCommand", {"tabId": 2, "method": "Page.enable"}),
     )
-    assert browser.link.fail_tab(1, lambda: CommandFailed("gone"), spare="closeTab") == 1
-    with pytest.raises(CommandFailed, match="gone"):
-        await gone
+    assert browser.link.fail_tab(1, lambda: CommandFailed("failed"), spare="closeTab") == 1
+    with pytest.raises(CommandFailed, match="failed"):
+        await failed
     assert not spared.done()
     assert not other.done()
     browser.reply(1, "late")
@@ -241,7 +241,7 @@ async def test_the_browsers_errors_become_typed_errors(code: int, kind: type[Exc
         await future
 
 
-async def test_a_large_result_passes_as_bytes_when_wanted_so() -> None:
+async def test_a_large_result_passes_as_bytes_on_request() -> None:
     browser = FakeBrowser()
     big = "x" * (LARGE + 1)
     futures = [browser.link.request("getTabs", {}, raw=raw) for raw in (True, False, True)]
@@ -272,13 +272,13 @@ async def test_large_frames_obey_the_same_rules() -> None:
     assert browser.sent[-1]["error"]["code"] == -32700
 
 
-async def test_a_frame_over_the_bound_closes_the_link_as_too_big() -> None:
+async def test_a_frame_over_the_limit_closes_the_link() -> None:
     browser = FakeBrowser(limits=Limits(max_frame=LARGE + 10))
     browser.link.feed('"' + "x" * (LARGE + 20) + '"')
     assert browser.closed[0][0] == 1009
 
 
-async def test_a_command_over_the_bound_or_off_the_list_is_never_sent() -> None:
+async def test_a_too_large_or_unknown_command_is_not_sent() -> None:
     browser = FakeBrowser(limits=Limits(max_frame=1000))
     with pytest.raises(TooLarge):
         browser.link.request("createTab", {"url": "x" * 2000})

@@ -146,15 +146,15 @@ async def test_two_agents_of_one_browser_get_progress_of_their_own_calls_only(tm
         await until(lambda: tabs_reported(hub))
         await other.ready()
         (link,) = remote(hub)
-        heard: list[ToolProgress] = []
-        link.handlers["tool.progress"] = lambda _, params: heard.append(params)
+        received: list[ToolProgress] = []
+        link.handlers["tool.progress"] = lambda _, params: received.append(params)
         name = link.next_request_id
         assert name.startswith(f"{link.connection}:")
         await far.notify("tool.progress", {"dispatchId": f"{other.connection_id}:5", "progress": 1})
         await far.notify("tool.progress", {"dispatchId": "5", "progress": 2})
         await far.notify("tool.progress", {"dispatchId": name, "progress": 3})
-        await until(lambda: bool(heard))
-        assert heard == [ToolProgress(name.partition(":")[2], 3)]
+        await until(lambda: bool(received))
+        assert received == [ToolProgress(name.partition(":")[2], 3)]
 
 
 async def test_browsers_of_other_users_are_not_listed(tmp_path: Path) -> None:
@@ -255,13 +255,13 @@ async def test_hub_started_with_a_relay_option_connects_to_its_browsers(tmp_path
             assert "is running on http://127.0.0.1:" in line
         finally:
             process.terminate()
-            said, errors = await process.communicate()
-        assert access.encode() not in said + errors
+            output, errors = await process.communicate()
+        assert access.encode() not in output + errors
         assert access not in (home / "logs" / "hub.log").read_text()
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "output"),
     [
         (("--relay", "wss://relay.example"), 2, "belong together"),
         (("--relay", "wss://relay.example", "--token-file", "/none/at/all"), 1, "cannot be read"),
@@ -269,7 +269,7 @@ async def test_hub_started_with_a_relay_option_connects_to_its_browsers(tmp_path
     ],
 )
 async def test_start_with_an_unusable_relay_option_explains_why(
-    tmp_path: Path, words: tuple[str, ...], code: int, said: str
+    tmp_path: Path, words: tuple[str, ...], code: int, output: str
 ) -> None:
     file = tmp_path / "relay.token"
     file.write_text(token())
@@ -277,7 +277,7 @@ async def test_start_with_an_unusable_relay_option_explains_why(
     process = await tabhub(tmp_path / "home", "start", "--port", "0", "--no-launch", *chosen)
     _, errors = await process.communicate()
     assert process.returncode == code
-    assert said in errors.decode()
+    assert output in errors.decode()
     assert "Traceback" not in errors.decode()
 
 

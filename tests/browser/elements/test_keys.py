@@ -9,7 +9,7 @@ from tabhub.errors import InvalidArguments
 
 
 @pytest.mark.parametrize(
-    ("given", "modifiers", "key", "held"),
+    ("given", "modifiers", "key", "bits_expected"),
     [
         ("Enter", [], "Enter", 0),
         ("enter", [], "Enter", 0),
@@ -30,13 +30,13 @@ from tabhub.errors import InvalidArguments
         ("Meta+c", [], "c", 4),
     ],
 )
-def test_a_key_is_read_by_name(given: str, modifiers: list[str], key: str, held: int) -> None:
+def test_a_key_is_parsed_by_name(given: str, modifiers: list[str], key: str, bits_expected: int) -> None:
     found, bits = keys.parse(given, modifiers)
-    assert (found.key, bits) == (key, held)
+    assert (found.key, bits) == (key, bits_expected)
 
 
 @pytest.mark.parametrize(("given", "hint"), [("Entr", "Enter"), ("Foo+a", "Control"), ("", "KeyboardEvent.key")])
-def test_an_unknown_key_is_answered_with_what_there_is(given: str, hint: str) -> None:
+def test_the_error_for_an_unknown_key_suggests_similar_ones(given: str, hint: str) -> None:
     with pytest.raises(InvalidArguments) as caught:
         keys.parse(given)
     assert hint in str(caught.value.hint)
@@ -54,17 +54,17 @@ def test_modifiers_are_pressed_before_and_released_after() -> None:
     ]
 
 
-def test_a_key_with_control_makes_no_text() -> None:
+def test_a_key_with_control_produces_no_text() -> None:
     down = keys.press_events(*keys.parse("Control+a"))[1]
     assert "text" not in down
     assert (down["code"], down["windowsVirtualKeyCode"]) == ("KeyA", 65)
 
 
-def test_a_command_key_of_a_mac_says_its_command() -> None:
+def test_command_keys_of_macos_carry_their_command() -> None:
     assert keys.press_events(*keys.parse("Meta+a"))[1]["commands"] == ["selectAll"]
 
 
-def test_what_no_key_makes_is_inserted_between_key_presses() -> None:
+def test_characters_without_a_key_are_inserted_between_key_presses() -> None:
     events = pointer.typing_events("aöb", lines=False)
     assert [(method, params.get("text")) for method, params in events] == [
         (pointer.KEY, "a"),
@@ -75,7 +75,7 @@ def test_what_no_key_makes_is_inserted_between_key_presses() -> None:
     ]
 
 
-def test_a_new_line_is_enter_in_one_line_and_shift_enter_in_many() -> None:
+def test_a_line_break_is_enter_or_in_multiline_fields_shift_enter() -> None:
     (single,) = [params for _, params in pointer.typing_events("\n", lines=False) if params["type"] == "keyDown"]
     several = [params for _, params in pointer.typing_events("\n", lines=True)]
     assert "modifiers" not in single
@@ -83,5 +83,5 @@ def test_a_new_line_is_enter_in_one_line_and_shift_enter_in_many() -> None:
     assert several[1]["modifiers"] == 8
 
 
-def test_a_long_text_is_put_in_as_a_whole() -> None:
+def test_a_long_text_is_inserted_as_a_whole() -> None:
     assert pointer.typing_events("x" * 5000, lines=True) == [("Input.insertText", {"text": "x" * 5000})]

@@ -32,11 +32,11 @@ LIST = [
         ("main", None),
     ],
 )
-def test_a_ref_is_read_where_no_page_can_write_one(line: str, ref: str | None) -> None:
+def test_a_ref_cannot_be_forged_by_the_page(line: str, ref: str | None) -> None:
     assert outline.ref_of(line) == ref
 
 
-def test_lines_of_frames_stand_below_the_element_that_holds_them() -> None:
+def test_lines_of_a_frame_are_inserted_below_its_element() -> None:
     lines = ["main", ' iframe "A" [ref=e1]', "end"]
     assert outline.insert_frames(lines, {1: ["one", " two"]}) == [
         "main",
@@ -47,11 +47,11 @@ def test_lines_of_frames_stand_below_the_element_that_holds_them() -> None:
     ]
 
 
-def test_what_fits_is_left_alone() -> None:
+def test_lines_within_the_budget_are_unchanged() -> None:
     assert outline.fit_budget(LIST, 100_000) == outline.Fit(LIST, 0)
 
 
-def test_a_long_list_is_cut_and_what_follows_stays() -> None:
+def test_a_long_list_is_cut_and_later_lines_stay() -> None:
     fitted = outline.fit_budget(LIST, 1_000)
     assert fitted.lines[:3] == LIST[:3]
     assert fitted.lines[-1] == '"end"'
@@ -60,7 +60,7 @@ def test_a_long_list_is_cut_and_what_follows_stays() -> None:
     assert fitted.omitted == len(LIST) - len(fitted.lines) + 1
 
 
-def test_the_word_on_the_rest_leads_to_all_of_it() -> None:
+def test_the_note_on_omitted_lines_leads_to_all_of_them() -> None:
     lines = ["main", *(f" {line}" for line in LIST)]
     (note,) = [line for line in outline.fit_budget(lines, 1_000).lines if "more here" in line]
     assert outline.fit_budget(LIST[:-1], int(note.rpartition("=")[2])) == outline.Fit(LIST[:-1], 0)
@@ -71,7 +71,7 @@ def test_the_word_on_the_rest_leads_to_all_of_it() -> None:
     assert notes[0].endswith("with ref=e1")
 
 
-def test_what_cannot_be_cut_inside_is_cut_at_its_end() -> None:
+def test_lines_without_lists_are_cut_at_the_end() -> None:
     lines = [f'"Paragraph {n} with a few words"' for n in range(1000)]
     fitted = outline.fit_budget(lines, 500)
     assert fitted.lines == lines[: len(fitted.lines)]
@@ -82,7 +82,7 @@ def test_what_cannot_be_cut_inside_is_cut_at_its_end() -> None:
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["list [ref=e1]", '"some words"', "main"])), max_size=200),
     st.integers(100, 3_000),
 )
-def test_a_budget_is_kept_whatever_the_shape(shape: list[tuple[int, str]], budget: int) -> None:
+def test_the_budget_is_respected_for_any_shape(shape: list[tuple[int, str]], budget: int) -> None:
     lines = [" " * depth + text for depth, text in shape]
     fitted = outline.fit_budget(lines, budget)
     assert estimate_tokens("\n".join(fitted.lines)) <= budget * 1.2
@@ -90,7 +90,7 @@ def test_a_budget_is_kept_whatever_the_shape(shape: list[tuple[int, str]], budge
     assert fitted.omitted == len(lines) - len(kept)
 
 
-def test_changes_are_new_other_and_gone_lines_with_where_they_are() -> None:
+def test_a_diff_shows_added_changed_and_removed_lines_with_their_parents() -> None:
     before = ["main", ' button "A" [ref=e1]', ' button "B" [ref=e2]', ' "words"', "footer"]
     after = ["main", ' button "A" [ref=e1 disabled]', " list", '  button "C" [ref=e3]', "footer"]
     assert outline.diff_lines(before, after) == [
@@ -104,6 +104,6 @@ def test_changes_are_new_other_and_gone_lines_with_where_they_are() -> None:
     assert outline.diff_lines(after, after) == []
 
 
-def test_the_same_text_twice_counts_twice() -> None:
+def test_equal_lines_are_counted() -> None:
     assert outline.diff_lines(['"a"'], ['"a"', '"a"']) == ['+ "a"']
     assert outline.diff_lines(['"a"', '"a"'], ['"a"']) == ['- "a"']

@@ -1,4 +1,4 @@
-"""What is recorded of tabs: order, bounds, gaps, and that nothing a page says can break it."""
+"""Records of tabs: order, bounds, gaps, and robustness against any event."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def logged(text: str, at: float, kind: str = "log") -> dict[str, Any]:
     return {"type": kind, "args": [{"type": "string", "value": text}], "timestamp": at}
 
 
-def taken(record: TabRecord, *texts: str, at: float = 1.0) -> None:
+def log_messages(record: TabRecord, *texts: str, at: float = 1.0) -> None:
     for step, text in enumerate(texts):
         record.handle_event("Runtime.consoleAPICalled", logged(text, at + step), None, 0.0)
 
@@ -72,7 +72,7 @@ def test_a_ring_keeps_the_newest_within_both_bounds_and_counts_the_rest(
 
 
 @given(st.lists(st.tuples(st.sampled_from((*EVENTS, *CONSOLE_EVENTS, "Page.frameNavigated")), EVENT), max_size=30))
-def test_whatever_events_say_the_record_stays_whole(events: list[tuple[str, dict[str, Any]]]) -> None:
+def test_a_record_stays_consistent_whatever_the_events(events: list[tuple[str, dict[str, Any]]]) -> None:
     record = TabRecord(Limits(record_requests=5, record_console=5, record_frames=5), 0.0)
     for method, params in events:
         record.handle_event(method, {"requestId": "1", **params}, None, 1.0)
@@ -84,7 +84,7 @@ def test_whatever_events_say_the_record_stays_whole(events: list[tuple[str, dict
         assert record.traffic.find(request.id) is request
 
 
-def test_a_request_is_told_with_its_answer_and_its_real_headers() -> None:
+def test_a_request_has_its_response_and_its_actual_headers() -> None:
     here = traffic()
     here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "a=1"}}, None, 0)
     here.handle_event("Network.requestWillBeSent", sent("1"), None, 0)
@@ -108,7 +108,7 @@ def test_a_request_is_told_with_its_answer_and_its_real_headers() -> None:
     assert (request.status, request.size, request.milliseconds, request.address) == (200, 77, 1000.0, "1.2.3.4:80")
 
 
-def test_a_redirect_ends_one_request_and_begins_the_next_under_the_same_name() -> None:
+def test_a_redirect_ends_one_request_and_starts_the_next_with_the_same_id() -> None:
     here = traffic()
     here.handle_event("Network.requestWillBeSent", sent("1", "https://site.example/old"), None, 0)
     here.handle_event(
@@ -139,7 +139,7 @@ def test_the_same_id_in_another_process_is_another_request() -> None:
     assert (first.error, second.error) == ("", "net::ERR, cancelled")
 
 
-def test_what_fell_out_is_counted_and_later_events_of_it_are_nothing() -> None:
+def test_dropped_requests_are_counted_and_their_later_events_ignored() -> None:
     here = traffic(requests=2)
     for number in "123":
         here.handle_event("Network.requestWillBeSent", sent(number), None, 0)
@@ -170,46 +170,46 @@ def test_large_texts_are_bounded() -> None:
     assert (len(frame.data), frame.length) == (100, 500)
 
 
-def test_a_debugger_that_comes_anew_does_not_double_what_is_known() -> None:
+def test_a_debugger_that_reattaches_does_not_duplicate_messages() -> None:
     record = TabRecord(Limits(), 0.0)
-    taken(record, "one", "two")
+    log_messages(record, "one", "two")
     record.watching_ended(10.0)
     record.watching_started("https://site.example/", 15.0)
-    taken(record, "one", "two", "three")
+    log_messages(record, "one", "two", "three")
     assert [message.text for message in record.console] == ["one", "two", "three"]
     assert record.missed == 5.0
 
 
 def test_repeats_are_counted_and_each_reader_clears_for_itself() -> None:
     record = TabRecord(Limits(), 0.0)
-    taken(record, "same", "same", "same")
+    log_messages(record, "same", "same", "same")
     (message,) = record.console
     assert message.times == 3
     record.console.clear("anna")
     assert record.console.uncleared("anna") == []
     assert len(record.console.uncleared("ben")) == 1
-    taken(record, "same", at=9.0)
+    log_messages(record, "same", at=9.0)
     (again,) = record.console.uncleared("anna")
     assert again.times == 1
 
 
-def test_what_readers_have_cleared_is_bounded() -> None:
+def test_the_number_of_readers_is_bounded() -> None:
     record = TabRecord(Limits(), 0.0)
-    taken(record, "word")
+    log_messages(record, "word")
     for number in range(1000):
         record.console.clear(f"reader {number}")
     assert record.console.uncleared("reader 999") == []
     assert len(record.console.uncleared("reader 0")) == 1
 
 
-def test_pages_are_told_apart_by_navigations_of_the_main_frame_alone() -> None:
+def test_only_navigations_of_the_main_frame_start_a_page() -> None:
     record = TabRecord(Limits(), 0.0)
     record.watching_started("https://site.example/one", 0.0)
-    taken(record, "first")
+    log_messages(record, "first")
     record.handle_event("Page.frameNavigated", {"frame": {"id": "M", "url": "https://site.example/two"}}, None, 0.0)
     record.handle_event("Page.frameNavigated", {"frame": {"id": "C", "parentId": "M", "url": "https://x/"}}, None, 0.0)
     record.handle_event("Page.frameNavigated", {"frame": {"id": "C", "url": "https://x/"}}, "child", 0.0)
-    taken(record, "second", at=5.0)
+    log_messages(record, "second", at=5.0)
     assert [message.page for message in record.console] == [1, 2]
     assert list(record.pages) == [(1, "https://site.example/one"), (2, "https://site.example/two")]
     load = sent("L", type="Document", loaderId="L", frameId="M")
@@ -238,11 +238,11 @@ def test_pages_are_told_apart_by_navigations_of_the_main_frame_alone() -> None:
         ("*a.b*", "https://axb.example/", False),
     ],
 )
-def test_a_url_matches_by_a_part_or_by_a_pattern(text: str, url: str, fits: bool) -> None:
+def test_a_url_matches_by_part_or_by_pattern(text: str, url: str, fits: bool) -> None:
     assert url_matcher(text)(url) is fits
 
 
-async def test_all_records_together_stay_within_their_bound() -> None:
+async def test_all_records_together_are_bounded() -> None:
     browsers = Browsers(Limits(record_all=100_000))
     browser = FakeBrowser().join(browsers, tab(1), tab(2))
     now = iter(range(10**6))
@@ -255,7 +255,7 @@ async def test_all_records_together_stay_within_their_bound() -> None:
     assert len(recorder.tab_record((browser.link, 1)).traffic.requests) == 0
 
 
-async def test_a_tab_that_closes_takes_its_record_along(bench: Bench) -> None:
+async def test_the_record_of_a_closed_tab_is_dropped(bench: Bench) -> None:
     event = {"tabId": 1, "method": "Runtime.consoleAPICalled", "params": logged("word", 1.0)}
     bench.browser.text(method="cdp.event", params=event)
     bench.browser.answers["Log.enable"] = lambda _: {}
@@ -268,7 +268,7 @@ async def test_a_tab_that_closes_takes_its_record_along(bench: Bench) -> None:
     assert (await bench.call("browser_get_console_logs", tabId=found.tab_id))["messages"] == []
 
 
-def test_a_request_is_the_same_only_as_itself() -> None:
+def test_requests_are_compared_by_identity() -> None:
     one, other = (Request(1, (None, "1"), 1, "GET", "u", "fetch", 0.0, 0.0, "", {}) for _ in range(2))
     assert one != other
     assert len({one, other}) == 2

@@ -1,4 +1,4 @@
-"""Traces: one at a time in a tab, ended with their session, and what is told of one that was lost."""
+"""Traces: one at a time in a tab, ended with their session, and what is reported when one is lost."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def complete(bench: Bench, **more: Any) -> None:
     bench.browser.tell("cdp.event", tabId=1, method="Tracing.tracingComplete", params=params)
 
 
-async def test_a_trace_is_read_in_pieces_and_written(tracing: Bench) -> None:
+async def test_a_trace_is_read_in_chunks_and_written(tracing: Bench) -> None:
     await tracing.call("browser_performance_trace", tabId=1, action="start")
     stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))
     await settle()
     complete(tracing, dataLossOccurred=True)
-    told = await stop
+    result = await stop
     assert (tracing.files / "site1.example-trace.json").read_text() == TRACE
-    assert told["bytes"] == len(TRACE)
-    assert "full before its end" in told["note"]
+    assert result["bytes"] == len(TRACE)
+    assert "full before its end" in result["note"]
     assert tracing.browser.commands("IO.close")
 
 
-async def test_a_trace_is_ended_after_the_page_has_ended_its_current_task(tracing: Bench) -> None:
+async def test_a_trace_ends_after_the_current_task_of_the_page(tracing: Bench) -> None:
     tracing.browser.answers["Runtime.evaluate"] = lambda _: NO_ANSWER
     await tracing.call("browser_performance_trace", tabId=1, action="start")
     stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))
@@ -60,7 +60,7 @@ async def test_a_trace_is_ended_after_the_page_has_ended_its_current_task(tracin
     await stop
 
 
-async def test_a_page_that_hangs_does_not_keep_its_trace_from_ending(tracing: Bench) -> None:
+async def test_a_page_that_does_not_respond_does_not_block_the_end_of_its_trace(tracing: Bench) -> None:
     tracing.browser.answers["Runtime.evaluate"] = lambda _: NO_ANSWER
     await tracing.call("browser_performance_trace", tabId=1, action="start")
     stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))
@@ -69,7 +69,7 @@ async def test_a_page_that_hangs_does_not_keep_its_trace_from_ending(tracing: Be
     assert (await stop)["bytes"] == len(TRACE)
 
 
-async def test_a_file_that_is_there_already_does_not_cost_the_trace(tracing: Bench) -> None:
+async def test_an_existing_file_does_not_lose_the_trace(tracing: Bench) -> None:
     tracing.files.mkdir()
     (tracing.files / "old.json").write_text("old")
     await tracing.call("browser_performance_trace", tabId=1, action="start")
@@ -85,7 +85,7 @@ async def test_a_file_that_is_there_already_does_not_cost_the_trace(tracing: Ben
     assert (tracing.files / "old.json").read_text() == TRACE
 
 
-async def test_a_session_that_ends_ends_its_trace_and_what_comes_of_it_is_let_go(tracing: Bench) -> None:
+async def test_a_trace_ends_with_its_session_and_its_stream_is_closed(tracing: Bench) -> None:
     tracing.context.session = session = object()
     await tracing.call("browser_performance_trace", tabId=1, action="start")
     tracing.end(object())
@@ -98,14 +98,14 @@ async def test_a_session_that_ends_ends_its_trace_and_what_comes_of_it_is_let_go
         await tracing.call("browser_performance_trace", tabId=1, action="stop")
 
 
-async def test_a_trace_lost_with_the_debugger_is_told(tracing: Bench) -> None:
+async def test_a_trace_lost_with_the_debugger_is_reported(tracing: Bench) -> None:
     await tracing.call("browser_performance_trace", tabId=1, action="start")
     tracing.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
     with pytest.raises(CommandFailed, match="was lost when the debugger was detached"):
         await tracing.call("browser_performance_trace", tabId=1, action="stop")
 
 
-async def test_a_link_that_breaks_while_a_trace_ends_fails_the_call(tracing: Bench) -> None:
+async def test_a_link_lost_while_a_trace_ends_fails_the_call(tracing: Bench) -> None:
     await tracing.call("browser_performance_trace", tabId=1, action="start")
     stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))
     await settle()
@@ -116,17 +116,17 @@ async def test_a_link_that_breaks_while_a_trace_ends_fails_the_call(tracing: Ben
         await stop
 
 
-async def test_a_trace_of_another_tab_is_in_the_way(tracing: Bench) -> None:
-    def taken(_: Any) -> None:
+async def test_a_trace_of_another_tab_is_an_error(tracing: Bench) -> None:
+    def already_started(_: Any) -> None:
         raise Failure(-32000, "Tracing has already been started (possibly in another tab).")
 
-    tracing.browser.answers["Tracing.start"] = taken
+    tracing.browser.answers["Tracing.start"] = already_started
     with pytest.raises(CommandFailed, match="one trace at a time"):
         await tracing.call("browser_performance_trace", tabId=1, action="start")
 
 
 @pytest.mark.parametrize("piece", [{}, {"data": 5}, {"data": "%%", "base64Encoded": True}, {"data": "", "eof": False}])
-async def test_a_stream_that_makes_no_sense_is_an_error_and_writes_nothing(tracing: Bench, piece: Any) -> None:
+async def test_an_invalid_stream_is_an_error_and_writes_nothing(tracing: Bench, piece: Any) -> None:
     tracing.browser.answers["IO.read"] = lambda _: piece
     await tracing.call("browser_performance_trace", tabId=1, action="start")
     stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))

@@ -1,4 +1,4 @@
-"""Requests whose events do not come in the usual order, or never come: revalidated, redirected, left, cut off."""
+"""Requests whose events come in an unusual order or not at all: revalidated, redirected, abandoned, cancelled."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def one(here: Traffic) -> Request:
     return request
 
 
-def test_an_answer_that_only_says_not_modified_is_told_as_that() -> None:
-    told = {"requestId": "1", "headers": {}, "statusCode": 304}
+def test_a_revalidated_response_is_recorded_as_not_modified() -> None:
+    extra = {"requestId": "1", "headers": {}, "statusCode": 304}
     answer = {"requestId": "1", "response": {"status": 200, "statusText": "OK"}, "timestamp": 1.5}
     for first, second in (
-        (("Network.responseReceivedExtraInfo", told), ("Network.responseReceived", answer)),
-        (("Network.responseReceived", answer), ("Network.responseReceivedExtraInfo", told)),
+        (("Network.responseReceivedExtraInfo", extra), ("Network.responseReceived", answer)),
+        (("Network.responseReceived", answer), ("Network.responseReceivedExtraInfo", extra)),
     ):
         here = traffic()
         here.handle_event("Network.requestWillBeSent", sent("1"), None, 0)
@@ -50,7 +50,7 @@ def test_an_answer_that_only_says_not_modified_is_told_as_that() -> None:
         assert (one(here).status, one(here).status_text) == (304, "Not Modified")
 
 
-def test_a_socket_that_never_came_about_took_no_time() -> None:
+def test_a_socket_that_failed_to_connect_has_no_duration() -> None:
     here = traffic()
     here.handle_event("Network.webSocketCreated", {"requestId": "1", "url": "ws://site.example/"}, None, 0)
     here.handle_event("Network.webSocketFrameError", {"requestId": "1", "errorMessage": "refused"}, None, 0)
@@ -58,7 +58,7 @@ def test_a_socket_that_never_came_about_took_no_time() -> None:
     assert (one(here).error, one(here).milliseconds) == ("refused", None)
 
 
-def test_headers_of_requests_that_are_not_wanted_are_nobody_elses() -> None:
+def test_headers_of_unrecorded_requests_are_not_given_to_others() -> None:
     here = traffic()
     here.wanted = lambda url: "/wanted" in url
     for number in range(300):
@@ -86,7 +86,7 @@ def test_the_first_page_that_is_recorded_has_its_own_document() -> None:
     assert [request.page for request in record.traffic.requests] == [2, 2]
 
 
-def test_what_a_page_that_was_left_still_waited_for_is_not_under_way_any_more() -> None:
+def test_pending_requests_of_a_left_page_are_abandoned() -> None:
     record = TabRecord(Limits(), 0.0)
     record.watching_started("https://site.example/", 0.0)
     record.handle_event("Network.requestWillBeSent", sent("1", "https://site.example/slow"), None, 0.0)
@@ -103,7 +103,7 @@ def test_what_a_page_that_was_left_still_waited_for_is_not_under_way_any_more() 
     assert (beacon.error, beacon.size) == ("", 9)
 
 
-def test_what_a_frame_or_worker_that_is_gone_still_waited_for_is_not_under_way_any_more() -> None:
+def test_pending_requests_of_a_removed_frame_or_worker_are_abandoned() -> None:
     record = TabRecord(Limits(), 0.0)
     for session in (None, "child", "other"):
         record.handle_event("Network.requestWillBeSent", sent("1"), session, 0.0)
@@ -113,7 +113,7 @@ def test_what_a_frame_or_worker_that_is_gone_still_waited_for_is_not_under_way_a
     assert "aborted" in child.error
 
 
-def test_an_answer_nobody_read_before_the_page_was_left_is_an_answer() -> None:
+def test_an_unread_response_of_a_left_page_is_not_an_error() -> None:
     record = TabRecord(Limits(), 0.0)
     record.watching_started("https://site.example/", 0.0)
     record.handle_event("Network.requestWillBeSent", sent("1"), None, 0.0)
@@ -125,7 +125,7 @@ def test_an_answer_nobody_read_before_the_page_was_left_is_an_answer() -> None:
     assert (request.status, request.error, request.abandoned) == (200, "", True)
 
 
-async def test_a_frame_that_is_gone_keeps_no_network_busy() -> None:
+async def test_requests_of_a_removed_frame_are_not_pending() -> None:
     browsers = Browsers()
     browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
     activity, page = Activity(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
@@ -136,7 +136,7 @@ async def test_a_frame_that_is_gone_keeps_no_network_busy() -> None:
     assert activity.requests(page).quiet(0.0)[1] == []
 
 
-def test_the_process_a_document_came_to_goes_on_telling_of_it() -> None:
+def test_events_of_a_document_continue_from_its_new_process() -> None:
     here = traffic()
     here.handle_event("Network.requestWillBeSent", sent("L", type="Document", loaderId="L"), None, 0)
     here.handle_event("Network.responseReceived", {"requestId": "L", "response": {"status": 200}}, None, 0)
@@ -150,7 +150,7 @@ def test_the_process_a_document_came_to_goes_on_telling_of_it() -> None:
     assert one(here).error == ""
 
 
-def test_headers_of_a_workers_request_are_told_by_its_page() -> None:
+def test_headers_of_a_workers_request_come_from_its_page() -> None:
     here = traffic()
     here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "a"}}, None, 0)
     here.handle_event("Network.requestWillBeSent", sent("1"), "child", 0)
@@ -162,7 +162,7 @@ def test_headers_of_a_workers_request_are_told_by_its_page() -> None:
 @pytest.mark.parametrize(
     ("method", "session"), [("Network.loadingFinished", "child"), ("Network.responseReceivedExtraInfo", None)]
 )
-async def test_the_script_of_a_worker_does_not_keep_the_network_busy(method: str, session: str | None) -> None:
+async def test_the_script_of_a_worker_is_not_pending(method: str, session: str | None) -> None:
     browsers = Browsers()
     browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
     activity, page = Activity(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
@@ -175,7 +175,7 @@ async def test_the_script_of_a_worker_does_not_keep_the_network_busy(method: str
     assert silent > 0
 
 
-async def test_a_capture_goes_on_when_its_record_was_emptied_for_room() -> None:
+async def test_a_capture_continues_after_its_record_was_emptied() -> None:
     browsers = Browsers(Limits(record_all=100_000))
     browser = FakeBrowser().join(browsers, tab(1), tab(2))
     now = iter(range(10**6))

@@ -1,4 +1,4 @@
-"""How the waiting tools spend their time, under a virtual clock: pauses, signs of life, and the end."""
+"""The time budget of the waiting tools under a virtual clock: backoff, progress and timeout."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ def loop() -> Iterator[VirtualLoop]:
     made.close()
 
 
-def call(told: list[tuple[float, float, str]], **args: Any) -> Any:
-    context = SimpleNamespace(progress=lambda *facts: told.append(facts))
+def call(reports: list[tuple[float, float, str]], **args: Any) -> Any:
+    context = SimpleNamespace(progress=lambda *facts: reports.append(facts))
     return SimpleNamespace(args=args, ctx=context, box=SimpleNamespace(browsers=SimpleNamespace(limits=Limits())))
 
 
-def test_a_long_wait_reports_every_ten_seconds_that_it_goes_on(loop: VirtualLoop) -> None:
-    told: list[tuple[float, float, str]] = []
+def test_a_long_wait_reports_progress_every_ten_seconds(loop: VirtualLoop) -> None:
+    reports: list[tuple[float, float, str]] = []
 
     async def wait() -> None:
-        patience = WaitBudget(call(told, timeout=35_000), "'#nothing'")
+        budget = WaitBudget(call(reports, timeout=35_000), "'#nothing'")
         while True:
-            await patience.pause("no such element")
+            await budget.pause("no such element")
 
     waiting = loop.create_task(wait())
     loop.run_for(9)
-    assert told == []
+    assert reports == []
     loop.run_for(30)
     with pytest.raises(CommandFailed, match=r"Timed out after 35 s waiting for '#nothing': no such element\."):
         waiting.result()
-    assert [round(spent) for spent, _, _ in told] == [10, 20, 30]
-    assert {(total, message) for _, total, message in told} == {(35, "Still waiting for '#nothing'")}
+    assert [round(spent) for spent, _, _ in reports] == [10, 20, 30]
+    assert {(total, message) for _, total, message in reports} == {(35, "Still waiting for '#nothing'")}
 
 
-def test_a_page_that_does_not_answer_is_reported_on_and_given_up(loop: VirtualLoop) -> None:
-    told: list[tuple[float, float, str]] = []
+def test_a_wait_for_a_page_that_does_not_respond_reports_progress_and_times_out(loop: VirtualLoop) -> None:
+    reports: list[tuple[float, float, str]] = []
 
     async def wait() -> None:
-        await WaitBudget(call(told, timeout=25_000), "'#nothing'").await_page(asyncio.Event().wait())
+        await WaitBudget(call(reports, timeout=25_000), "'#nothing'").await_page(asyncio.Event().wait())
 
     waiting = loop.create_task(wait())
     loop.run_for(26)
@@ -57,10 +57,10 @@ def test_a_page_that_does_not_answer_is_reported_on_and_given_up(loop: VirtualLo
     loop.run_for(1)
     with pytest.raises(CommandFailed, match="not respond"):
         waiting.result()
-    assert [round(spent) for spent, _, _ in told] == [10, 20]
+    assert [round(spent) for spent, _, _ in reports] == [10, 20]
 
 
-def test_a_wait_that_leaves_the_call_no_time_to_answer_is_refused(loop: VirtualLoop) -> None:
+def test_a_timeout_longer_than_the_call_is_rejected(loop: VirtualLoop) -> None:
     async def begin() -> None:
         with pytest.raises(InvalidArguments, match="The maximum is 295000 ms"):
             WaitBudget(call([], timeout=295_001), "'#nothing'")

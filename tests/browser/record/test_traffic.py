@@ -77,6 +77,13 @@ def test_headers_of_unrecorded_requests_are_not_given_to_others() -> None:
     assert one(here).response_headers == {"X": "y"}
 
 
+def test_a_request_with_an_empty_id_gets_no_events_of_others() -> None:
+    here = traffic()
+    here.handle_event("Network.requestWillBeSent", sent(""), None, 0)
+    here.handle_event("Network.responseReceived", {"requestId": "1", "response": {"status": 200}}, None, 0)
+    assert one(here).status == 0
+
+
 def test_the_first_page_that_is_recorded_has_its_own_document() -> None:
     record = TabRecord(Limits(), 0.0)
     record.watching_started("about:blank", 0.0)

@@ -175,7 +175,8 @@ class Traffic:
                 request.error = ABANDONED if request.answered is None else ""
 
     def _elsewhere(self, request_id: str) -> list[Request]:
-        return self._hops.get(self._keys.get(request_id, (None, "")), [])
+        key = self._keys.get(request_id)
+        return [] if key is None else self._hops.get(key, [])
 
     def _current(self, key: _Key) -> Request | None:
         hops = self._hops.get(key)

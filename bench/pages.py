@@ -161,7 +161,7 @@ async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
     try:
         await until(lambda: len(hub.browsers.book) > 0, 40)
     except TimeoutError:
-        raise SetupError(f"The browser did not connect: {managed.facts()}") from None
+        raise SetupError(f"The browser did not connect: {managed.status()}") from None
     link = hub.browsers.default_link()
     state = await link.request("getState", {})
     return link, f"{state['browserName']} {state['browserVersion']}, headless"

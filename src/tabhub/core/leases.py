@@ -46,6 +46,12 @@ class Leases:
         lease = self._by_tab.get(tab)
         return None if lease is None or lease.holder is session else lease
 
+    def by_holder(self) -> dict[Session, list[Lease]]:
+        held: dict[Session, list[Lease]] = {}
+        for lease in self._by_tab.values():
+            held.setdefault(lease.holder, []).append(lease)
+        return held
+
     def of(self, session: Session) -> list[Lease]:
         return [lease for lease in self._by_tab.values() if lease.holder is session]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tabhub.calls.engine import Engine
 from tabhub.calls.sources.plugins import Plugins
-from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited
+from tabhub.errors import BadInput, NotConnected, RateLimited
 from tabhub.http.messages import Request, Response, json_response
 from tabhub.links.browsers import Browsers
 from tabhub.server.health import Health
@@ -14,6 +14,8 @@ from tabhub.server.reload import Reload
 from tabhub.server.settings import Secret
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.trust.tokens import challenge_proof
+from tabhub.wire.messages import convert
+from tabhub.wire.panel import PluginSettings
 
 _CHALLENGE = b"challenge="
 
@@ -41,12 +43,10 @@ class Admin:
         self._reload = reload
         self._browsers = browsers
         self._plugins = plugins
-        self._limits = engine.limits
         self._rate = SlidingWindow(engine.limits.admin_rate)
 
-    def _limited(self, route: str) -> None:
-        retry_after = self._rate.hit(route, self._engine.clock())
-        if retry_after is not None:
+    def _limit_rate(self, route: str) -> None:
+        if self._rate.hit(route, self._engine.clock()) is not None:
             # Seed 002 promises a Retry-After of a whole window; waiting less would often do.
             raise RateLimited(f"Too many requests to {route}.", retry_after=60)
 
@@ -68,7 +68,7 @@ class Admin:
     async def audit(self, request: Request) -> Response:
         """`GET /audit`: the last calls, newest first."""
         query = request.query_values({"limit", "plugin", "tool", "success"})
-        ring = self._limits.audit_ring
+        ring = self._engine.limits.audit_ring
         text = query.get("limit", "50")
         if not text.isdecimal() or not 1 <= int(text[:9]) <= ring:
             raise BadInput(f"`limit` must be a whole number from 1 to {ring}.")
@@ -92,27 +92,23 @@ class Admin:
 
     async def reload(self, request: Request) -> Response:
         """`POST /reload`: reload the configuration."""
-        self._limited("/reload")
+        self._limit_rate("/reload")
         return json_response(self._reload())
 
     async def reload_extension(self, request: Request) -> Response:
         """`POST /extension/reload`: have every connected extension reload itself."""
-        self._limited("/extension/reload")
+        self._limit_rate("/extension/reload")
         links = self._browsers.links()
         if not links:
             raise NotConnected("No extension is connected.", hint="`tabhub doctor` says what is missing.")
         for link in links:
             link.notify("extension.reload", {})
-        self._engine.browser_wait.expect(self._limits.extension_back)
+        self._engine.browser_wait.expect(self._engine.limits.extension_back)
         return json_response({"ok": True, "extensions": len(links)})
 
     async def plugin_settings(self, request: Request) -> Response:
         """`POST /plugin-settings`: `{plugin, settings}`, checked against the plugin's schema."""
-        self._limited("/plugin-settings")
-        body = request.json_object(self._limits, {"plugin", "settings"})
-        plugin, settings = body.get("plugin"), body.get("settings")
-        if not isinstance(plugin, str) or not plugin:
-            raise InvalidParams("`plugin` must be the name of a plugin.")
-        if not isinstance(settings, dict):
-            raise InvalidParams("`settings` must be an object.")
-        return json_response({"ok": True, "settings": self._plugins.configure(plugin, settings)})
+        self._limit_rate("/plugin-settings")
+        body = request.json_object(self._engine.limits, {"plugin", "settings"})
+        wanted = convert("plugin-settings", body, PluginSettings)
+        return json_response({"ok": True, "settings": self._plugins.configure(wanted.plugin, wanted.settings)})

@@ -1,12 +1,13 @@
 """`/ws`: where the extension connects.
 
-Owns the handshake (secret, browser id) and the lifetime of the connection; its messages are links/'s.
+Owns the handshake (secret, browser id) and the lifetime of the connection. Messages are handled in links.extension.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from tabhub.config.settings import Config
 from tabhub.errors import Unauthorized
@@ -22,7 +23,7 @@ log = logging.getLogger("tabhub.ws")
 
 
 class ExtensionSocket:
-    """Accepts extensions."""
+    """Accepts connections of extensions."""
 
     def __init__(self, browsers: Browsers, secret: bytes, limits: Limits, *, log_messages: bool = False) -> None:
         self._browsers = browsers
@@ -32,7 +33,7 @@ class ExtensionSocket:
         self._log_messages = log_messages
 
     def apply_settings(self, config: Config) -> None:
-        """Whether messages are logged changes for browsers that connect from now on."""
+        """A change of `logMessages` applies to browsers that connect from now on."""
         self._log_messages = config.log_messages
 
     def replace_secret(self, secret: bytes) -> None:
@@ -43,7 +44,7 @@ class ExtensionSocket:
             self._browsers.detach(link)
 
     def route(self, request: Request) -> WebSocketRoute:
-        """Admit a connection whose Host and Origin have been checked."""
+        """Admit a connection; its Host and Origin are already checked."""
         offered = request.headers.get(b"sec-websocket-protocol", b"").decode("latin-1")
         offer = parse_link_offer(offered)
         if offer is None or not same_token(offer.secret, self._secret):
@@ -55,13 +56,15 @@ class ExtensionSocket:
 
         return WebSocketRoute(offer.protocol, connect)
 
-    def attach(self, browser_id: str, socket: WebSocket) -> tuple[ExtensionLink, MessageLog | None]:
-        noted = MessageLog(browser_id, socket.send_text, self._secret.decode()) if self._log_messages else None
-        link = ExtensionLink(browser_id, noted.send if noted else socket.send_text, socket.send_close, self._limits)
+    def attach(self, browser_id: str, socket: WebSocket) -> tuple[ExtensionLink, Callable[[str | bytes], None]]:
+        """A link for a new connection, and the function that its messages go to."""
+        noted = MessageLog(browser_id, self._secret.decode()) if self._log_messages else None
+        send = socket.send_text if noted is None else noted.logged("to", socket.send_text)
+        link = ExtensionLink(browser_id, send, socket.send_close, self._limits)
         self._open.add(link)
         self._browsers.attach(link)
         log.info("browser %s connected", browser_id)
-        return link, noted
+        return link, link.feed if noted is None else noted.logged("from", link.feed)
 
     def detach(self, link: ExtensionLink, reason: str) -> None:
         self._open.discard(link)
@@ -74,7 +77,6 @@ class ExtensionSocket:
         return asyncio.create_task(self._browsers.watch(link))
 
     def close(self) -> None:
-        """The hub is shutting down."""
         for link in list(self._open):
             link.close(SHUTTING_DOWN, "the hub is shutting down")
 
@@ -84,8 +86,7 @@ class _Connection:
 
     def __init__(self, endpoint: ExtensionSocket, browser_id: str, socket: WebSocket) -> None:
         self._endpoint = endpoint
-        self._link, noted = endpoint.attach(browser_id, socket)
-        self.receive = self._link.feed if noted is None else noted.hearing(self._link.feed)
+        self._link, self.receive = endpoint.attach(browser_id, socket)
         self._heartbeat = endpoint.watch(self._link)
 
     def receive_binary(self) -> None:

@@ -1,10 +1,10 @@
-"""`/health`: the truth about the hub, leg by leg. Without a token only whether it is up."""
+"""`/health`: the state of the hub and of each connection it depends on; without a token only whether it is up."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.calls.approvals.inbox import ApprovalInbox
@@ -14,6 +14,7 @@ from tabhub.calls.sources.upstream import Upstreams
 from tabhub.core.leases import Leases
 from tabhub.core.listing.catalogue import Catalogue
 from tabhub.links.browsers import Browsers
+from tabhub.server.managed_browser import Managed
 from tabhub.server.reload import Reload
 from tabhub.server.settings import Settings
 from tabhub.store.home import Home
@@ -21,69 +22,52 @@ from tabhub.store.pins import PinStore
 from tabhub.store.sessions import SessionStore
 from tabhub.store.tokens import TokenStore
 
+if TYPE_CHECKING:
+    from tabhub.links.relays import Relays
+
 STATE_SCHEMA = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """Reports on the parts of one hub."""
 
-    def __init__(
-        self,
-        *,
-        home: Home,
-        port: int,
-        settings: Settings,
-        engine: Engine,
-        browsers: Browsers,
-        leases: Leases,
-        catalogue: Catalogue,
-        inbox: ApprovalInbox,
-        plugins: Plugins,
-        upstream: Upstreams,
-        sessions: SessionStore,
-        pins: PinStore,
-        tokens: TokenStore,
-        reload: Reload,
-        managed_browser: Callable[[], dict[str, Any] | None],
-        relays: Callable[[], list[dict[str, Any]]],
-    ) -> None:
-        self._home = home
-        self._port = port
-        self._settings = settings
-        self._engine = engine
-        self._browsers = browsers
-        self._leases = leases
-        self._catalogue = catalogue
-        self._inbox = inbox
-        self._plugins = plugins
-        self._upstream = upstream
-        self._sessions = sessions
-        self._pins = pins
-        self._tokens = tokens
-        self._reload = reload
-        self._managed_browser = managed_browser
-        self._relays = relays
-        self._started = engine.clock()
+    home: Home
+    port: int
+    started: float
+    settings: Settings
+    engine: Engine
+    browsers: Browsers
+    leases: Leases
+    catalogue: Catalogue
+    inbox: ApprovalInbox
+    plugins: Plugins
+    upstream: Upstreams
+    sessions: SessionStore
+    pins: PinStore
+    tokens: TokenStore
+    reload: Reload
+    managed: Managed | None
+    relays: Relays | None
 
     @property
     def uptime(self) -> int:
-        """Seconds since the hub was built."""
-        return round(self._engine.clock() - self._started)
+        """Seconds since the start."""
+        return round(self.engine.clock() - self.started)
 
     def problems(self) -> list[str]:
-        """What does not work as it should, in plain text."""
-        audit, results = self._engine.audit, self._engine.results
+        audit, results = self.engine.audit, self.engine.results
         found = [
             audit.degraded and f"The audit log cannot be written: {audit.degraded}",
             audit.unreadable,
             results.degraded and f"Results cannot be kept on disk: {results.degraded}",
-            self._sessions.error and f"Sessions cannot be kept over a restart: {self._sessions.error}",
-            self._plugins.problem,
-            self._pins.error and f"Approved definitions cannot be kept over a restart: {self._pins.error}",
-            self._tokens.error and f"The tokens of agents cannot be read, and none is admitted: {self._tokens.error}",
-            self._upstream.problem(),
-            self._settings.error
-            and f"The configuration cannot be read, the last good one is in force: {self._settings.error}",
+            self.sessions.error and f"Sessions cannot be kept across a restart: {self.sessions.error}",
+            self.plugins.problem,
+            self.pins.error and f"Approved definitions cannot be kept across a restart: {self.pins.error}",
+            self.tokens.error and f"The tokens of agents cannot be read, and none is admitted: {self.tokens.error}",
+            self.upstream.problem(),
+            self.settings.error
+            and f"The configuration cannot be read, the last good one is in force: {self.settings.error}",
         ]
         return [problem for problem in found if problem]
 
@@ -93,13 +77,13 @@ class Health:
 
     def full(self) -> dict[str, Any]:
         """For callers with the secret."""
-        engine, config, reloads = self._engine, self._settings.current, self._reload.reloads
+        engine, config = self.engine, self.settings.current
         tools = engine.registry.tools()
         own = [t for t in tools if t.source.kind in ("browser", "hub")]
-        browsers = self._browsers.status()
+        browsers = self.browsers.status()
         connected = [b for b in browsers if b.get("connected")]
         problems = self.problems()
-        watching = self._plugins.watcher.facts()
+        watching = self.plugins.watcher.facts()
         return {
             "status": "degraded" if problems else "ok",
             "problems": problems,
@@ -113,35 +97,35 @@ class Health:
             ),
             "sessions": len(engine.sessions),
             "callsInFlight": len(engine.calls),
-            "leases": len(self._leases),
+            "leases": len(self.leases),
             "paused": engine.pause.facts(),
-            "plugins": len(self._plugins),
-            "pluginDetails": self._plugins.details(),
-            "failedPlugins": self._plugins.failures(),
-            "upstream": self._upstream.brief(),
+            "plugins": len(self.plugins),
+            "pluginDetails": self.plugins.details(),
+            "failedPlugins": self.plugins.failures(),
+            "upstream": self.upstream.brief(),
             "toolCount": len(tools),
             "browserToolCount": len(own),
             "pluginToolCount": sum(1 for t in tools if t.source.kind == "plugin"),
             "browserToolNames": [t.name for t in own],
-            "disabledBrowserTools": [t.name for t in own if self._catalogue.disabled(t)],
+            "disabledBrowserTools": [t.name for t in own if self.catalogue.disabled(t)],
             "skipPermissions": config.skip_permissions,
             "tokensRequired": config.require_tokens,
-            "approvalsPending": len(self._inbox),
+            "approvalsPending": len(self.inbox),
             "time": round(engine.wall() * 1000),
             "uptime": self.uptime,
-            "reloadCount": reloads.count,
-            "lastReloadTimestamp": reloads.at_ms,
-            "lastReloadDurationMs": reloads.took_ms,
+            "reloadCount": self.reload.count,
+            "lastReloadTimestamp": self.reload.at_ms,
+            "lastReloadDurationMs": self.reload.took_ms,
             "stateSchemaVersion": STATE_SCHEMA,
-            "discoveryErrors": [*config.problems, *self._plugins.problems],
+            "discoveryErrors": [*config.problems, *self.plugins.problems],
             "fileWatcher": watching,
             "auditSummary": engine.audit.summary(engine.wall()),
             "legs": {
-                "hub": {"ok": True, "port": self._port, "pid": os.getpid(), "home": str(self._home.root)},
+                "hub": {"ok": True, "port": self.port, "pid": os.getpid(), "home": str(self.home.root)},
                 "extension": {"ok": bool(connected), "connections": len(connected)},
                 "browsers": browsers,
                 "debugger": {"attachedTabs": [t for b in connected for t in b["debugger"]["attachedTabs"]]},
-                "managedBrowser": self._managed_browser(),
-                "relays": self._relays(),
+                "managedBrowser": None if self.managed is None else self.managed.status(),
+                "relays": [] if self.relays is None else self.relays.status(),
             },
         }

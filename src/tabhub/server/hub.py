@@ -1,7 +1,7 @@
-"""The hub put together: the composition root and the lifetime of the parts.
+"""The hub: builds its parts, starts and stops them.
 
-Owns construction, in an order in which every part gets what it needs, start and stop, and the upkeep once a second. No
-part receives this object.
+Owns construction (every part after those it needs), the lifetime of the parts and the upkeep once a second. No part
+receives this object.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,14 @@ from tabhub.core.tools import BROWSER
 from tabhub.errors import InvalidParams
 from tabhub.http.guard import Guard
 from tabhub.http.write_batch import WriteBatch
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
+from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.gateway import GatewaySurface
 from tabhub.mcp.resources import UpstreamResources
 from tabhub.mcp.rest import Rest
-from tabhub.mcp.surface import FullSurface
+from tabhub.mcp.surface import FullSurface, Surface
 from tabhub.platform.socket_path import bridge_path
 from tabhub.plugins.install import Installer
 from tabhub.plugins.npm import find_registry
@@ -48,7 +51,7 @@ from tabhub.server.managed_browser import Managed
 from tabhub.server.panel.agent import PanelAgent
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.panel.panel import Panel
-from tabhub.server.panel.plugins import PluginPanel
+from tabhub.server.panel.plugins import PluginPanel, show_folder
 from tabhub.server.panel.state import PanelState
 from tabhub.server.reload import Reload
 from tabhub.server.routes import make_routes
@@ -65,7 +68,7 @@ from tabhub.store.page_tools import PageToolStore
 from tabhub.store.pins import PinStore
 from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
-from tabhub.store.tokens import TokenStore
+from tabhub.store.tokens import PANEL, TokenStore
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.bridge import StatusReply
 from tabhub.wire.mcp import LISTS
@@ -95,12 +98,11 @@ class Hub:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """`managed` is a browser to start; `more_relays` are connected to besides those of the settings."""
+        """`managed` is a browser to start; `more_relays` are relays in addition to those of the settings."""
         self._port = port
         self._managed = managed
-        self._more_relays = more_relays
+        self._started = clock()
         self._upkeep: asyncio.Task[None] | None = None
-        self.relays: Relays | None = None
         self.settings = settings = Settings(home, config_file)
         self.secret = Secret(home, secret)
         config = settings.current
@@ -108,121 +110,118 @@ class Hub:
         self.batch = WriteBatch()
         audit = AuditLog(home.audit, limits, clock=wall, batch=self.batch)
         if audit.torn:
-            log.warning("the last line of %s is torn, as a hub that was killed leaves it; it is skipped", home.audit)
+            log.warning("the last line of %s is incomplete, as after a crash; it is skipped", home.audit)
 
         # browsers, sessions and tabs
         self.tabs = tabs = TabParts(
             limits, clock=clock, wall=wall, starting=lambda: managed is not None and managed.starting
         )
         self.registry, self.sessions, self.leases = tabs.registry, tabs.sessions, tabs.leases
-        self.browsers, self.binding = tabs.browsers, tabs.binding
-        self.binding.apply_settings(config)
+        self.browsers, self.binding = browsers, binding = tabs.browsers, tabs.binding
+        binding.apply_settings(config)
+        self.relays = _relays((*config.relays, *more_relays), browsers, limits)
 
-        # who may do what
-        self.tokens = TokenStore(home)
-        access = Access(self.tokens, settings)
-        key = self._key = ApproverKey(home)
+        # permissions and calls
+        tokens = TokenStore(home)
+        access = Access(tokens, settings)
+        self._key = key = ApproverKey(home)
         pins = PinStore(home.root / "pins.json")
         memory = ApprovalMemory(pins, settings.allow)
-        self.binding.on_session_end(lambda session: memory.forget_session(session.id))
-        self.approvals = ApprovalInbox(
+        binding.on_session_end(lambda session: memory.forget_session(session.id))
+        self.approvals = approvals = ApprovalInbox(
             config,
             limits=limits,
-            sessions=self.sessions,
-            browsers=self.browsers,
+            sessions=tabs.sessions,
+            browsers=browsers,
             audit=audit,
             clock=clock,
             wall=wall,
             memory=memory,
         )
-        self.pages = tabs.page_tools(
-            config, audit, PageToolStore(home.root / "page-tools.json", limits), self.approvals
-        )
-        self.permission = PermissionCheck(
+        page_store = PageToolStore(home.root / "page-tools.json", limits)
+        self.pages = pages = tabs.page_tools(config, audit, page_store, approvals)
+        self.permission = permission = PermissionCheck(
             config,
-            inbox=self.approvals,
+            inbox=approvals,
             memory=memory,
-            browsers=self.browsers,
+            browsers=browsers,
             audit=audit,
-            declared=self.pages.declared,
-            require_free=self.binding.require_free,
+            declared=pages.declared,
+            require_free=binding.require_free,
         )
-        self.engine = engine = tabs.engine(
-            self.permission,
-            audit,
-            ResultStore(home.results_db, limits, clock=wall),
-            keep_arguments=config.audit_arguments,
-        )
+        results = ResultStore(home.results_db, limits, clock=wall)
+        self.engine = engine = tabs.engine(permission, audit, results, keep_arguments=config.audit_arguments)
 
         # what agents are shown
-        listing = build_listing(tabs, self.permission.is_off, show_disabled=config.show_disabled)
+        listing = build_listing(tabs, permission.is_off, show_disabled=config.show_disabled)
         self.notices, self.catalogues = listing.notices, listing.catalogues
-        self.upstream = Upstreams(
+        self.upstream = upstream = Upstreams(
             home.root,
             port,
             limits=limits,
-            registry=self.registry,
-            browsers=self.browsers,
+            registry=tabs.registry,
+            browsers=browsers,
             pins=pins,
             allowed_hosts=lambda: settings.current.upstream_hosts,
-            list_changed=self.notices.changed,
+            list_changed=listing.notices.changed,
         )
-        offering = UpstreamResources(engine, self.permission.is_off, self.upstream)
-        rate = SlidingWindow(limits.session_rate)
+        resources = UpstreamResources(engine, permission.is_off, upstream)
+        session_rate = SlidingWindow(limits.session_rate)
 
         def selection() -> str:
             """The selection of tools for agents that name none."""
             try:
                 listing.profiles.select(settings.current.tools)
             except InvalidParams as error:
-                log.warning("the setting `tools` is not used, all tools are listed: %s", error.text())
+                log.warning("the setting `tools` is ignored and all tools are listed: %s", error.text())
                 return ALL
             return settings.current.tools
 
-        full = FullSurface(engine, self.catalogues, listing.profiles, selection)
-        capabilities = self.pages.capabilities
-        self.mcp = make_endpoint(engine, full, listing, offering, rate, pages=capabilities)
-        gateway = GatewaySurface(engine, self.catalogues.everything)
-        self.gateway = make_endpoint(engine, gateway, listing, offering, rate, pages=capabilities)
-        edges = (self.mcp.handshake, self.gateway.handshake)
+        def endpoint(surface: Surface) -> McpEndpoint:
+            return make_endpoint(engine, surface, listing, resources, session_rate, pages=pages.capabilities)
+
+        everything = listing.catalogues.everything
+        self.mcp = endpoint(FullSurface(engine, listing.catalogues, listing.profiles, selection))
+        self.gateway = endpoint(GatewaySurface(engine, everything))
+        edges = {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake}
 
         # sources of tools
-        self.plugins = Plugins(
+        self.plugins = plugins = Plugins(
             home,
-            self.registry,
-            self.browsers,
+            tabs.registry,
+            browsers,
             tabs.transport,
-            PluginLogs(limits, engine.calls, edges, wall),
+            PluginLogs(limits, engine.calls, tuple(edges.values()), wall),
             limits=limits,
-            leases=self.binding,
+            leases=binding,
             config=lambda: settings.current,
             reload_settings=settings.reload,
             wall=wall,
         )
         built_in = browser_tools(
-            self.browsers,
-            self.binding,
+            browsers,
+            binding,
             Path(config.files_dir).expanduser() if config.files_dir else home.files,
-            hub_facts=self._facts,
-            plugins=self.plugins.sites,
+            hub_facts=self._describe,
+            plugins=plugins.sites,
             files_anywhere=config.files_anywhere,
             file_urls=config.file_urls,
         )
         tabs.register(BROWSER, (Entry(tool, run) for tool, run in built_in))
         tabs.transport.settings(_page_settings(config))
-        self.browsers.on_change(lambda change: self.pages.tabs_changed(change.tabs.changed), "changed")
-        self.browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
+        browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
+        browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
-        self.extension = ExtensionSocket(self.browsers, secret.encode(), limits, log_messages=config.log_messages)
+        self.extension = ExtensionSocket(browsers, secret.encode(), limits, log_messages=config.log_messages)
         self.bridge = BridgeListener(
             bridge_path(str(home.root), os.environ),
             home.root,
             batch=self.batch,
             engine=engine,
             endpoints={"all": self.mcp, "gateway": self.gateway},
-            notices=self.notices,
-            rate=rate,
+            notices=listing.notices,
+            rate=session_rate,
             select=listing.profiles.select,
             status=self._status,
             admit=access.admit,
@@ -230,95 +229,82 @@ class Hub:
 
         # what the person sees and does
         session_store = SessionStore(home.root / "sessions.json")
-        self.persistence = SessionPersistence(
-            session_store,
-            self.sessions,
-            self.leases,
-            self.binding,
-            engine.pause,
-            {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake},
-            clock=clock,
-            wall=wall,
-        )
+        self.persistence = SessionPersistence(session_store, engine, tabs.leases, binding, edges)
         self.session_control = SessionControl(
             engine,
-            self.sessions,
-            self.leases,
-            self.binding,
-            self.browsers,
+            tabs.leases,
+            binding,
+            browsers,
             self.persistence,
-            edges,
-            self.notices,
+            tuple(edges.values()),
+            listing.notices,
             access.locked_out,
         )
-        self.reload = Reload(settings, self.secret, self.plugins, clock=clock, wall=wall)
-        self.health = Health(
+        self.reload = Reload(settings, self.secret, plugins, clock, wall)
+        health = Health(
             home=home,
             port=port,
+            started=self._started,
             settings=settings,
             engine=engine,
-            browsers=self.browsers,
-            leases=self.leases,
-            catalogue=self.catalogues.everything,
-            inbox=self.approvals,
-            plugins=self.plugins,
-            upstream=self.upstream,
+            browsers=browsers,
+            leases=tabs.leases,
+            catalogue=everything,
+            inbox=approvals,
+            plugins=plugins,
+            upstream=upstream,
             sessions=session_store,
             pins=pins,
-            tokens=self.tokens,
+            tokens=tokens,
             reload=self.reload,
-            managed_browser=lambda: None if managed is None else managed.facts(),
-            relays=lambda: [] if self.relays is None else self.relays.status(),
+            managed=managed,
+            relays=self.relays,
         )
-        panels = OpenPanels()
         installer = Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
-        self.plugin_panel = PluginPanel(self.plugins, installer, reload=self.reload)
-        upstream_routes = UpstreamRoutes(self.upstream, key, limits)
+        self.plugin_panel = PluginPanel(plugins, installer, self.reload, show_folder)
+        upstream_routes = UpstreamRoutes(upstream, key, limits)
+        panels = OpenPanels()
         conversations = ConversationStore(home.root / "conversations", limits.agent_conversations)
-        self.agent = PanelAgent(conversations, port, settings, self.tokens, self.sessions, panels)
+        self.agent = PanelAgent(conversations, port, settings, tokens.create_temporary(PANEL), tabs.sessions, panels)
+        panel_state = PanelState(
+            settings,
+            permission,
+            engine,
+            browsers,
+            self.session_control,
+            health,
+            approvals,
+            plugins,
+            self.plugin_panel,
+            upstream,
+        )
         self.panel = Panel(
-            settings=settings,
-            engine=engine,
-            browsers=self.browsers,
-            leases=self.leases,
-            sessions=self.session_control,
-            approvals=self.approvals,
-            permission=self.permission,
-            memory=memory,
-            panels=panels,
-            state=PanelState(
-                settings,
-                self.permission,
-                engine,
-                self.browsers,
-                self.session_control,
-                self.health,
-                {
-                    "plugins": self.plugin_panel.state,
-                    "failedPlugins": self.plugins.failures,
-                    "upstream": self.upstream.all,
-                },
-            ),
-            changes={
-                "plugins": lambda: (self.registry.revision, self.plugins.changes),
-                "upstream": lambda: self.upstream.changes,
-            },
-            methods=(self.plugin_panel.methods(), upstream_routes.methods(), self.agent.methods()),
+            panel_state,
+            settings,
+            engine,
+            browsers,
+            tabs.leases,
+            self.session_control,
+            approvals,
+            permission,
+            memory,
+            panels,
+            self.plugin_panel.methods() | upstream_routes.methods() | self.agent.methods(),
         )
         refused: Counter[int] = Counter()
         routes = make_routes(
             {"/mcp": self.mcp.serve, "/mcp/gateway": self.gateway.serve},
-            rest=Rest(engine, self.catalogues.everything),
-            admin=Admin(port, self.secret, engine, self.health, self.reload, self.browsers, self.plugins, refused),
+            rest=Rest(engine, everything),
+            admin=Admin(port, self.secret, engine, health, self.reload, browsers, plugins, refused),
             sessions=SessionRoutes(self.session_control, limits),
-            approvals=ApprovalRoutes(self.approvals, key, limits, wall),
+            approvals=ApprovalRoutes(approvals, key, engine),
             upstream=upstream_routes,
         )
         self.guard = Guard(
             port,
             secret.encode(),
             limits,
-            self.tokens,
+            tokens,
             clock=clock,
             endpoints=routes,
             websockets={"/ws": self.extension.route},
@@ -330,21 +316,21 @@ class Hub:
         self.secret.on_change(self._apply_secret)
         if count := self.persistence.restore():
             log.info("%d sessions from before the restart continue", count)
-        self.plugins.load()
+        plugins.load()
 
-    def _facts(self) -> dict[str, Any]:
-        """What agents learn of the hub itself."""
-        managed = {"managedBrowser": self._managed.facts()} if self._managed is not None else {}
+    def _describe(self) -> dict[str, Any]:
+        """What agents learn about the hub itself."""
+        managed = {"managedBrowser": self._managed.status()} if self._managed is not None else {}
         return {
             **managed,
             "version": __version__,
-            "uptimeSeconds": self.health.uptime,
+            "uptimeSeconds": round(self.engine.clock() - self._started),
             "sessions": len(self.sessions),
             "callsInFlight": len(self.engine.calls),
         }
 
     def _status(self, ident: str) -> StatusReply:
-        """The answer to STATUS on the bridge socket; connected means that an extension is, now."""
+        """The answer to STATUS on the bridge socket; connected means that an extension is connected now."""
         known = ("browserId", "browserName", "connected", "tabs")
         browsers = [{name: facts[name] for name in known if name in facts} for facts in self.browsers.status()]
         return StatusReply(
@@ -361,7 +347,6 @@ class Hub:
     # lifetime
 
     async def start(self) -> None:
-        """Begin upkeep, and start the managed browser if there is to be one."""
         await self.bridge.start()
         self._key.publish()
         self._upkeep = asyncio.create_task(self._keep())
@@ -373,14 +358,11 @@ class Hub:
         if self._managed is not None:
             browser_wait.expect(limits.browser_start)
             self._managed.begin(connected=lambda: bool(self.browsers.links()), on_failure=browser_wait.stop_waiting)
-        if relays := (*self.settings.current.relays, *self._more_relays):
-            from tabhub.links.relays import Relays  # most hubs have none, and its parts take long to load
-
-            self.relays = Relays(relays, self.browsers, limits)
+        if self.relays is not None:
             self.relays.start()
 
     def closing(self) -> None:
-        """Notify agents and browsers, before connections are closed."""
+        """Notify agents and browsers before connections are closed."""
         self.notices.close()
         self.agent.closing()
         self.bridge.closing()
@@ -391,7 +373,7 @@ class Hub:
             self.engine.cancel(call, _SHUTTING_DOWN)
 
     async def stop(self) -> None:
-        """End what start began."""
+        """Stop all parts, and save what outlives the hub."""
         if self._upkeep is not None:
             self._upkeep.cancel()
         await self.agent.stop()
@@ -426,7 +408,6 @@ class Hub:
     # changes while running
 
     def _apply_settings(self, config: Config) -> None:
-        """Put the settings in force that can change while the hub runs."""
         for part in (self.engine, self.guard, self.extension, self.approvals, self.permission, self.binding):
             part.apply_settings(config)
         self.session_control.end_locked_out()
@@ -437,12 +418,20 @@ class Hub:
             self.notices.changed(kind)
 
     def _apply_secret(self, secret: str) -> None:
-        """The secret was rotated: the old one opens nothing from here on."""
+        """Put a rotated secret in force: from now on the old one is refused."""
         self.guard.replace_secret(secret.encode())
         if self._managed is not None:
             self._managed.install(secret)
         self.extension.replace_secret(secret.encode())
         self.notices.end(lambda token: token is None)
+
+
+def _relays(settings: Sequence[RelaySettings], browsers: Browsers, limits: Limits) -> Relays | None:
+    if not settings:
+        return None
+    from tabhub.links.relays import Relays  # most hubs have none, and the module takes long to load
+
+    return Relays(settings, browsers, limits)
 
 
 def _page_settings(config: Config) -> dict[str, Any]:

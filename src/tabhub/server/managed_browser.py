@@ -1,4 +1,4 @@
-"""The browser the hub starts itself: when it starts, and its state."""
+"""The browser that the hub starts itself: when it starts, and its status."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Managed:
         self._port = port
         self._only_if_needed = only_if_needed
         self._error: str | None = None
-        self._tried_again = False
+        self._restarting = False
         self._on_failure: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self.install(secret)
@@ -84,7 +84,7 @@ class Managed:
             self._failed()
 
     def _ended(self, end: BrowserExit) -> None:
-        self._tried_again = end.restart_in is not None
+        self._restarting = end.restart_in is not None
         next_ = _CLOSED if end.restart_in is None else f"; it is started again in {end.restart_in:g} s."
         self._error = f"{end.reason.rstrip('.')}{next_}"
         log.warning("the managed browser ended: %s", self._error)
@@ -102,10 +102,10 @@ class Managed:
     @property
     def starting(self) -> bool:
         """Whether it is starting, as far as is known."""
-        return self._task is not None and (self._error is None or self._tried_again)
+        return self._task is not None and (self._error is None or self._restarting)
 
-    def facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {"name": self.name, "running": self._browser.alive, "pid": self._browser.pid}
+    def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = {"name": self.name, "running": self._browser.alive, "pid": self._browser.pid}
         if self._error is not None and not self._browser.alive:
-            facts["error"] = self._error
-        return facts
+            status["error"] = self._error
+        return status

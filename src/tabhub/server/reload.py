@@ -12,52 +12,36 @@ from tabhub.server.settings import Secret, Settings
 
 
 @dataclass(slots=True)
-class Reloads:
-    """How often and when the configuration was reloaded."""
-
-    count: int = 0
-    at_ms: int = 0
-    took_ms: float = 0.0
-
-
 class Reload:
     """Reloads on request, and checks the files once a second."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        secret: Secret,
-        plugins: Plugins,
-        *,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-    ) -> None:
-        self._settings = settings
-        self._secret = secret
-        self._plugins = plugins
-        self._clock = clock
-        self._wall = wall
-        self.reloads = Reloads()
+    settings: Settings
+    secret: Secret
+    plugins: Plugins
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    count: int = 0
+    """Requested reloads since the start; when the last one was, and how long it took."""
+    at_ms: int = 0
+    took_ms: float = 0.0
 
     def __call__(self) -> dict[str, Any]:
-        """Reload everything; ConfigNotReloaded if the file is invalid, and the last good settings stay in force."""
-        began = self._clock()
-        self._secret.check_file()
-        self._settings.reload()
-        self._plugins.load()
-        reloads = self.reloads
-        reloads.count += 1
-        reloads.at_ms = int(self._wall() * 1000)
-        reloads.took_ms = round((self._clock() - began) * 1000, 2)
-        if self._settings.error is not None:
-            raise ConfigNotReloaded(self._settings.error)
-        answer: dict[str, Any] = {"ok": True, "plugins": len(self._plugins), "durationMs": reloads.took_ms}
-        if waiting := self._settings.needs_restart():
-            answer["needsRestart"] = waiting
-        return answer
+        """Reload everything. With an invalid file the last good settings stay in force, and ConfigNotReloaded is
+        raised."""
+        began = self.clock()
+        self.secret.check_file()
+        self.settings.reload()
+        self.plugins.load()
+        self.count += 1
+        self.at_ms = int(self.wall() * 1000)
+        self.took_ms = round((self.clock() - began) * 1000, 2)
+        if self.settings.error is not None:
+            raise ConfigNotReloaded(self.settings.error)
+        waiting = self.settings.needs_restart()
+        more = {"needsRestart": waiting} if waiting else {}
+        return {"ok": True, "plugins": len(self.plugins), "durationMs": self.took_ms, **more}
 
     def check_files(self) -> None:
-        """Put changed files in force."""
-        self._secret.check_file()
-        if self._settings.check_file():
-            self._plugins.load()
+        self.secret.check_file()
+        if self.settings.check_file():
+            self.plugins.load()

@@ -1,19 +1,20 @@
 """What a person may see and do about sessions: list them, end one, release a tab, pause and resume all agents.
 
-Owns the facts panel and command line show of sessions. What agents learn of their own is the tools'.
+Owns what panel and command line show of a session. What an agent sees of its own session is up to the tools.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tabhub.calls.engine import Engine
 from tabhub.calls.pause import Mode
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.leases import Lease, Leases
-from tabhub.core.sessions import Session, Sessions
+from tabhub.core.sessions import Session
 from tabhub.errors import SessionNotFound, TabNotFound
 from tabhub.links.browsers import Browsers
 from tabhub.mcp.handshake import HandshakeEdge
@@ -22,46 +23,30 @@ from tabhub.server.session_persistence import SessionPersistence
 
 log = logging.getLogger("tabhub.sessions")
 
-_BY_PERSON = "the person ended the session"
 
-
+@dataclass(frozen=True, slots=True)
 class SessionControl:
     """The sessions of one hub."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        sessions: Sessions,
-        leases: Leases,
-        binding: TabBinding,
-        browsers: Browsers,
-        persistence: SessionPersistence,
-        edges: Iterable[HandshakeEdge],
-        notices: ListNotifier,
-        locked_out: Callable[[str | None], bool],
-    ) -> None:
-        self._engine = engine
-        self._sessions = sessions
-        self._leases = leases
-        self._binding = binding
-        self._browsers = browsers
-        self._persistence = persistence
-        self._edges = tuple(edges)
-        self._notices = notices
-        self._locked_out = locked_out
+    engine: Engine
+    leases: Leases
+    binding: TabBinding
+    browsers: Browsers
+    persistence: SessionPersistence
+    edges: tuple[HandshakeEdge, ...]
+    notices: ListNotifier
+    locked_out: Callable[[str | None], bool]
 
-    # looking
+    # listing
 
-    def facts(self) -> dict[str, Any]:
+    def overview(self) -> dict[str, Any]:
         """All sessions with the tabs they hold, and whether agents are paused."""
-        held: dict[Session, list[Lease]] = {}
-        for lease in self._leases:
-            held.setdefault(lease.holder, []).append(lease)
-        sessions = [self._session(session, held.get(session, [])) for session in self._sessions.all()]
-        return {"sessions": sessions, "paused": self._engine.pause.facts()}
+        held = self.leases.by_holder()
+        sessions = [self._describe(session, held.get(session, [])) for session in self.engine.sessions.all()]
+        return {"sessions": sessions, "paused": self.engine.pause.facts()}
 
-    def _session(self, session: Session, held: list[Lease]) -> dict[str, Any]:
-        now = self._engine.clock()
+    def _describe(self, session: Session, held: list[Lease]) -> dict[str, Any]:
+        now = self.engine.clock()
         return {
             "id": session.id,
             "kind": session.kind,
@@ -70,19 +55,19 @@ class SessionControl:
             "idleSeconds": round(max(0.0, now - session.called)),
             "connected": session.busy > 0,
             "gone": session.is_disconnected,
-            "callsInFlight": len(self._engine.calls.of_session(session.id)),
+            "callsInFlight": len(self.engine.calls.of_session(session.id)),
             "tabId": session.tab,
             "ownTabs": sorted(session.opened_tabs),
-            "leases": [self._lease(lease, now) for lease in held],
+            "leases": [self._describe_lease(lease, now) for lease in held],
         }
 
-    def _lease(self, lease: Lease, now: float) -> dict[str, Any]:
-        tab = self._browsers.book.get(lease.tab)
+    def _describe_lease(self, lease: Lease, now: float) -> dict[str, Any]:
+        tab = self.browsers.book.get(lease.tab)
         facts: dict[str, Any] = {"tabId": lease.tab, "heldSeconds": round(now - lease.since)}
         return facts if tab is None else {**facts, "title": tab.title, "url": tab.url, "browserId": tab.browser_id}
 
     def require(self, session_id: str) -> Session:
-        session = self._sessions.get(session_id)
+        session = self.engine.sessions.get(session_id)
         if session is None:
             raise SessionNotFound(
                 f"There is no session {session_id[:100]!r}.", hint="`tabhub sessions` lists those there are."
@@ -91,58 +76,58 @@ class SessionControl:
 
     # ending
 
-    def end(self, session_id: str, reason: str = _BY_PERSON) -> bool:
-        """End a session of any kind: its calls are cancelled, its leases freed, its tabs closed. False if none was."""
-        known = self._sessions.get(session_id) is not None
-        for edge in self._edges:
+    def end(self, session_id: str, reason: str = "the person ended the session") -> bool:
+        """End a session of any kind: cancel its calls, free its leases, close its tabs. False if there is none."""
+        known = self.engine.sessions.get(session_id) is not None
+        for edge in self.edges:
             edge.end(session_id, reason)
         return known
 
     def tabs_to_close(self, session: Session) -> list[int]:
         """The tabs that are closed when the session ends."""
-        return [] if self._binding.keep_tabs else sorted(session.opened_tabs)
+        return [] if self.binding.keep_tabs else sorted(session.opened_tabs)
 
     def expire(self) -> None:
         """End sessions that were idle too long, and those whose token is no longer valid."""
-        for session in self._sessions.expired(self._engine.clock()):
+        for session in self.engine.sessions.expired(self.engine.clock()):
             self.end(session.id, "the session was idle too long")
         self.end_locked_out()
 
     def end_locked_out(self) -> None:
-        """End what clients still have whose token was revoked, or who need one now."""
-        for session in self._sessions.all():
-            if session.kind in ("mcp", "bridge") and self._locked_out(session.token):
+        """End the sessions and streams of clients whose token was revoked, or who need a token now."""
+        for session in self.engine.sessions.all():
+            if session.kind in ("mcp", "bridge") and self.locked_out(session.token):
                 self.end(session.id, "its token is no longer valid")
-        self._notices.end(self._locked_out)
+        self.notices.end(self.locked_out)
 
     def release(self, session: Session, tab_id: int) -> None:
         """Free a tab the session holds."""
-        if not self._leases.free(session, tab_id):
-            held = ", ".join(str(lease.tab) for lease in self._leases.of(session)) or "none"
+        if not self.leases.free(session, tab_id):
+            held = ", ".join(str(lease.tab) for lease in self.leases.of(session)) or "none"
             raise TabNotFound(f"{session.client} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")
 
-    def release_tab(self, tab_id: Any) -> bool:
+    def release_tab(self, tab_id: int) -> bool:
         """Free a tab, whichever session holds it."""
-        lease = self._leases.get(tab_id) if type(tab_id) is int else None
+        lease = self.leases.get(tab_id)
         if lease is None:
-            raise TabNotFound(f"No agent holds tab {str(tab_id)[:20]}.", hint="It has been released already.")
-        return self._leases.free(lease.holder, lease.tab)
+            raise TabNotFound(f"No agent holds tab {tab_id}.", hint="It has been released already.")
+        return self.leases.free(lease.holder, lease.tab)
 
     # pausing
 
     @property
     def paused(self) -> bool:
-        return self._engine.pause.paused is not None
+        return self.engine.pause.paused is not None
 
     async def pause(self, by: str, reason: str, mode: Mode) -> dict[str, Any] | None:
-        """Pause all agents, also over a restart of the hub."""
-        self._engine.pause.begin(by, reason, mode)
+        """Pause all agents until `resume`, also across a restart of the hub."""
+        self.engine.pause.begin(by, reason, mode)
         log.info("paused by %s: %s", by, reason or "no reason given")
-        await self._persistence.save(changed=True)
-        return self._engine.pause.facts()
+        await self.persistence.save(changed=True)
+        return self.engine.pause.facts()
 
     async def resume(self) -> int:
-        """Resume. Returns how many calls had waited."""
-        released = self._engine.pause.end()
-        await self._persistence.save(changed=True)
+        """Returns how many calls were waiting."""
+        released = self.engine.pause.end()
+        await self.persistence.save(changed=True)
         return released

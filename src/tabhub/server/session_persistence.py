@@ -1,84 +1,57 @@
-"""Sessions over a restart of the hub: what is saved of the running hub, and how it is restored.
+"""Sessions across a restart of the hub: what is saved of the running hub, and how it is restored.
 
-Owns when the snapshot is written (at most once a second, and at the end) and the conversion from the hub's own clock to
-the time of day. What is in the file is store.sessions'.
+Owns when the snapshot is written and the conversion between the hub's monotonic clock and the time of day. The format
+of the file is defined in store.sessions.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from tabhub.calls.pause import Pause, PauseState
+from tabhub.calls.engine import Engine
+from tabhub.calls.pause import PauseState
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.leases import Lease, Leases
-from tabhub.core.sessions import Session, Sessions
+from tabhub.core.sessions import Session
 from tabhub.core.tab_matching import TabFingerprint
 from tabhub.errors import Busy
-from tabhub.store.sessions import Saved, SavedLease, SavedMcp, SavedPause, SavedSession, SavedTab, SessionStore
+from tabhub.mcp.handshake import HandshakeEdge
+from tabhub.store.sessions import Saved, SavedLease, SavedPause, SavedSession, SavedTab, SessionStore
 
 log = logging.getLogger("tabhub.sessions")
 
 
-class Endpoint(Protocol):
-    """An MCP endpoint, as far as its sessions are concerned."""
-
-    def agreed(self, session_id: str) -> SavedMcp | None:
-        """What a client of the endpoint has negotiated."""
-        ...
-
-    def take_up(self, session: Session, agreed: SavedMcp) -> bool:
-        """Restore a client; False if that is not possible."""
-        ...
-
-
+@dataclass(slots=True)
 class SessionPersistence:
     """Saves and restores sessions."""
 
-    def __init__(
-        self,
-        store: SessionStore,
-        sessions: Sessions,
-        leases: Leases,
-        binding: TabBinding,
-        pause: Pause,
-        endpoints: Mapping[str, Endpoint],
-        *,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-    ) -> None:
-        self.store = store
-        self._sessions = sessions
-        self._leases = leases
-        self._binding = binding
-        self._pause = pause
-        self._endpoints = endpoints
-        self._clock = clock
-        self._wall = wall
-        self._saved_at = -1
-        self._number = 0
+    store: SessionStore
+    engine: Engine
+    leases: Leases
+    binding: TabBinding
+    endpoints: Mapping[str, HandshakeEdge]
+    _saved_changes: int = -1
+    _number: int = 0
 
     # writing
 
     def snapshot(self) -> Saved:
-        """Everything to be restored after a restart."""
-        marks, ids = self._binding.marks()
-        held: dict[Session, list[Lease]] = {}
-        for lease in self._leases:
-            held.setdefault(lease.holder, []).append(lease)
-        paused = self._pause.paused
+        marks, ids = self.binding.marks()
+        held = self.leases.by_holder()
+        paused = self.engine.pause.paused
         return Saved(
-            sessions=[self._session(session, held.get(session, [])) for session in self._sessions.all()],
+            sessions=[self._to_save(session, held.get(session, [])) for session in self.engine.sessions.all()],
             tabs=[SavedTab(m.tab_id, m.browser_id, m.chrome_id, m.origin, m.page) for m in marks],
             browsers={browser: sorted(all_ids) for browser, all_ids in ids.items()},
             pause=None if paused is None else SavedPause(paused.since, paused.by, paused.reason, paused.mode),
         )
 
-    def _session(self, session: Session, held: list[Lease]) -> SavedSession:
-        ahead = self._wall() - self._clock()
-        agreed = (endpoint.agreed(session.id) for endpoint in self._endpoints.values())
+    def _to_save(self, session: Session, held: list[Lease]) -> SavedSession:
+        ahead = self.engine.wall() - self.engine.clock()
+        agreed = (endpoint.agreed(session.id) for endpoint in self.endpoints.values())
         return SavedSession(
             id=session.id,
             kind=session.kind,
@@ -95,15 +68,14 @@ class SessionPersistence:
         )
 
     async def save(self, *, changed: bool = False) -> None:
-        """Save if something has changed; `changed` says that something uncounted did."""
-        changes = self._sessions.changes
-        if (changed or changes != self._saved_at) and await asyncio.to_thread(
+        """Save if a session has changed; `changed` says that something else in the snapshot has."""
+        changes = self.engine.sessions.changes
+        if (changed or changes != self._saved_changes) and await asyncio.to_thread(
             self.store.save_numbered, *self._numbered()
         ):
-            self._saved_at = changes
+            self._saved_changes = changes
 
     def save_now(self) -> None:
-        """Save before the hub ends."""
         self.store.save_numbered(*self._numbered())
 
     def _numbered(self) -> tuple[Saved, int]:
@@ -117,10 +89,10 @@ class SessionPersistence:
         saved = self.store.load() or Saved()
         if saved.pause is not None:
             pause = saved.pause
-            self._pause.restore(PauseState(pause.since, pause.by, pause.reason, pause.mode))
+            self.engine.pause.restore(PauseState(pause.since, pause.by, pause.reason, pause.mode))
         held = {lease.tab for session in saved.sessions for lease in session.leases}
         marks = (TabFingerprint(t.id, t.browser, t.chrome, t.origin, t.page) for t in saved.tabs if t.id in held)
-        self._binding.expect(marks, {browser: set(ids) for browser, ids in saved.browsers.items()})
+        self.binding.expect(marks, {browser: set(ids) for browser, ids in saved.browsers.items()})
         reachable = {tab.id for tab in saved.tabs}
         for each in saved.sessions:
             try:
@@ -128,24 +100,24 @@ class SessionPersistence:
             except Busy:
                 log.warning("more sessions were saved than limits.sessions allows; the rest is dropped")
                 break
-        return len(self._sessions)
+        return len(self.engine.sessions)
 
     def _restore(self, saved: SavedSession, reachable: set[int]) -> None:
         """Restore one session. Idle time counts from now: no calls were possible while there was no hub."""
-        now, ahead = self._clock(), self._wall() - self._clock()
+        now, ahead = self.engine.clock(), self.engine.wall() - self.engine.clock()
         opened = min(now, saved.opened - ahead)
         session = Session(saved.id, saved.kind, saved.client, opened, now, called=now, token=saved.token)
         if saved.mcp is not None:
-            endpoint = self._endpoints.get(saved.mcp.endpoint)
+            endpoint = self.endpoints.get(saved.mcp.endpoint)
             if endpoint is None or not endpoint.take_up(session, saved.mcp):
                 return
         elif saved.kind == "mcp":
             return
-        self._sessions.restore(session)
+        self.engine.sessions.restore(session)
         for lease in saved.leases:
             if lease.tab in reachable:
-                self._leases.restore(session, lease.tab, min(now, lease.since - ahead))
-        held = {lease.tab for lease in self._leases.of(session)}
+                self.leases.restore(session, lease.tab, min(now, lease.since - ahead))
+        held = {lease.tab for lease in self.leases.of(session)}
         session.opened_tabs = held.intersection(saved.own)
         session.tab = saved.tab if saved.tab in held else None
         session.acted = saved.acted

@@ -1,66 +1,60 @@
-"""The routes for the person about sessions: list them, end one, release a tab, pause and resume."""
+"""The person's HTTP routes for sessions: list them, end one, release a tab, pause and resume all agents."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from tabhub.errors import InvalidParams
 from tabhub.http.messages import Request, Response, json_response
 from tabhub.limits import Limits
 from tabhub.server.session_control import SessionControl
+from tabhub.wire.messages import convert
+from tabhub.wire.panel import HeldTab, PauseRequest
 
-_MAX_TEXT = 300
 
-
+@dataclass(frozen=True, slots=True)
 class SessionRoutes:
     """`/sessions`, `/pause` and `/resume`."""
 
-    def __init__(self, control: SessionControl, limits: Limits) -> None:
-        self._control = control
-        self._limits = limits
+    control: SessionControl
+    limits: Limits
 
     async def all(self, request: Request) -> Response:
         """`GET /sessions`: every session, and whether agents are paused."""
-        return json_response(self._control.facts())
+        return json_response(self.control.overview())
 
     async def act(self, request: Request) -> Response:
         """`POST /sessions/<id>/end` and `POST /sessions/<id>/release` with `{"tabId": N}`."""
         session_id, _, action = request.path.removeprefix("/sessions/").rpartition("/")
-        session = self._control.require(session_id)
-        body = self._body(request, {"tabId"} if action == "release" else set())
+        session = self.control.require(session_id)
+        answer: dict[str, Any] = {"ok": True, "id": session.id}
         if action == "end":
-            closing = self._control.tabs_to_close(session)
-            self._control.end(session.id)
-            return json_response({"ok": True, "id": session.id, "closing": closing})
-        tab_id = body.get("tabId")
-        if type(tab_id) is not int:
-            raise InvalidParams("`tabId` must be the number of a tab.")
-        self._control.release(session, tab_id)
-        return json_response({"ok": True, "id": session.id, "tabId": tab_id})
+            self._body(request)
+            closing = self.control.tabs_to_close(session)
+            self.control.end(session.id)
+            return json_response({**answer, "closing": closing})
+        tab_id = convert("release", self._body(request, "tabId"), HeldTab).tab_id
+        self.control.release(session, tab_id)
+        return json_response({**answer, "tabId": tab_id})
 
     async def pause(self, request: Request) -> Response:
         """`POST /pause` with `{"reason"?, "mode"?: "wait" | "fail"}`: calls that act wait, or fail, until `/resume`."""
-        body = self._body(request, {"reason", "mode", "by"})
-        reason, mode, by = body.get("reason", ""), body.get("mode", "wait"), body.get("by", _client(request))
-        for name, value in (("reason", reason), ("by", by)):
-            if not isinstance(value, str) or len(value) > _MAX_TEXT or not (value.isprintable() or not value):
-                raise InvalidParams(f"`{name}` must be printable text of at most {_MAX_TEXT} characters.")
-        if mode not in ("wait", "fail"):
-            raise InvalidParams("`mode` must be wait or fail.")
-        return json_response({"ok": True, "paused": await self._control.pause(by or "a person", reason, mode)})
+        wanted = convert("pause", self._body(request, "reason", "mode", "by"), PauseRequest)
+        by = wanted.by or _client(request) or "a person"
+        return json_response({"ok": True, "paused": await self.control.pause(by, wanted.reason, wanted.mode)})
 
     async def resume(self, request: Request) -> Response:
-        """`POST /resume`: calls that waited go on, in the order they came."""
-        self._body(request, set())
-        was_paused = self._control.paused
-        released = await self._control.resume()
+        """`POST /resume`: waiting calls continue in their order."""
+        self._body(request)
+        was_paused = self.control.paused
+        released = await self.control.resume()
         return json_response({"ok": True, "wasPaused": was_paused, "callsReleased": released})
 
-    def _body(self, request: Request, known: set[str]) -> dict[str, Any]:
-        return request.json_object(self._limits, known, may_be_empty=True)
+    def _body(self, request: Request, *known: str) -> dict[str, Any]:
+        return request.json_object(self.limits, set(known), may_be_empty=True)
 
 
 def _client(request: Request) -> str:
-    """The client's name, as far as it gives one."""
+    """The client's name from its header, if any."""
     named = request.headers.get(b"tabhub-client", b"")
     return "".join(c for c in named.decode("latin-1")[:100] if c.isprintable())

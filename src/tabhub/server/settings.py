@@ -1,7 +1,7 @@
 """The settings and the secret in force: reloaded on request, and when their files change.
 
-Owns when that happens and who is notified. A file that cannot be used leaves the last good settings in force, and is
-reported in health and log until it is fixed.
+Owns who is notified of a change. With an invalid file the last good settings stay in force; health and log report it
+until it is fixed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tabhub.store.home import Home
 log = logging.getLogger("tabhub.hub")
 
 _AT_START = ("port", "limits", "launch", "headless", "browser", "filesDir", "fileUrls", "relays")
-"""Settings that are read once."""
+"""Settings that are read only at the start."""
 
 
 class Settings:
@@ -41,7 +41,7 @@ class Settings:
         self._listeners.append(listener)
 
     def reload(self) -> None:
-        """Read the file again and put it in force; a broken one leaves the last good settings."""
+        """Read the file again and put it in force, unless it is invalid."""
         self._stamp = _stamp(self._home.config)
         self.current, self.error = self._file.reload()
         for listener in self._listeners:
@@ -55,7 +55,7 @@ class Settings:
         if self.error is not None:
             log.error("%s", self.error)
         else:
-            log.info("the settings were changed, and are in force")
+            log.info("the settings were reloaded")
         return True
 
     def set_at(self, path: tuple[str, ...], value: Any) -> None:
@@ -69,7 +69,7 @@ class Settings:
         self.reload()
 
     def set_text(self, key: str, text: str | None) -> None:
-        """Write one setting as a person types it (None resets it), and put it in force."""
+        """Write one setting as a person types it (None restores the default), and put it in force."""
         if text is None:
             store.reset(self._home, key)
         else:
@@ -95,7 +95,7 @@ class Secret:
         self._listeners.append(listener)
 
     def check_file(self) -> None:
-        """Put a rotated secret in force; the old one fails from here on."""
+        """Put a rotated secret in force; from then on the old one is refused."""
         stamp = _stamp(self._home.auth)
         if stamp == self._stamp:
             return

@@ -1,7 +1,7 @@
-"""The person's ways to external servers: methods of the panel's link and routes of the command line.
+"""What the person may do with external servers: methods of the panel, and HTTP routes of the command line.
 
-A record may name a command that runs on this machine, so the routes that change something need the approver's key,
-which agents do not have.
+The record of a server may name a command that runs on this machine, so routes that change something need the
+approver's key, which agents do not have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from tabhub.upstream.login_callbacks import PATH as CALLBACK
 from tabhub.wire.extension_link import decode
 from tabhub.wire.panel import AddServers, OneServer, ServerSettings
 
-_QUERY = 16_000
+_LONGEST_QUERY = 16_000
+
+
+Method = Callable[[Any], Awaitable[dict[str, Any]]]
 
 
 class UpstreamRoutes:
@@ -29,7 +32,7 @@ class UpstreamRoutes:
         self._upstreams = upstreams
         self._key = key
         self._limits = limits
-        self._works: dict[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
+        self._methods: dict[str, Method] = {
             "upstream.add": self._add,
             "upstream.set": self._set,
             "upstream.refresh": self._refresh,
@@ -37,12 +40,16 @@ class UpstreamRoutes:
         }
 
     def methods(self) -> dict[str, Handler]:
-        """`upstream.*` for links of the person's own extension."""
-        return {name: lambda _link, params, work=work: work(params) for name, work in self._works.items()}  # type: ignore[misc]
+        """`upstream.*` for the panel."""
+
+        def handler(method: Method) -> Handler:
+            return lambda _link, params: method(params)
+
+        return {name: handler(method) for name, method in self._methods.items()}
 
     def endpoints(self) -> dict[str, Endpoint]:
-        """`/upstream…` for the command line, and where login pages send the person's browser back to."""
-        posts = {f"/{name.replace('.', '/')}": Endpoint({"POST": self._route(name)}) for name in self._works}
+        """`/upstream…` for the command line, and the address that login pages redirect the browser to."""
+        posts = {f"/{name.replace('.', '/')}": Endpoint({"POST": self._route(name)}) for name in self._methods}
         login = Endpoint({"*": self._login_callback}, "anyone")
         return {"/upstream": Endpoint({"GET": self._all}), **posts, CALLBACK: login}
 
@@ -50,21 +57,19 @@ class UpstreamRoutes:
         return json_response({"servers": self._upstreams.all()})
 
     def _route(self, name: str) -> Route:
-        work = self._works[name]
-
         async def route(request: Request) -> Response:
             self._key.require(
                 request,
-                "External servers are the person's to change: this address needs the approver's key.",
+                "Only the person may change external servers: this address needs the approver's key.",
                 "Use the panel, or `tabhub mcp` in a terminal.",
             )
-            return json_response(await work(decode(name, request.json_object(self._limits))))
+            return json_response(await self._methods[name](decode(name, request.json_object(self._limits))))
 
         return route
 
     async def _login_callback(self, request: Request) -> Response:
-        """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` opens this."""
-        answers = request.query_values() if len(request.query) <= _QUERY else {}
+        """`GET /oauth/callback`: a login page redirects the browser here, with its one-time `state`."""
+        answers = request.query_values() if len(request.query) <= _LONGEST_QUERY else {}
         accepted = request.method == "GET" and self._upstreams.logins.resolve(answers)
         text = "You are logged in. This tab can be closed." if accepted else "No login is pending here. Start it again."
         page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{text}</p>".encode()

@@ -73,7 +73,7 @@ class Setting(Received):
 class PluginSettings(Received):
     """Settings of a plugin."""
 
-    plugin: OneLine
+    plugin: Text
     settings: Object
 
 
@@ -97,6 +97,12 @@ class Pause(Received):
 
     reason: OneLine = ""
     mode: Literal["wait", "fail"] = "wait"
+
+
+class PauseRequest(Pause):
+    """A pause over HTTP, and who asked for it."""
+
+    by: OneLine = ""
 
 
 class AuditFilter(Received):

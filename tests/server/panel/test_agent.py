@@ -53,7 +53,7 @@ async def test_a_message_is_worked_on_and_each_step_is_told(tmp_path: Path) -> N
             assert "".join(each["text"] for each in heard if each["event"] == "spoke") == "I look.One tab."
             await panel.get("agent.send", {"text": "Thanks", "conversation": ident})
             assert (await events(panel))[-1]["why"] == "done"
-            await until(lambda: hub.hub.agent._chats[ident].loop is None)
+            await until(lambda: hub.hub.agent.chats[ident].loop is None)
             clients = [session["client"] for session in (await panel.get("config.getState"))["sessions"]]
             assert len([client for client in clients if client.startswith("tabhub-panel")]) == 1
             shown = await panel.get("agent.resume", {"conversation": ident})
@@ -91,11 +91,11 @@ async def test_it_can_be_stopped_and_goes_on_after_the_hub_was_started_anew(tmp_
             kinds = [(await panel.next_notification("agent.event"))["params"]["event"] for _ in range(2)]
             assert kinds == ["heard", "spoke"]
             busy = await panel.ask("agent.send", {"text": "More", "conversation": ident})
-            assert "still at work" in busy["error"]["message"]
+            assert "still working" in busy["error"]["message"]
             assert (await panel.get("agent.stop", {"conversation": ident})) == {"stopped": True}
             assert (await events(panel))[-1]["why"] == "stopped"
             hold.set()
-            await until(lambda: hub.hub.agent._chats[ident].loop is None)
+            await until(lambda: hub.hub.agent.chats[ident].loop is None)
             assert (await panel.get("agent.stop", {"conversation": ident})) == {"stopped": False}
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             (listed,) = (await panel.get("agent.list"))["conversations"]
@@ -163,9 +163,9 @@ async def test_a_panel_that_comes_in_the_middle_of_the_work_is_shown_all_of_it(t
             (listed,) = (await panel.get("agent.list"))["conversations"]
             assert (listed["id"], listed["title"], listed["running"]) == (ident, "Which tabs?", True)
             refused = await panel.ask("agent.remove", {"conversation": ident})
-            assert "at work" in refused["error"]["message"]
+            assert "is working" in refused["error"]["message"]
             hold.set()
-            await until(lambda: hub.hub.agent._chats[ident].loop is None)
+            await until(lambda: hub.hub.agent.chats[ident].loop is None)
             shown = await panel.get("agent.resume", {"conversation": ident})
             assert (shown["running"], shown["events"], shown["why"]) == (False, [], "done")
             assert "seconds" in shown["messages"][2]["results"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pytest
 
 from tabhub.errors import InvalidParams, PluginError
 from tabhub.links.extension import ExtensionLink
-from tabhub.server.panel.plugins import PluginPanel
 from tabhub.wire.extension_link import decode
 from tests.harness.hub import RunningHub, running_hub
 from tests.plugins.packages import NpmRegistry, folder
@@ -84,9 +84,7 @@ async def test_settings_are_set_and_secrets_not_shown(hub: RunningHub) -> None:
 @pytest.mark.req("S002-ws-extension-18")
 async def test_only_folders_the_hub_told_of_are_opened(hub: RunningHub, tmp_path: Path) -> None:
     opened: list[Path] = []
-    panel = PluginPanel(
-        hub.hub.plugins, hub.hub.plugin_panel.installer, reload=hub.hub.reload, open_folder=opened.append
-    )
+    panel = replace(hub.hub.plugin_panel, open_folder=opened.append)
     link = ExtensionLink("panel", lambda _: None, lambda *_: None)
     panel.methods()["folder.open"](link, decode("folder.open", {"path": str(tmp_path / "local")}))
     assert opened == [tmp_path / "local"]

@@ -1,8 +1,8 @@
-"""The agent in the panel: conversations the person has with a model there, while the hub runs.
+"""The assistant in the panel: conversations between the person and a model, while the hub runs.
 
-Owns the panel's `agent.*` methods and the conversations at work. It is an agent like any other: it uses the
-hub's own `/mcp` with a session and a token of its own and the same permissions; approvals come to the panel. Every open
-panel receives what happens as `agent.event`. Agents cannot reach these methods.
+Owns the panel's `agent.*` methods and the running conversations. It is an agent like any other: it uses the hub's
+`/mcp` with its own session and token, and the same permissions apply. Every open panel receives what happens as
+`agent.event`. Other agents cannot reach these methods.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -29,35 +30,28 @@ from tabhub.server.panel.chat import Chat
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.settings import Settings
 from tabhub.store.conversations import Conversation, ConversationStore, Summary
-from tabhub.store.tokens import PANEL, TokenStore
+from tabhub.store.tokens import PANEL
 from tabhub.wire.panel import AgentMessage, NoParams, OneConversation
 
 log = logging.getLogger("tabhub.agent")
 
-_AT_ONCE = 8
+_OPEN_CHATS = 8
 """Conversations that keep their session with the hub."""
 
 
+@dataclass(slots=True, eq=False)
 class PanelAgent:
     """The panel's conversations."""
 
-    def __init__(
-        self,
-        store: ConversationStore,
-        port: int,
-        settings: Settings,
-        tokens: TokenStore,
-        sessions: Sessions,
-        panels: OpenPanels,
-    ) -> None:
-        self._store = store
-        self._port = port
-        self._settings = settings
-        self._sessions = sessions
-        self._panels = panels
-        self._token = tokens.create_temporary(PANEL)
-        self._chats: dict[str, Chat] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+    store: ConversationStore
+    port: int
+    settings: Settings
+    token: str
+    """The token of this agent."""
+    sessions: Sessions
+    panels: OpenPanels
+    chats: dict[str, Chat] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def methods(self) -> dict[str, Handler]:
         """The methods by name, for links of the person's own extension."""
@@ -70,27 +64,27 @@ class PanelAgent:
         }
 
     def closing(self) -> None:
-        """Stop the work: the hub is shutting down."""
-        for chat in self._chats.values():
+        """Stop running conversations."""
+        for chat in self.chats.values():
             if chat.loop is not None:
                 chat.loop.stop()
 
     async def stop(self) -> None:
-        """Wait until all conversations are saved."""
+        """Stop, and wait until all conversations are saved."""
         self.closing()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def _send(self, link: ExtensionLink, message: AgentMessage) -> dict[str, Any]:
         text = message.text
-        config = self._settings.current
+        config = self.settings.current
         model = model_of(config.agent, config.limits, os.environ)
         chat = await self._chat(message.conversation)
         if chat.loop is not None:
-            raise Busy("The agent is still at work in this conversation.", hint="Wait for it, or stop it first.")
+            raise Busy("The assistant is still working on this conversation.", hint="Wait for it, or stop it first.")
 
-        def tell(event: Event) -> None:
-            self._tell(link, chat, chat.take(event, time.monotonic()))
+        def publish(event: Event) -> None:
+            self._publish(link, chat, chat.add(event, time.monotonic()))
 
         loop = Loop(
             model,
@@ -99,102 +93,102 @@ class PanelAgent:
             form=config.agent.format,
             bounds=Bounds(config.agent.steps, config.agent.tokens, config.limits.agent_prompt),
             first=frozenset(CORE),
-            tell=tell,
+            tell=publish,
         )
         chat.conversation.changed = time.time()
-        self._tell(link, chat, chat.begin(loop, text, time.monotonic()))
-        self._begin(self._work(chat, loop, text, tell))
+        self._publish(link, chat, chat.begin(loop, text, time.monotonic()))
+        self._start_task(self._run(chat, loop, text, publish))
         return {"conversation": chat.conversation.id}
 
-    async def _work(self, chat: Chat, loop: Loop, text: str, tell: Callable[[Event], None]) -> None:
+    async def _run(self, chat: Chat, loop: Loop, text: str, publish: Callable[[Event], None]) -> None:
         try:
             if not chat.opened:
                 await chat.tools.open()
                 chat.opened = True
             await loop.run(text)
         except TabhubError as error:
-            tell(Ended("failed", error.text()))
+            publish(Ended("failed", error.text()))
         finally:
             chat.end()
             chat.conversation.changed = time.time()
-            await asyncio.to_thread(self._store.save, chat.conversation)
+            await asyncio.to_thread(self.store.save, chat.conversation)
 
     async def _chat(self, ident: str | None) -> Chat:
-        if ident in self._chats:
-            return await self._current(self._chats[ident])
+        if ident in self.chats:
+            return await self._current(self.chats[ident])
         now = time.time()
         if ident is None:
             conversation = Conversation(secrets.token_hex(6), now, now)
         else:
-            conversation = await asyncio.to_thread(self._store.load, ident)
-        chat = Chat(conversation, HubTools(f"127.0.0.1:{self._port}", lambda: self._token, PANEL))
-        known = self._chats.setdefault(conversation.id, chat)  # two messages at once are of one conversation
-        idle = [each for each in self._chats.values() if each.loop is None and each is not known]
-        for old in idle[: max(len(self._chats) - _AT_ONCE, 0)]:
+            conversation = await asyncio.to_thread(self.store.load, ident)
+        chat = Chat(conversation, HubTools(f"127.0.0.1:{self.port}", lambda: self.token, PANEL))
+        opened = self.chats.setdefault(conversation.id, chat)  # two messages at once belong to one conversation
+        idle = [each for each in self.chats.values() if each.loop is None and each is not opened]
+        for old in idle[: max(len(self.chats) - _OPEN_CHATS, 0)]:
             self._drop(old)
-        return known
+        return opened
 
     async def _current(self, chat: Chat) -> Chat:
-        """The conversation may have continued in a terminal meanwhile."""
+        """The chat with its newest conversation, which may have continued in a terminal."""
         if chat.loop is None:
-            with suppress(SetupError):  # it was never saved: what is here counts
-                kept = await asyncio.to_thread(self._store.load, chat.conversation.id)
-                if kept.changed > chat.conversation.changed and chat.loop is None:
-                    chat.conversation = kept
+            with suppress(SetupError):  # it was never saved
+                saved = await asyncio.to_thread(self.store.load, chat.conversation.id)
+                if saved.changed > chat.conversation.changed and chat.loop is None:
+                    chat.conversation = saved
         return chat
 
     def _drop(self, chat: Chat) -> None:
-        del self._chats[chat.conversation.id]
+        del self.chats[chat.conversation.id]
         if chat.opened:
-            self._begin(chat.tools.close())
+            self._start_task(chat.tools.close())
 
     def _stop(self, _link: ExtensionLink, wanted: OneConversation) -> dict[str, Any]:
-        chat = self._chats.get(wanted.conversation)
+        chat = self.chats.get(wanted.conversation)
         if chat is None or chat.loop is None:
             return {"stopped": False}
         chat.loop.stop()
         return {"stopped": True}
 
     async def _list(self, _link: ExtensionLink, _params: NoParams) -> dict[str, Any]:
-        listed = {each.id: each for each in await asyncio.to_thread(self._store.all)}
-        for chat in self._chats.values():  # a running one may not be saved yet
-            talk, kept = chat.conversation, listed.get(chat.conversation.id)
-            if kept is None or kept.changed < talk.changed:
-                listed[talk.id] = Summary(talk.id, talk.started, talk.changed, talk.title)
-        running = {ident for ident, chat in self._chats.items() if chat.loop is not None}
+        listed = {each.id: each for each in await asyncio.to_thread(self.store.all)}
+        for chat in self.chats.values():  # a running one may not be saved yet
+            here, saved = chat.conversation, listed.get(chat.conversation.id)
+            if saved is None or saved.changed < here.changed:
+                listed[here.id] = Summary(here.id, here.started, here.changed, here.title)
+        running = {ident for ident, chat in self.chats.items() if chat.loop is not None}
         newest = sorted(listed.values(), key=lambda each: -each.changed)
         return {"conversations": [{**msgspec.to_builtins(each), "running": each.id in running} for each in newest]}
 
     async def _resume(self, _link: ExtensionLink, wanted: OneConversation) -> dict[str, Any]:
         chat = await self._chat(wanted.conversation)
-        return chat.picture(self._session(chat), time.monotonic())
+        return chat.snapshot(self._session(chat), time.monotonic())
 
     async def _remove(self, _link: ExtensionLink, wanted: OneConversation) -> dict[str, Any]:
         ident = wanted.conversation
-        chat = self._chats.get(ident)
+        chat = self.chats.get(ident)
         if chat is not None and chat.loop is not None:
-            raise Busy("The agent is at work in this conversation.", hint="Stop it first.")
+            raise Busy("The assistant is working on this conversation.", hint="Stop it first.")
         if chat is not None:
             self._drop(chat)
-        await asyncio.to_thread(self._store.remove, ident)
+        await asyncio.to_thread(self.store.remove, ident)
         return {"ok": True}
 
     def _session(self, chat: Chat) -> str | None:
-        """The session as approvals name it."""
-        session = self._sessions.get(chat.tools.session) if chat.tools.session else None
+        """The short id of the session, as approvals show it."""
+        session = self.sessions.get(chat.tools.session) if chat.tools.session else None
         return session.short if session is not None else None
 
-    def _tell(self, link: ExtensionLink, chat: Chat, facts: dict[str, Any]) -> None:
+    def _publish(self, link: ExtensionLink, chat: Chat, facts: dict[str, Any]) -> None:
         about = {"conversation": chat.conversation.id, "session": self._session(chat)}
-        self._panels.notify("agent.event", {**about, **facts}, also=link)
+        self.panels.notify("agent.event", {**about, **facts}, also=link)
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._task_done)
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, TabhubError):
-            log.error("the agent's work failed inside", exc_info=error)
+            log.error("a conversation of the assistant failed", exc_info=error)

@@ -1,7 +1,7 @@
-"""One conversation of the agent in the panel: whether it is running, and what a panel shows of it.
+"""One conversation of the assistant in the panel: whether it is running, and what a panel shows of it.
 
-Owns the shape of `agent.event` and of a conversation that is opened, also while it runs: events are kept
-until it ends, so that a panel opened later shows the same. It sends nothing.
+Owns the shape of `agent.event` and of an opened conversation. The events of a run are kept until it ends, so that a
+panel that is opened later shows the same. It sends nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MESSAGES = 400
 
 @dataclass(slots=True, eq=False)
 class Chat:
-    """A conversation that is running, or just was."""
+    """A conversation that is running, or was running lately."""
 
     conversation: Conversation
     tools: HubTools
@@ -33,54 +33,53 @@ class Chat:
     """Whether it has a session with the hub."""
     loop: Loop | None = None
     """While it runs."""
-    _before: int = 0
-    _told: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    _messages_before: int = 0
+    _events: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
 
     def begin(self, loop: Loop, text: str, now: float) -> dict[str, Any]:
-        """The person sent a message, and the run begins. Returns the event for panels."""
+        """Begin the run on a message of the person. Returns the event for panels."""
         self.loop = loop
-        self._before = len(self.conversation.messages)
-        self._told = [(now, {"event": "heard", "text": text})]
-        return self._told[0][1]
+        self._messages_before = len(self.conversation.messages)
+        self._events = [(now, {"event": "heard", "text": text})]
+        return self._events[0][1]
 
-    def take(self, event: Event, now: float) -> dict[str, Any]:
-        """Something happened. Returns the event for panels."""
+    def add(self, event: Event, now: float) -> dict[str, Any]:
+        """Add an event of the run. Returns it as panels receive it."""
         facts: dict[str, Any] = {"event": type(event).__name__.lower(), **msgspec.to_builtins(event)}
         if isinstance(event, Spoke):
-            self._spoke(facts, now)
+            self._add_text(facts, now)
             return facts
         if isinstance(event, Ended):
             self.conversation.why, self.conversation.words = event.why, event.words
         facts = _bounded(facts)
-        self._told.append((now, facts))
+        self._events.append((now, facts))
         return facts
 
-    def _spoke(self, facts: dict[str, Any], now: float) -> None:
-        """Join pieces of one text."""
-        last = self._told[-1][1] if self._told else {}
+    def _add_text(self, facts: dict[str, Any], now: float) -> None:
+        """Append a piece of text to the one before."""
+        last = self._events[-1][1] if self._events else {}
         if last.get("event") != "spoke":
-            self._told.append((now, dict(facts)))
+            self._events.append((now, dict(facts)))
         elif len(last["text"]) < _TEXT:
             last["text"] += facts["text"]
 
     def end(self) -> None:
-        """The run has ended."""
         self.loop = None
-        self._told = []
+        self._events = []
 
-    def picture(self, session: str | None, now: float) -> dict[str, Any]:
+    def snapshot(self, session: str | None, now: float) -> dict[str, Any]:
         """The conversation as a panel shows it: its messages, and the events of the current run."""
-        kept, running = self.conversation, self.loop is not None
-        settled = kept.messages[: self._before] if running else kept.messages
+        saved, running = self.conversation, self.loop is not None
+        settled = saved.messages[: self._messages_before] if running else saved.messages
         return {
-            "conversation": kept.id,
-            "title": kept.title,
+            "conversation": saved.id,
+            "title": saved.title,
             "session": session,
             "running": running,
             "earlier": max(len(settled) - _MESSAGES, 0),
             "messages": [_shown(message) for message in settled[-_MESSAGES:]],
-            "events": [{**facts, "secondsAgo": round(now - then, 3)} for then, facts in self._told] if running else [],
-            **({} if running else {"why": kept.why, "words": kept.words}),
+            "events": [{**facts, "secondsAgo": round(now - then, 3)} for then, facts in self._events],
+            **({} if running else {"why": saved.why, "words": saved.words}),
         }
 
 

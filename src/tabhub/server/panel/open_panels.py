@@ -1,4 +1,4 @@
-"""The panels that are open and watch what happens."""
+"""The open panels, which are notified of what happens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpenPanels:
         self._links.clear()
 
     def notify(self, method: str, params: dict[str, Any], also: ExtensionLink | None = None) -> None:
-        """Notify every open panel, and the one that asked."""
+        """Notify every open panel, and `also` one that may not be open any longer."""
         for link in self._links | ({also} if also is not None else set()):
             if link.closed is None:
                 link.notify(method, params)

@@ -1,7 +1,7 @@
-"""The panel's side in the hub: the methods of the person's own extension, and its notifications.
+"""The hub's side of the panel: the methods of the person's own extension, and its notifications.
 
-Owns the table of methods for links of this machine's extensions, and what is sent to open panels: calls as they run,
-that something changed, and the marks of tabs that agents hold. The state shown is state.py's. Agents cannot reach this.
+Owns the table of methods for links of this machine's extensions, and what is sent to them: calls as they run, which
+parts changed, and the badges of tabs that agents hold. The state a panel shows is state.py's. Agents cannot reach this.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
@@ -43,47 +44,36 @@ from tabhub.wire.panel import (
 
 log = logging.getLogger("tabhub.panel")
 
-_LOOK = 0.1
+_POLL = 0.1
 """Seconds between checks for changes, while a panel is open."""
 _TEXT = 300
 _LABEL = 40
 
 
+@dataclass(slots=True, eq=False)
 class Panel:
     """The methods and notifications of the panel."""
 
-    def __init__(
-        self,
-        *,
-        settings: Settings,
-        engine: Engine,
-        browsers: Browsers,
-        leases: Leases,
-        sessions: SessionControl,
-        approvals: ApprovalInbox,
-        permission: PermissionCheck,
-        memory: ApprovalMemory,
-        panels: OpenPanels,
-        state: PanelState,
-        changes: Mapping[str, Callable[[], Any]],
-        methods: Iterable[Mapping[str, Handler]],
-    ) -> None:
-        """`changes` give a value that differs when a part has changed; `methods` are those of other parts."""
-        self._settings = settings
-        self._engine = engine
-        self._browsers = browsers
-        self._leases = leases
-        self._sessions = sessions
-        self._approvals = approvals
-        self._permission = permission
-        self._memory = memory
-        self._panels = panels
-        self._changes = changes
-        self._polling: asyncio.Task[None] | None = None
-        self._seen: dict[str, Any] = {}
-        self._marks: dict[ExtensionLink, list[dict[str, Any]]] = {}
-        own: dict[str, Handler] = {
-            "config.getState": lambda _link, _params: state.picture(approvals.pending()),
+    state: PanelState
+    settings: Settings
+    engine: Engine
+    browsers: Browsers
+    leases: Leases
+    sessions: SessionControl
+    approvals: ApprovalInbox
+    permission: PermissionCheck
+    memory: ApprovalMemory
+    panels: OpenPanels
+    methods: dict[str, Handler]
+    """All methods that links of this machine's extensions are given: those of other parts, to which the panel adds its
+    own."""
+    _polling: asyncio.Task[None] | None = None
+    _versions: dict[str, Any] = field(default_factory=dict)
+    _marks: dict[ExtensionLink, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.methods |= {
+            "config.getState": lambda _link, _params: self.state.snapshot(),
             "config.setToolPermission": self._set_tool,
             "config.setPluginPermission": self._set_source,
             "config.setSkipPermissions": self._set_skip,
@@ -96,122 +86,107 @@ class Panel:
             "confirmation.response": self._decide,
             "panel.watch": self._watch,
         }
-        for table in methods:
-            own.update(table)
-        self.methods = own
-        """All methods that links of this machine's extensions are given."""
-        browsers.on_hello(self._greet)
-        browsers.add_handlers(own, local_only=True)
+        self.browsers.on_hello(self._greet)
+        self.browsers.add_handlers(self.methods, local_only=True)
 
     # settings
 
     def _set_tool(self, _link: ExtensionLink, wanted: ToolPermission) -> dict[str, Any]:
         source, name, level = wanted.plugin, wanted.tool, wanted.permission
-        entry = self._engine.registry.by_name.get(name)
+        entry = self.engine.registry.by_name.get(name)
         tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
-        own = self._permission.names(tool).own if tool is not None else name
+        own = self.permission.names(tool).own if tool is not None else name
         if own != name:  # an older name of it would take precedence
-            self._settings.set_at(("permissions", source, "tools", name), None)
-        self._settings.set_at(("permissions", source, "tools", own), level)
-        self._memory.forget_source(source)
+            self.settings.set_at(("permissions", source, "tools", name), None)
+        self.settings.set_at(("permissions", source, "tools", own), level)
+        self.memory.forget_source(source)
         if tool is not None and level == "auto":
-            self._permission.pin(tool)
+            self.permission.pin(tool)
         return {"ok": True}
 
     def _set_source(self, _link: ExtensionLink, wanted: SourcePermission) -> dict[str, Any]:
         source, level = wanted.plugin, wanted.permission
-        self._settings.set_at(("permissions", source, "permission"), level)
-        self._memory.forget_source(source)
+        self.settings.set_at(("permissions", source, "permission"), level)
+        self.memory.forget_source(source)
         if level == "auto":
-            for tool in self._engine.registry.tools():
+            for tool in self.engine.registry.tools():
                 if tool.source.setting == source:
-                    self._permission.pin(tool)
+                    self.permission.pin(tool)
         return {"ok": True}
 
     def _set_skip(self, _link: ExtensionLink, wanted: SkipPermissions) -> dict[str, Any]:
-        skip = wanted.skip
-        self._settings.set_at(("skipPermissions",), skip)
-        if self._settings.current.skip_permissions and not skip:
+        self.settings.set_at(("skipPermissions",), wanted.skip)
+        if self.settings.current.skip_permissions and not wanted.skip:
             raise InvalidParams(
                 "Permissions stay skipped: TABHUB_DANGEROUSLY_SKIP_PERMISSIONS is set for the hub.",
                 hint="Start the hub without it.",
             )
-        log.warning("permissions are %s by the person", "skipped" if skip else "in force again")
-        return {"ok": True, "skipPermissions": skip}
+        log.warning("permissions are %s by the person", "skipped" if wanted.skip else "in force again")
+        return {"ok": True, "skipPermissions": wanted.skip}
 
     def _set(self, _link: ExtensionLink, setting: Setting) -> dict[str, Any]:
         key, value = setting.key, setting.value
         locate(key)
-        self._settings.set_text(key, value if value is None or isinstance(value, str) else json.dumps(value))
+        self.settings.set_text(key, value if value is None or isinstance(value, str) else json.dumps(value))
         return {"ok": True}
 
     # sessions and the pause
 
     def _end_session(self, _link: ExtensionLink, session: OneSession) -> dict[str, Any]:
-        if not self._sessions.end(session.id):
-            raise SessionNotFound("This session has ended already.")
+        if not self.sessions.end(session.id):
+            raise SessionNotFound("This session has already ended.")
         return {"ok": True}
 
     def _release(self, _link: ExtensionLink, held: HeldTab) -> dict[str, Any]:
-        return {"ok": self._sessions.release_tab(held.tab_id)}
+        return {"ok": self.sessions.release_tab(held.tab_id)}
 
     async def _pause(self, _link: ExtensionLink, pause: Pause) -> dict[str, Any]:
-        return {"paused": await self._sessions.pause("the panel", pause.reason, pause.mode)}
+        return {"paused": await self.sessions.pause("the panel", pause.reason, pause.mode)}
 
     async def _resume(self, _link: ExtensionLink, _params: NoParams) -> dict[str, Any]:
-        return {"callsReleased": await self._sessions.resume()}
+        return {"callsReleased": await self.sessions.resume()}
 
     def _audit(self, _link: ExtensionLink, wanted: AuditFilter) -> dict[str, Any]:
-        calls = self._engine.audit.recent(self._engine.limits.audit_ring)
-        return {"entries": [made for made in calls if _matches(made, wanted)][: wanted.limit]}
+        calls = self.engine.audit.recent(self.engine.limits.audit_ring)
+        return {"entries": [call for call in calls if _matches(call, wanted)][: wanted.limit]}
 
     # approvals
 
     def _decide(self, _link: ExtensionLink, response: ConfirmationResponse) -> dict[str, Any]:
-        return {"ok": self._approvals.answer(response.id, response.decision, response.by, response.reason)}
+        return {"ok": self.approvals.answer(response.id, response.decision, response.by, response.reason)}
 
     # notifications
 
     def _greet(self, link: ExtensionLink) -> None:
         """A browser has connected: send it pending approvals and the marks of tabs."""
         if link.local:
-            for request in self._approvals.pending():
+            for request in self.approvals.pending():
                 link.notify("confirmation.request", {**request, "notify": False})
             self.mark_tabs()
 
     def _watch(self, link: ExtensionLink, panel: PanelOpen) -> None:
-        self._panels.set_open(link, is_open=panel.open)
-        if not self._panels:
-            self._engine.unwatch(self)
+        self.panels.set_open(link, is_open=panel.open)
+        if not self.panels:
+            self.engine.unwatch(self)
             return
-        self._engine.watch(self)
+        self.engine.watch(self)
         if self._polling is None or self._polling.done():
-            self._seen = self._counts()
+            self._versions = self.state.versions()
             self._polling = asyncio.ensure_future(self._poll())
 
     async def _poll(self) -> None:
         """Notify open panels of what has changed, a few times a second."""
-        while self._panels:
-            await asyncio.sleep(_LOOK)
-            self._panels.drop_closed()
-            now = self._counts()
-            changed = [what for what, count in now.items() if self._seen.get(what) != count]
-            self._seen = now
+        while self.panels:
+            await asyncio.sleep(_POLL)
+            self.panels.drop_closed()
+            now = self.state.versions()
+            changed = [what for what, version in now.items() if self._versions.get(what) != version]
+            self._versions = now
             if changed:
-                self._panels.notify("panel.changed", {"what": changed})
+                self.panels.notify("panel.changed", {"what": changed})
             if "sessions" in changed:
                 self.mark_tabs()
-        self._engine.unwatch(self)
-
-    def _counts(self) -> dict[str, Any]:
-        own = {
-            "sessions": (self._engine.sessions.changes, self._engine.pause.paused),
-            "permissions": self._permission.permissions,
-            "approvals": self._approvals.version,
-            "browsers": tuple((link.browser_id, id(link)) for link in self._browsers.links()),
-            "config": self._settings.current,
-        }
-        return own | {what: count() for what, count in self._changes.items()}
+        self.engine.unwatch(self)
 
     def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None:
         session = caller.session
@@ -219,24 +194,25 @@ class Panel:
         tab_id = named if type(named) is int else session.tab
         facts = {"callId": str(call.id), "tool": call.tool.name, "source": str(call.tool.source)}
         facts |= {"session": session.short, "client": session.client}
-        self._panels.notify("tool.invocationStart", facts | ({} if tab_id is None else {"tabId": tab_id}))
+        self.panels.notify("tool.invocationStart", facts | ({} if tab_id is None else {"tabId": tab_id}))
 
     def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None:
-        facts = {"callId": str(call.id), "ok": success, "durationMs": round(seconds * 1000, 1)}
-        said = {} if error is None else {"error": {"message": error.message[:_TEXT], "category": error.category}}
-        self._panels.notify("tool.invocationEnd", facts | said)
+        facts: dict[str, Any] = {"callId": str(call.id), "ok": success, "durationMs": round(seconds * 1000, 1)}
+        if error is not None:
+            facts["error"] = {"message": error.message[:_TEXT], "category": error.category}
+        self.panels.notify("tool.invocationEnd", facts)
 
     def mark_tabs(self) -> None:
         """Mark the tabs that agents hold, each in its own browser, with the agent's name."""
         marks: dict[str, list[dict[str, Any]]] = {}
-        for lease in self._leases:
-            tab = self._browsers.book.get(lease.tab)
+        for lease in self.leases:
+            tab = self.browsers.book.get(lease.tab)
             if tab is not None:
                 label = (lease.holder.token or lease.holder.name)[:_LABEL]
                 mark = {"tabId": tab.chrome_id, "label": label, "color": colour(lease.holder)}
                 marks.setdefault(tab.browser_id, []).append(mark)
-        links = [link for link in self._browsers.links() if link.local]
-        self._marks = {link: told for link, told in self._marks.items() if link in links}
+        links = [link for link in self.browsers.links() if link.local]
+        self._marks = {link: sent for link, sent in self._marks.items() if link in links}
         for link in links:
             now = marks.get(link.browser_id, [])
             if now != self._marks.get(link, []):
@@ -244,15 +220,15 @@ class Panel:
                 self._marks[link] = now
 
     def stop(self) -> None:
-        self._panels.clear()
+        self.panels.clear()
         if self._polling is not None:
             self._polling.cancel()
 
 
-def _matches(made: Mapping[str, Any], wanted: AuditFilter) -> bool:
-    if wanted.before is not None and str(made.get("timestamp")) >= wanted.before:
+def _matches(call: Mapping[str, Any], wanted: AuditFilter) -> bool:
+    if wanted.before is not None and str(call.get("timestamp")) >= wanted.before:
         return False
-    if wanted.ok is not None and made.get("success") is not wanted.ok:
+    if wanted.ok is not None and call.get("success") is not wanted.ok:
         return False
     names = {"tool": wanted.tool, "source": wanted.source, "session": wanted.session, "client": wanted.client}
-    return all(part.lower() in str(made.get(name, "")).lower() for name, part in names.items())
+    return all(part.lower() in str(call.get(name, "")).lower() for name, part in names.items())

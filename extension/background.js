@@ -164,12 +164,12 @@ const notifications = new Map(
     ["agents.marks", (params) => marks.change(params)],
     ...plugins.notifications(),
     ...PANEL_EVENTS.map((method) => [method, (/** @type {Params} */ params) => void panel.event(method, params)]),
-    ["confirmation.request", (params) => panel.event("confirmation.request", params) || notices.asked(params)],
+    ["confirmation.request", (params) => panel.event("confirmation.request", params) || notices.show(params)],
     [
       "confirmation.done",
       (params) => {
         panel.event("confirmation.done", params);
-        notices.done(params);
+        notices.remove(params);
       },
     ],
   ]),

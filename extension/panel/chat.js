@@ -1,6 +1,6 @@
 /**
- * The conversation with the assistant that the panel has open: what was said and done, as the hub tells it, and what the
- * person may do with it. The hub keeps conversations; here is the picture of one. It draws nothing itself.
+ * The conversation with the assistant that the panel shows: its items, built from the hub's messages and events, and what
+ * the person can do with it. The hub stores conversations. It draws nothing itself.
  */
 
 import { words } from "./format.js";
@@ -8,12 +8,12 @@ import { errorText } from "./worker_client.js";
 
 /** @typedef {import("./types.js").ChatItem} ChatItem */
 /** @typedef {import("./types.js").Step} Step */
-/** @typedef {import("./types.js").Talk} Talk */
+/** @typedef {import("./types.js").Conversation} Conversation */
 /** @typedef {{ ask: (method: string, params?: Record<string, unknown>) => Promise<any>, changed: () => void, say: (text: string, tone?: "good" | "bad") => void }} Wiring */
 
 const LAST = "conversation";
-const MOST_READ = 20;
-const LONGEST_READ = 1_000;
+const MAX_ANNOUNCEMENTS = 20;
+const MAX_ANNOUNCEMENT_LENGTH = 1_000;
 
 export class Chat {
   /** @type {string | null} */
@@ -21,34 +21,34 @@ export class Chat {
   title = "";
   /** @type {ChatItem[]} */
   items = [];
-  /** Messages before these, which are not shown. */
+  /** How many earlier messages are not shown. */
   earlier = 0;
   running = false;
   /** The assistant's session with the hub, as approvals name it. @type {string | null} */
   session = null;
-  /** Every conversation there is, the newest first. @type {Talk[]} */
-  talks = [];
-  /** What people who cannot see it are told, whole sentences at a time. @type {{ id: number, text: string }[]} */
-  read = [];
-  /** What is on its way to the hub. @type {string | null} */
+  /** All conversations, newest first. @type {Conversation[]} */
+  conversations = [];
+  /** For screen readers, whole sentences at a time. @type {{ id: number, text: string }[]} */
+  announcements = [];
+  /** The message that is being sent. @type {string | null} */
   sending = null;
   #wiring;
   #count = 0;
-  /** What was chosen last: an answer that comes late changes nothing. */
-  #turn = 0;
+  /** Counts choices of a conversation: answers to earlier ones are dropped. */
+  #choice = 0;
 
   /** @param {Wiring} wiring */
   constructor(wiring) {
     this.#wiring = wiring;
   }
 
-  /** The hub is there: what there is, and the conversation that was open last. */
+  /** Once the hub is connected: list the conversations, and show the last one. */
   async open() {
-    await this.#listed();
-    if (this.sending !== null) return; // the person was quicker
+    await this.#list();
+    if (this.sending !== null) return; // the person has already sent a message
     const last = this.id ?? localStorage.getItem(LAST);
-    if (last && this.talks.some(({ id }) => id === last)) await this.choose(last);
-    else if (this.id) this.fresh();
+    if (last && this.conversations.some(({ id }) => id === last)) await this.choose(last);
+    else if (this.id) this.startNew();
   }
 
   /**
@@ -56,40 +56,40 @@ export class Chat {
    * @param {string} id
    */
   async choose(id) {
-    const turn = ++this.#turn;
+    const choice = ++this.#choice;
     try {
       const shown = await this.#wiring.ask("agent.resume", { conversation: id });
-      // The person has gone elsewhere meanwhile.
-      if (turn !== this.#turn) return;
-      this.#begin(id);
+      // Another conversation was chosen in the meantime.
+      if (choice !== this.#choice) return;
+      this.#reset(id);
       ({ title: this.title, running: this.running, session: this.session } = shown);
       this.earlier = shown.earlier ?? 0;
-      for (const message of shown.messages) this.#kept(message);
-      this.#halt();
-      if (shown.why) this.#ended(shown);
-      for (const event of shown.events ?? []) this.#happened(event, event.secondsAgo);
-      this.read = [];
+      for (const message of shown.messages) this.#addMessage(message);
+      this.#stopSteps();
+      if (shown.why) this.#addEnd(shown);
+      for (const event of shown.events ?? []) this.#apply(event, event.secondsAgo);
+      this.announcements = [];
     } catch (error) {
       this.#wiring.say(errorText(error), "bad");
     }
     this.#wiring.changed();
   }
 
-  /** Begin a new one. */
-  fresh() {
-    this.#turn += 1;
-    this.#begin(null);
+  /** Start a new conversation. */
+  startNew() {
+    this.#choice += 1;
+    this.#reset(null);
     this.#wiring.changed();
   }
 
   /**
-   * Say something; gives why not, if it was refused.
+   * Send a message. Returns the error if it was refused.
    * @param {string} text
    * @returns {Promise<string | null>}
    */
   async send(text) {
     if (this.running || this.sending !== null || text.trim() === "") return null;
-    this.#turn += 1;
+    this.#choice += 1;
     this.sending = text;
     this.#wiring.changed();
     try {
@@ -97,7 +97,7 @@ export class Chat {
         text,
         ...(this.id ? { conversation: this.id } : {}),
       });
-      if (this.sending === text && this.id === null) this.#named(conversation);
+      if (this.sending === text && this.id === null) this.#setId(conversation);
       return null;
     } catch (error) {
       return errorText(error);
@@ -107,7 +107,7 @@ export class Chat {
     }
   }
 
-  /** End what it does. */
+  /** Stop the current run. */
   async stop() {
     if (!this.id) return;
     try {
@@ -118,39 +118,39 @@ export class Chat {
   }
 
   /**
-   * Forget a conversation for good.
+   * Delete a conversation.
    * @param {string} id
    */
   async remove(id) {
     try {
       await this.#wiring.ask("agent.remove", { conversation: id });
-      if (this.id === id) this.#begin(null);
+      if (this.id === id) this.#reset(null);
     } catch (error) {
       this.#wiring.say(errorText(error), "bad");
     }
-    await this.#listed();
+    await this.#list();
   }
 
   /**
-   * Something happened in a conversation.
+   * Receive an event of a conversation.
    * @param {any} event
    */
-  heard(event) {
-    // The answer to what was sent, which names a new conversation, may come after its first event.
+  receive(event) {
+    // The answer to a sent message, which has the id of a new conversation, may come after its first event.
     if (this.id === null && this.sending !== null && event.event === "heard" && event.text === this.sending) {
-      this.#named(event.conversation);
+      this.#setId(event.conversation);
     }
-    if (event.event === "heard" || event.event === "ended") void this.#listed();
+    if (event.event === "heard" || event.event === "ended") void this.#list();
     if (event.conversation !== this.id) return;
     this.session = event.session ?? this.session;
-    this.#happened(event, 0);
+    this.#apply(event, 0);
   }
 
   /** @param {string | null} id */
-  #begin(id) {
+  #reset(id) {
     this.id = id;
     this.items = [];
-    this.read = [];
+    this.announcements = [];
     this.title = "";
     this.earlier = 0;
     this.running = false;
@@ -160,52 +160,52 @@ export class Chat {
   }
 
   /** @param {string} id */
-  #named(id) {
+  #setId(id) {
     this.id = id;
     localStorage.setItem(LAST, id);
   }
 
-  async #listed() {
+  async #list() {
     try {
-      this.talks = (await this.#wiring.ask("agent.list")).conversations ?? [];
+      this.conversations = (await this.#wiring.ask("agent.list")).conversations ?? [];
     } catch {
-      return; // the hub has gone: the panel says so
+      return; // the hub is disconnected: the panel shows it
     }
-    this.title = this.talks.find(({ id }) => id === this.id)?.title || this.title;
+    this.title = this.conversations.find(({ id }) => id === this.id)?.title || this.title;
     this.#wiring.changed();
   }
 
   /**
-   * A message of before.
+   * Add a message of an earlier run.
    * @param {{ role: string, text: string, calls?: any[], results?: any[] }} message
    */
-  #kept({ role, text, calls = [], results = [] }) {
+  #addMessage({ role, text, calls = [], results = [] }) {
     if (role === "user") this.#add({ kind: "person", text });
     if (role === "assistant" && text.trim()) this.#add({ kind: "model", text, done: true });
-    for (const call of calls) this.#add(begun(call, 0));
-    for (const result of results) this.#finished(result);
+    for (const call of calls) this.#add(newStep(call, 0));
+    for (const result of results) this.#finishStep(result);
   }
 
   /**
    * @param {any} event
    * @param {number} ago seconds
    */
-  #happened(event, ago) {
+  #apply(event, ago) {
     if (event.event === "heard") {
       this.running = true;
       this.title ||= event.text;
       this.#add({ kind: "person", text: event.text });
-    } else if (event.event === "spoke") this.#spoke(event.text);
+    } else if (event.event === "spoke") this.#appendText(event.text);
     else if (event.event === "started") {
-      this.#whole();
-      this.#tell(`Uses ${words(event.call.name)}.`);
-      this.#add(begun(event.call, Date.now() - ago * 1000));
-    } else if (event.event === "finished") this.#finished({ ...event.result, seconds: event.seconds }, true);
-    else if (event.event === "ended") this.#ended(event);
+      this.#completeText();
+      this.#announce(`Using ${words(event.call.name)}.`);
+      this.#add(newStep(event.call, Date.now() - ago * 1000));
+    } else if (event.event === "finished") this.#finishStep({ ...event.result, seconds: event.seconds }, true);
+    else if (event.event === "ended") this.#addEnd(event);
   }
 
   /** @param {string} text */
-  #spoke(text) {
+  #appendText(text) {
     const last = this.items.at(-1);
     if (last?.kind === "model" && !last.done) last.text += text;
     else if (text.trim()) this.#add({ kind: "model", text, done: false });
@@ -215,7 +215,7 @@ export class Chat {
    * @param {any} result
    * @param {boolean} [live]
    */
-  #finished({ call, text, failed, denied, seconds }, live) {
+  #finishStep({ call, text, failed, denied, seconds }, live) {
     const step = /** @type {Step | undefined} */ (
       this.items.findLast((item) => item.kind === "step" && item.call === call && item.state === "running")
     );
@@ -223,35 +223,35 @@ export class Chat {
     step.state = denied ? "denied" : failed ? "failed" : "done";
     step.result = text;
     step.seconds = seconds || null;
-    if (failed && live) this.#tell(`${words(step.name)}: ${denied ? "not allowed" : "failed"}.`);
+    if (failed && live) this.#announce(`${words(step.name)}: ${denied ? "not allowed" : "failed"}.`);
   }
 
   /** @param {any} ended */
-  #ended({ why, words: said, steps = 0, tokens = 0 }) {
+  #addEnd({ why, words: reason, steps = 0, tokens = 0 }) {
     this.running = false;
-    this.#whole();
-    this.#halt();
-    this.#add({ kind: "end", why, words: said ?? "", steps, tokens });
-    this.#tell(said || (why === "done" ? "The assistant is done." : "The assistant has stopped."));
+    this.#completeText();
+    this.#stopSteps();
+    this.#add({ kind: "end", why, words: reason ?? "", steps, tokens });
+    this.#announce(reason || (why === "done" ? "The assistant has finished." : "The assistant has stopped."));
   }
 
-  /** What still runs never came to an end. */
-  #halt() {
+  /** Steps without a result will not get one. */
+  #stopSteps() {
     for (const item of this.items) if (item.kind === "step" && item.state === "running") item.state = "stopped";
   }
 
-  /** The text that was being said is complete. */
-  #whole() {
+  /** Mark the text that was being received as complete. */
+  #completeText() {
     const last = this.items.at(-1);
     if (last?.kind !== "model" || last.done) return;
     last.done = true;
-    this.#tell(last.text.replace(/[*`#]+/g, ""));
+    this.#announce(last.text.replace(/[*`#]+/g, ""));
   }
 
   /** @param {string} text */
-  #tell(text) {
-    const cut = text.length > LONGEST_READ ? `${text.slice(0, LONGEST_READ)}…` : text;
-    this.read = [...this.read, { id: ++this.#count, text: cut }].slice(-MOST_READ);
+  #announce(text) {
+    const cut = text.length > MAX_ANNOUNCEMENT_LENGTH ? `${text.slice(0, MAX_ANNOUNCEMENT_LENGTH)}…` : text;
+    this.announcements = [...this.announcements, { id: ++this.#count, text: cut }].slice(-MAX_ANNOUNCEMENTS);
   }
 
   /** @param {any} item */
@@ -264,6 +264,6 @@ export class Chat {
  * @param {any} call
  * @param {number} at
  */
-function begun({ id, name, arguments: given = {}, problem = "" }, at) {
+function newStep({ id, name, arguments: given = {}, problem = "" }, at) {
   return { kind: "step", call: id, name, given, problem, at, state: "running", result: "", seconds: null };
 }

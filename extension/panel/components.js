@@ -1,5 +1,5 @@
 /**
- * The parts every view is made of: buttons, switches, marks, sections, empty states. They know no state.
+ * The components that views are made of: buttons, switches, badges, sections, empty states. They hold no state.
  */
 
 import { h } from "./dom.js";
@@ -12,9 +12,9 @@ import { glyph } from "./glyphs.js";
 
 /** @type {readonly { value: Permission, label: string, means: string }[]} */
 const LEVELS = [
-  { value: "off", label: "Off", means: "agents cannot use it" },
-  { value: "ask", label: "Ask", means: "you are asked each time" },
-  { value: "auto", label: "Auto", means: "it runs without asking" },
+  { value: "off", label: "Off", means: "hidden from agents" },
+  { value: "ask", label: "Ask", means: "you approve each call" },
+  { value: "auto", label: "Auto", means: "runs without approval" },
 ];
 
 /**
@@ -39,7 +39,7 @@ export function button(label, { onclick, kind = "plain", glyph: picture, disable
 }
 
 /**
- * A button that is only a picture; its name is read out and shown on hover.
+ * A button with only an icon; its name is the tooltip and the accessible name.
  * @param {string} name
  * @param {string} picture
  * @param {(event: MouseEvent) => unknown} onclick
@@ -62,22 +62,22 @@ export function iconButton(name, picture, onclick, { disabled, key } = {}) {
 }
 
 /**
- * A button that wants a second click, for what cannot be taken back.
+ * A button that needs a second click to confirm, for actions that cannot be undone.
  * @param {App} app
  * @param {string} key
  * @param {string} label
- * @param {string} sure what the second click says
+ * @param {string} confirm the label while it waits for the second click
  * @param {() => unknown} onclick
- * @param {string} [of] what it is done to, where several such buttons are about
+ * @param {string} [of] what it acts on, where several such buttons are shown
  */
-export function sureButton(app, key, label, sure, onclick, of) {
+export function confirmButton(app, key, label, confirm, onclick, of) {
   const armed = app.ui["armed"] === key;
-  const shown = armed ? sure : label;
+  const shown = armed ? confirm : label;
   return button(shown, {
     name: of && `${shown} ${of}`,
     kind: armed ? "danger" : "plain",
     small: true,
-    key: `sure ${key}`,
+    key: `confirm ${key}`,
     onclick: () => {
       app.ui["armed"] = armed ? null : key;
       if (armed) onclick();
@@ -87,7 +87,7 @@ export function sureButton(app, key, label, sure, onclick, of) {
 }
 
 /**
- * A small mark with a word.
+ * A small label.
  * @param {string} text
  * @param {Tone} [tone]
  */
@@ -101,7 +101,7 @@ export function dot(tone) {
 }
 
 /**
- * What is shown where there is nothing yet: what would be here, and how it gets here.
+ * An empty state: what would be here, and how to get it.
  * @param {string} picture
  * @param {string} title
  * @param {...Child} text
@@ -111,7 +111,7 @@ export function empty(picture, title, ...text) {
 }
 
 /**
- * A line to copy into a terminal.
+ * A command line with a copy button.
  * @param {App} app
  * @param {string} text
  */
@@ -144,7 +144,7 @@ export function section(title, side, ...children) {
 }
 
 /**
- * Off, ask or auto. What is only inherited is drawn as an outline, so that a person sees what they set themselves.
+ * Off, ask or auto. An inherited level is drawn as an outline, so that a person sees what they have set.
  * @param {{ id: string, label: string, own: Permission | null, effective: Permission, from?: string, pick: (value: Permission) => unknown, reset?: () => unknown }} options
  */
 export function permissionSwitch({ id, label, own, effective, from, pick, reset }) {
@@ -152,21 +152,21 @@ export function permissionSwitch({ id, label, own, effective, from, pick, reset 
   return h(
     "span",
     { class: "permission", key: `permission ${id}` },
-    own !== null && reset ? iconButton(`Take back the setting of ${label}`, "reset", reset, { key: "reset" }) : null,
+    own !== null && reset ? iconButton(`Reset ${label}`, "reset", reset, { key: "reset" }) : null,
     h(
       "span",
       { class: `switch${own === null ? " inherited" : ""}`, role: "radiogroup", "aria-label": about, key: "switch" },
-      LEVELS.map(({ value, label: word, means }) =>
+      LEVELS.map(({ value, label: text, means }) =>
         h(
           "label",
-          { class: `level ${value}`, title: `${word}: ${means}` },
+          { class: `level ${value}`, title: `${text}: ${means}` },
           h("input", {
             type: "radio",
             name: id,
             checked: effective === value,
             onclick: () => (own === value ? undefined : pick(value)),
           }),
-          h("span", null, word),
+          h("span", null, text),
         ),
       ),
     ),
@@ -198,9 +198,9 @@ export function toggle(label, on, change, { hidden, key, describedby } = {}) {
 }
 
 /**
- * A field to search with.
+ * A search field.
  * @param {App} app
- * @param {string} key where its text is kept
+ * @param {string} key where its text is stored
  * @param {string} label
  */
 export function searchField(app, key, label) {
@@ -224,7 +224,7 @@ export function searchField(app, key, label) {
 }
 
 /**
- * Something that opens. It stays as the person left it.
+ * A section that can be opened; it stays open across redraws.
  * @param {string} key
  * @param {Child} summary
  * @param {Child} body
@@ -240,7 +240,7 @@ export function disclosure(key, summary, body, more = {}) {
 }
 
 /**
- * A heading that opens, with something of its own beside it. What is closed is not made at all.
+ * A heading that can be opened, with something next to it. A closed body is not built.
  * @param {App} app
  * @param {string} key
  * @param {{ title: Child, side?: Child, body: () => Child, open?: boolean, level?: number, class?: string }} options
@@ -248,7 +248,7 @@ export function disclosure(key, summary, body, more = {}) {
 export function expander(app, key, { title, side, body, open, level = 2, class: look = "" }) {
   const opened = /** @type {Record<string, boolean>} */ (app.ui["opened"] ??= {});
   const shown = opened[key] ?? open ?? false;
-  const flip = () => {
+  const toggleOpen = () => {
     opened[key] = !shown;
     app.changed();
   };
@@ -261,7 +261,7 @@ export function expander(app, key, { title, side, body, open, level = 2, class: 
       h(
         `h${level}`,
         null,
-        h("button", { type: "button", "aria-expanded": String(shown), onclick: flip }, glyph("chevron", 12), title),
+        h("button", { type: "button", "aria-expanded": String(shown), onclick: toggleOpen }, glyph("chevron", 12), title),
       ),
       side,
     ),

@@ -1,5 +1,5 @@
 /**
- * The state of things in words a person understands. Pure: state in, words out.
+ * Texts for the state of the connection. Pure: state in, text out.
  */
 
 /** @typedef {import("../link/socket.js").LinkState} LinkState */
@@ -28,12 +28,12 @@ export function headline(link) {
 
 /** @param {LinkState} link */
 export function explanation(link) {
-  if (link.phase === "connected") return "AI agents you connect to the hub can use this browser's tabs.";
+  if (link.phase === "connected") return "AI agents that you connect to the hub can use this browser's tabs.";
   return link.reason ?? "Looking for the hub on this computer.";
 }
 
 /**
- * When the hub is looked for again.
+ * When the next connection attempt is made.
  * @param {number} at
  * @param {number} now
  */

@@ -1,8 +1,8 @@
 /**
- * Elements made of plain values, and one tree brought to the look of another.
+ * Creating elements, and updating the page to match new ones.
  *
- * A view is a function from state to elements. `morph` changes what is on the page as little as it can, so that focus,
- * scrolling, open sections and half-written text stay. Nothing here reads markup: what is shown is always text.
+ * A view is a function from state to elements. `show` changes the page as little as possible, so that focus, scroll
+ * position, open sections and unfinished input stay. Nothing here parses markup: content is always text.
  */
 
 /** @typedef {Node | string | number | null | undefined | false | readonly Child[]} Child */
@@ -10,21 +10,21 @@
 
 const COLOUR = /^#[0-9a-f]{6}$/i;
 const SVG = "http://www.w3.org/2000/svg";
-/** Set as properties, and again on every morph: what the state says is what is shown. */
+/** Set as properties, again on every update, so that the page always matches the state. */
 const LIVE = new Set(["checked", "disabled", "hidden", "indeterminate"]);
 
 /** Neither attributes nor listeners. */
 const OWN = new Set(["value", "key", "paint", "stamp", "body"]);
 
-/** What an element was made with, beside its attributes. @type {WeakMap<Element, Props>} */
+/** The properties an element was made with, besides its attributes. @type {WeakMap<Element, Props>} */
 const made = new WeakMap();
-/** Elements of `lazy` whose inside was not made yet. @type {Set<Element>} */
-const unmade = new Set();
+/** Elements of `lazy` whose content is not built yet. @type {Set<Element>} */
+const unbuilt = new Set();
 
 /**
- * An element. `on…` are listeners, `value` is what a field starts with, or what it shows if the state hears of every letter
- * (`oninput`), `key` names it among its siblings, `paint` is the colour behind it, everything else is an attribute; null,
- * undefined and false leave one out.
+ * An element. `on…` are listeners. `value` is the initial value of a field, or with `oninput` its current one. `key`
+ * identifies it among its siblings, and `paint` is its background colour. Everything else is an attribute; null, undefined
+ * and false omit it.
  * @param {string} tag
  * @param {Props | null} [props]
  * @param {...Child} children
@@ -37,7 +37,7 @@ export function h(tag, props, ...children) {
 }
 
 /**
- * An element whose inside is made anew only when `stamp` is another than before: for what is long and seldom changes.
+ * An element whose content is rebuilt only when `stamp` changes: for content that is long and seldom changes.
  * @param {string} tag
  * @param {Props & { key: string }} props
  * @param {string} stamp
@@ -45,18 +45,18 @@ export function h(tag, props, ...children) {
  */
 export function lazy(tag, props, stamp, body) {
   const element = h(tag, { ...props, stamp, body });
-  unmade.add(element);
+  unbuilt.add(element);
   return element;
 }
 
 /** @param {Element} element */
-function make(element) {
-  if (!unmade.delete(element)) return;
+function build(element) {
+  if (!unbuilt.delete(element)) return;
   append(element, [/** @type {() => Child} */ (made.get(element)?.["body"])()]);
 }
 
 /**
- * A part of a picture.
+ * An SVG element.
  * @param {string} tag
  * @param {Props} props
  * @param {...Child} children
@@ -74,16 +74,16 @@ export function svg(tag, props, ...children) {
  */
 function fill(element, props, children) {
   /** @type {Props} */
-  const kept = {};
+  const stored = {};
   for (const [name, value] of Object.entries(props)) {
-    if (name.startsWith("on") || LIVE.has(name) || OWN.has(name)) kept[name] = value;
+    if (name.startsWith("on") || LIVE.has(name) || OWN.has(name)) stored[name] = value;
     else if (value !== null && value !== undefined && value !== false) {
       element.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  made.set(element, kept);
+  made.set(element, stored);
   append(element, children);
-  apply(element, kept, {});
+  apply(element, stored, {});
 }
 
 /**
@@ -108,7 +108,7 @@ function apply(element, props, before) {
   for (const name of new Set([...Object.keys(before), ...Object.keys(props)])) {
     const value = props[name];
     if (name.startsWith("on")) target[name] = value ?? null;
-    // Setting it moves nothing when it is so already, and a field the person writes in keeps what they wrote.
+    // Only set if it differs, so that the cursor stays; a field that is being edited keeps its text.
     else if (LIVE.has(name)) {
       if (target[name] !== Boolean(value)) target[name] = Boolean(value);
     } else if (name === "paint") {
@@ -128,7 +128,7 @@ function keyOf(node) {
 }
 
 /**
- * Make the children of `parent` look like `wanted`.
+ * Update the children of `parent` to match `wanted`.
  * @param {Element} parent
  * @param {...Child} wanted
  */
@@ -136,7 +136,7 @@ export function show(parent, ...wanted) {
   const draft = /** @type {Element} */ (parent.cloneNode(false));
   append(draft, wanted);
   morphChildren(parent, draft);
-  unmade.clear();
+  unbuilt.clear();
 }
 
 /**
@@ -145,13 +145,13 @@ export function show(parent, ...wanted) {
  */
 function morph(old, fresh) {
   for (const { name } of [...old.attributes]) {
-    // What a person opened stays open.
+    // A section that the person opened stays open.
     if (!fresh.hasAttribute(name) && !(name === "open" && old.localName === "details")) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   const [before, now] = [made.get(old) ?? {}, made.get(fresh) ?? {}];
   if (now["stamp"] === undefined || now["stamp"] !== before["stamp"]) {
-    make(fresh);
+    build(fresh);
     morphChildren(old, fresh);
   }
   apply(old, now, before);
@@ -170,12 +170,12 @@ function morphChildren(parent, draft) {
     if (found) left.delete(found);
     return { fresh, found };
   });
-  // First what goes, so that what stays need not be moved: moving takes the focus away.
+  // Remove first, so that remaining nodes need not be moved: moving loses the focus.
   for (const old of left) parent.removeChild(old);
   let place = parent.firstChild;
   for (const { fresh, found } of pairs) {
     if (!found) {
-      for (const each of unmade) if (fresh.contains(each)) make(each);
+      for (const each of unbuilt) if (fresh.contains(each)) build(each);
       parent.insertBefore(fresh, place);
       continue;
     }

@@ -1,12 +1,12 @@
 /**
- * Values in words: durations, moments, addresses, and what a tool is called. Pure.
+ * Values as text: durations, times, URLs, names of tools and agents. Pure.
  */
 
 /** @typedef {import("./types.js").HubState} HubState */
 /** @typedef {import("./types.js").ToolFacts} ToolFacts */
 
-/** How long a call that just ended stays lit. */
-export const FRESH_MS = 1_500;
+/** How long an ended call stays highlighted. */
+export const HIGHLIGHT_MS = 1_500;
 
 /** @param {number} ms */
 export function duration(ms) {
@@ -17,7 +17,7 @@ export function duration(ms) {
 }
 
 /**
- * A span of time, roughly.
+ * A duration, rounded.
  * @param {number} seconds
  */
 export function span(seconds) {
@@ -29,7 +29,7 @@ export function span(seconds) {
 }
 
 /**
- * Time left, as a clock shows it.
+ * Remaining time as minutes and seconds.
  * @param {number} ms
  */
 export function clock(ms) {
@@ -38,7 +38,7 @@ export function clock(ms) {
 }
 
 /**
- * How long ago something was.
+ * The time since a moment.
  * @param {number} then
  * @param {number} now
  */
@@ -58,7 +58,7 @@ export function host(url) {
 /**
  * A name such as `browser_click_element` as words.
  * @param {string} name
- * @param {string} [source] what its source is called, when that is said already
+ * @param {string} [source] its source's name, which is left out
  */
 export function words(name, source) {
   const own = source && name.startsWith(`${source}_`) ? name.slice(source.length + 1) : name;
@@ -71,7 +71,7 @@ export function words(name, source) {
 }
 
 /**
- * Every tool the hub has, by the name agents use.
+ * All tools of the hub by name.
  * @param {HubState} state
  * @returns {Map<string, ToolFacts>}
  */
@@ -86,7 +86,7 @@ export function toolsByName(state) {
 }
 
 /**
- * What to call a tool in front of a person.
+ * The title of a tool.
  * @param {HubState | null} state
  * @param {string} name
  */
@@ -95,11 +95,11 @@ export function toolTitle(state, name) {
   return known?.title || words(known?.tool ?? name);
 }
 
-/** The agent of the panel, as the hub calls it. */
+/** The hub's client name for the assistant. */
 export const ASSISTANT = "tabhub-panel";
 
 /**
- * What to call an agent: what it calls itself, and before it the name of its token, which is who it is.
+ * The name of an agent: that of its token, which identifies it, and the one it gives itself.
  * @param {string | undefined} client
  * @param {string} [token]
  */

@@ -1,5 +1,5 @@
 /**
- * The toolbar button: its picture, badge and tooltip say whether the hub is connected.
+ * The toolbar button: its icon, badge and tooltip show whether the hub is connected.
  */
 
 import { tooltip } from "./connection_text.js";

@@ -1,9 +1,9 @@
 /**
- * Where a text stops being JSON, in words a person can use. The browser's own words repeat pieces of the text, which may
- * hold a secret, and do not always say where.
+ * Finds the first error in a JSON text. The browser's own messages quote parts of the text, which may contain a secret,
+ * and do not always have a position.
  */
 
-/** @typedef {{ line: number, column: number, words: string }} Fault */
+/** @typedef {{ line: number, column: number, message: string }} Fault */
 
 const SPACE = /[ \t\r\n]*/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
@@ -11,31 +11,31 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const DEEPEST = 200;
 
-class Stop extends Error {
+class SyntaxFault extends Error {
   /**
    * @param {number} at
-   * @param {string} words
+   * @param {string} message
    */
-  constructor(at, words) {
-    super(words);
+  constructor(at, message) {
+    super(message);
     this.at = at;
   }
 }
 
 /**
- * The first thing wrong with a text, or null if it is JSON.
+ * The first error of a text, or null if it is valid JSON.
  * @param {string} text
  * @returns {Fault | null}
  */
 export function jsonFault(text) {
   try {
     const end = space(text, value(text, space(text, 0), 0));
-    if (end < text.length) throw new Stop(end, "Nothing may follow here: the value has ended already.");
+    if (end < text.length) throw new SyntaxFault(end, "Unexpected text after the end of the value.");
     return null;
   } catch (error) {
-    if (!(error instanceof Stop)) throw error;
+    if (!(error instanceof SyntaxFault)) throw error;
     const before = text.slice(0, error.at).split("\n");
-    return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1, words: error.message };
+    return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1, message: error.message };
   }
 }
 
@@ -64,9 +64,9 @@ function space(text, at) {
  * @returns {number} where it ends
  */
 function value(text, at, depth) {
-  if (depth > DEEPEST) throw new Stop(at, "It is nested too deeply.");
+  if (depth > DEEPEST) throw new SyntaxFault(at, "Nested too deeply.");
   const first = text[at];
-  if (first === undefined) throw new Stop(at, "The text ends here, and a value is missing.");
+  if (first === undefined) throw new SyntaxFault(at, "Unexpected end: a value is missing.");
   if (first === "{") return group(text, at, depth, "}");
   if (first === "[") return group(text, at, depth, "]");
   if (first === '"') return string(text, at);
@@ -74,9 +74,9 @@ function value(text, at, depth) {
     const end = match(pattern, text, at);
     if (end >= 0) return end;
   }
-  if (first === "/") throw new Stop(at, "Comments are not part of JSON: take it out.");
-  if (first === "'" || first === "“") throw new Stop(at, 'Texts stand in straight double quotes: ".');
-  throw new Stop(at, "This is no value. Texts stand in double quotes.");
+  if (first === "/") throw new SyntaxFault(at, "JSON has no comments.");
+  if (first === "'" || first === "“") throw new SyntaxFault(at, 'Strings need straight double quotes: ".');
+  throw new SyntaxFault(at, "Not a value. Strings need double quotes.");
 }
 
 /**
@@ -85,7 +85,7 @@ function value(text, at, depth) {
  */
 function string(text, at) {
   const end = match(STRING, text, at);
-  if (end < 0) throw new Stop(at, "This text does not end, or holds something that must be escaped.");
+  if (end < 0) throw new SyntaxFault(at, "The string is not closed, or contains a character that must be escaped.");
   return end;
 }
 
@@ -104,11 +104,11 @@ function group(text, start, depth, close) {
     if (close === "}") at = name(text, at);
     at = space(text, value(text, at, depth + 1));
     if (text[at] === close) return at + 1;
-    if (text[at] === undefined) throw new Stop(at, `The text ends here, and a ${close} is missing.`);
-    if (text[at] !== ",") throw new Stop(at, `A comma or a ${close} is missing before this.`);
+    if (text[at] === undefined) throw new SyntaxFault(at, `Unexpected end: ${close} is missing.`);
+    if (text[at] !== ",") throw new SyntaxFault(at, `Expected a comma or ${close} before this.`);
     const comma = at;
     at = space(text, at + 1);
-    if (text[at] === close) throw new Stop(comma, `This comma is one too many: a ${close} follows.`);
+    if (text[at] === close) throw new SyntaxFault(comma, `Trailing comma before ${close}.`);
   }
 }
 
@@ -118,10 +118,10 @@ function group(text, start, depth, close) {
  * @param {number} at
  */
 function name(text, at) {
-  if (text[at] === undefined) throw new Stop(at, "The text ends here, and a } is missing.");
-  if (text[at] === "/") throw new Stop(at, "Comments are not part of JSON: take it out.");
-  if (text[at] !== '"') throw new Stop(at, "A name in double quotes belongs here.");
+  if (text[at] === undefined) throw new SyntaxFault(at, "Unexpected end: } is missing.");
+  if (text[at] === "/") throw new SyntaxFault(at, "JSON has no comments.");
+  if (text[at] !== '"') throw new SyntaxFault(at, "Expected a name in double quotes.");
   const end = space(text, string(text, at));
-  if (text[end] !== ":") throw new Stop(end, "A colon is missing after the name.");
+  if (text[end] !== ":") throw new SyntaxFault(end, "Expected a colon after the name.");
   return space(text, end + 1);
 }

@@ -1,6 +1,6 @@
 /**
- * A question on the desktop, for when no panel is open: who wants what, with “Allow once” and “Deny”. Everything else,
- * and the parameters in full, is in the panel, which a click on the notification opens.
+ * Approvals as desktop notifications while no panel is open: who wants to use which tool, with “Allow once” and “Deny”.
+ * A click on the notification opens the panel, which shows everything.
  */
 
 import { textOf } from "../link/rpc.js";
@@ -14,26 +14,26 @@ const LONGEST = 180;
 const DECISIONS = ["allow_once", "deny"];
 
 /**
- * Listen to its buttons; call this while the worker starts, so that one can wake it.
- * @param {{ answer: (params: Params) => boolean, note: (message: string) => void }} wiring `answer` says whether the hub was reached
+ * Listen for clicks; call this while the worker starts, so that a click can wake it.
+ * @param {{ answer: (params: Params) => boolean, note: (message: string) => void }} wiring `answer` returns whether the hub was reached
  */
 export function approvalNotices({ answer, note }) {
-  /** Those on their way to the desktop, by their question. @type {Map<string, Promise<unknown>>} */
-  const onTheWay = new Map();
+  /** Notifications that are being created, by approval. @type {Map<string, Promise<unknown>>} */
+  const creating = new Map();
   /** @param {Promise<unknown>} work */
-  const noted = (work) => void work.catch((error) => note(`A notification failed: ${textOf(error)}`));
+  const logFailure = (work) => void work.catch((error) => note(`A notification failed: ${textOf(error)}`));
 
   /** @param {string} notice */
   function review(notice) {
-    noted(Promise.all([chrome.notifications.clear(notice), openPanel()]));
+    logFailure(Promise.all([chrome.notifications.clear(notice), openPanel()]));
   }
 
   chrome.notifications.onButtonClicked.addListener((notice, button) => {
     if (!notice.startsWith(PREFIX)) return;
     const decision = DECISIONS[button];
-    const told = answer({ id: notice.slice(PREFIX.length), decision, by: "notification" });
-    // The hub is not there: the panel says so, and shows what still waits.
-    if (told) noted(chrome.notifications.clear(notice));
+    const sent = answer({ id: notice.slice(PREFIX.length), decision, by: "notification" });
+    // The hub is not connected: the panel shows that, and what is pending.
+    if (sent) logFailure(chrome.notifications.clear(notice));
     else review(notice);
   });
   chrome.notifications.onClicked.addListener((notice) => {
@@ -41,30 +41,30 @@ export function approvalNotices({ answer, note }) {
   });
 
   return {
-    /** An agent wants something. @param {Params} params */
-    asked(params) {
+    /** @param {Params} params */
+    show(params) {
       const { id, client, tool, origin, title, notify } = params;
       if (notify !== true || typeof id !== "string") return;
       const where = [title, origin].filter((text) => typeof text === "string" && text).join(", ");
-      const coming = chrome.notifications.create(PREFIX + id, {
+      const created = chrome.notifications.create(PREFIX + id, {
         type: "basic",
         iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
         title: cut(`${client || "An agent"} wants to use ${tool}`),
-        message: cut(where || "Not in a page."),
-        contextMessage: "Click to see what exactly",
+        message: cut(where || "Not in a page"),
+        contextMessage: "Click for details",
         buttons: [{ title: "Allow once" }, { title: "Deny" }],
         requireInteraction: true,
         priority: 2,
       });
-      onTheWay.set(id, coming);
-      noted(coming.finally(() => onTheWay.delete(id)));
+      creating.set(id, created);
+      logFailure(created.finally(() => creating.delete(id)));
     },
-    /** It was decided, here or elsewhere, or nobody waits any more. @param {Params} params */
-    done({ id }) {
+    /** Remove the notification of an approval that is no longer pending. @param {Params} params */
+    remove({ id }) {
       if (typeof id !== "string") return;
-      // One that is not there yet cannot be taken away, and would stay.
-      const coming = onTheWay.get(id) ?? Promise.resolve();
-      noted(coming.then(() => chrome.notifications.clear(PREFIX + id)));
+      // One that is still being created cannot be removed yet, and would stay.
+      const created = creating.get(id) ?? Promise.resolve();
+      logFailure(created.then(() => chrome.notifications.clear(PREFIX + id)));
     },
   };
 }

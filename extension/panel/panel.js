@@ -1,5 +1,5 @@
 /**
- * The panel, beside a page or as a page of its own (`?full`): the frame around the views, and which one is shown.
+ * The panel, in the side panel or in its own tab (`?full`): the frame around the views, and which one is shown.
  */
 
 import { h, show } from "./dom.js";
@@ -11,7 +11,7 @@ import { headline, nextAttempt } from "./connection_text.js";
 import { activity } from "./views/activity.js";
 import { agents } from "./views/agents.js";
 import { approvals } from "./views/approvals.js";
-import { asksHere, chat } from "./views/chat.js";
+import { belongsToChat, chat } from "./views/chat.js";
 import { home } from "./views/home.js";
 import { plugins } from "./views/plugins.js";
 import { servers } from "./views/servers.js";
@@ -23,15 +23,15 @@ import { tools } from "./views/tools.js";
 const FULL = new URLSearchParams(location.search).has("full");
 /** @type {readonly View[]} */
 const VIEWS = [home, chat, approvals, agents, activity, tools, plugins, servers, settings];
-/** Where tools come from: shown below Tools where there is little room. */
-const OF_TOOLS = ["tools", "plugins", "servers"];
+/** Views about sources of tools: shown below Tools in a narrow panel. */
+const TOOL_VIEWS = ["tools", "plugins", "servers"];
 
-/** What the number beside a view counts. @type {Record<string, string>} */
-const COUNTED = { approvals: "waiting", plugins: "failed to load" };
+/** What the number next to a view counts. @type {Record<string, string>} */
+const COUNT_LABELS = { approvals: "waiting", plugins: "failed to load" };
 
-/** Time left to decide that is worth a warning. */
+/** Remaining time to decide that is highlighted. */
 const SOON_MS = 20_000;
-/** Pixels from the end of a view at which one still counts as being there. */
+/** Distance in pixels from the end of a view that still counts as its end. */
 const AT_END = 40;
 
 const store = new Store(draw);
@@ -43,17 +43,17 @@ function element(id) {
   return found;
 }
 
-const offered = () => VIEWS.filter(({ id }) => id !== "chat" || !store.state || store.state.assistant !== undefined);
+const availableViews = () => VIEWS.filter(({ id }) => id !== "chat" || !store.state || store.state.assistant !== undefined);
 
 function current() {
   const wanted = location.hash.slice(1);
-  return offered().find(({ id }) => id === wanted) ?? home;
+  return availableViews().find(({ id }) => id === wanted) ?? home;
 }
 
 function bar() {
   const { link, state } = store;
   const phase = link?.link.phase;
-  const words = state?.paused ? "Paused" : link ? headline(link.link) : "Starting…";
+  const text = state?.paused ? "Paused" : link ? headline(link.link) : "Starting…";
   const tone = state?.paused
     ? "warn"
     : phase === "connected"
@@ -69,10 +69,10 @@ function bar() {
       alt: "",
     }),
     h("span", { class: "brand" }, "Tabhub"),
-    h("span", { class: `link-state ${tone}`, role: "status" }, dot(tone), words),
+    h("span", { class: `link-state ${tone}`, role: "status" }, dot(tone), text),
     h("span", { class: "room" }),
     state ? pauseButton() : null,
-    // Where there is little room, the settings are up here.
+    // In a narrow panel the settings are in this bar.
     h(
       "a",
       {
@@ -87,7 +87,7 @@ function bar() {
     FULL
       ? null
       : iconButton(
-          "Open as a page",
+          "Open in a tab",
           "expand",
           () => void chrome.tabs.create({ url: "panel/panel.html?full" + location.hash }),
         ),
@@ -100,7 +100,7 @@ function pauseButton() {
     kind: paused ? "primary" : "plain",
     small: true,
     glyph: paused ? "play" : "pause",
-    name: paused ? "Resume the agents" : "Pause the agents",
+    name: paused ? "Resume agents" : "Pause agents",
     key: "pause",
     onclick: () => void store.act(paused ? "hub.resume" : "hub.pause", paused ? {} : { mode: "wait" }),
   });
@@ -111,12 +111,12 @@ function nav() {
   const waiting = store.waiting.length;
   /** @type {Record<string, number>} */
   const counts = { approvals: waiting, plugins: store.state?.failedPlugins?.length ?? 0 };
-  const items = offered().flatMap((view) => {
+  const items = availableViews().flatMap((view) => {
     const own = entry(view.id, view.title, view.glyph, view.id === shown, counts[view.id] ?? 0);
-    const top = !OF_TOOLS.includes(view.id);
+    const top = !TOOL_VIEWS.includes(view.id);
     const look = view.id === "settings" ? "top only-wide" : top ? "top" : "sub";
     if (view.id !== "tools") return [h("li", { key: view.id, class: look }, own)];
-    const inside = OF_TOOLS.includes(shown);
+    const inside = TOOL_VIEWS.includes(shown);
     own.classList.toggle("inside", inside);
     return [
       h("li", { key: "tools", class: "top" }, own),
@@ -127,7 +127,7 @@ function nav() {
       ),
     ];
   });
-  return h("ul", { class: OF_TOOLS.includes(shown) ? "with-sub" : "" }, items);
+  return h("ul", { class: TOOL_VIEWS.includes(shown) ? "with-sub" : "" }, items);
 }
 
 /**
@@ -143,11 +143,11 @@ function entry(id, title, picture, active, count) {
     { href: `#${id}`, "aria-current": active ? "page" : undefined, onkeydown: step },
     glyph(picture),
     h("span", { class: "label" }, title),
-    count > 0 ? h("span", { class: "count", "aria-label": `${count} ${COUNTED[id] ?? ""}` }, count) : null,
+    count > 0 ? h("span", { class: "count", "aria-label": `${count} ${COUNT_LABELS[id] ?? ""}` }, count) : null,
   );
 }
 
-/** Arrow keys go from view to view. @param {KeyboardEvent} event */
+/** Arrow keys move between views. @param {KeyboardEvent} event */
 function step(event) {
   const forward = ["ArrowRight", "ArrowDown"].includes(event.key);
   const edge = { Home: 0, End: -1 }[event.key];
@@ -161,13 +161,13 @@ function step(event) {
 
 function banners() {
   const view = current().id;
-  // What is asked on this very view needs no banner.
-  const asked = store.waiting.filter((each) => view !== "chat" || !asksHere(store, each)).length;
+  // Approvals that this view shows need no banner.
+  const waiting = store.waiting.filter((each) => view !== "chat" || !belongsToChat(store, each)).length;
   const review = () => store.go("approvals");
   return [
     hubBanners(store.state),
-    asked > 0 && view !== "approvals" && view !== "home"
-      ? banner("waiting", "accent", "approvals", `${counted(asked, "approval")} waiting for you.`, "Review", review)
+    waiting > 0 && view !== "approvals" && view !== "home"
+      ? banner("waiting", "accent", "approvals", `${counted(waiting, "approval")} pending.`, "Review", review)
       : null,
   ];
 }
@@ -181,13 +181,13 @@ function hubBanners(state) {
           "skip",
           "bad",
           "alert",
-          "Nobody is asked. Every tool that should ask runs at once.",
-          "Ask again",
+          "Approvals are skipped. Tools that are set to Ask run at once.",
+          "Turn on approvals",
           () => void store.act("config.setSkipPermissions", { skip: false }),
         )
       : null,
     state.paused
-      ? banner("paused", "warn", "pause", pausedWords(state.paused), "Resume", () => void store.act("hub.resume"))
+      ? banner("paused", "warn", "pause", pausedText(state.paused), "Resume", () => void store.act("hub.resume"))
       : null,
     (state.problems ?? []).map((problem) =>
       h("div", { class: "banner bad", key: problem }, glyph("alert"), h("p", null, problem)),
@@ -196,10 +196,10 @@ function hubBanners(state) {
 }
 
 /** @param {NonNullable<import("./types.js").HubState["paused"]>} paused */
-function pausedWords({ by, reason, callsWaiting }) {
+function pausedText({ by, reason, callsWaiting }) {
   const why = reason ? ` (${reason})` : "";
-  const held = callsWaiting ? ` ${counted(callsWaiting, "call waits", "calls wait")}.` : "";
-  return `Paused by ${by || "you"}${why}. Agents can look, but not act.${held}`;
+  const waiting = callsWaiting ? ` ${counted(callsWaiting, "call")} waiting.` : "";
+  return `Paused by ${by || "you"}${why}. Agents can read, but not act.${waiting}`;
 }
 
 /**
@@ -221,14 +221,14 @@ function banner(key, tone, picture, text, label, onclick) {
 }
 
 function notice() {
-  const said = store.notice;
-  if (!said) return null;
+  const shown = store.notice;
+  if (!shown) return null;
   return h(
     "div",
-    { class: `notice ${said.tone}`, key: String(said.id) },
-    glyph(said.tone === "bad" ? "alert" : "check"),
-    h("p", null, said.text),
-    iconButton("Close", "close", () => store.hush(said.id)),
+    { class: `notice ${shown.tone}`, key: String(shown.id) },
+    glyph(shown.tone === "bad" ? "alert" : "check"),
+    h("p", null, shown.text),
+    iconButton("Close", "close", () => store.closeNotice(shown.id)),
   );
 }
 
@@ -241,26 +241,26 @@ function draw() {
   document.title = view.id === "home" ? "Tabhub" : `${view.title} · Tabhub`;
   show(element("bar"), bar());
   show(element("nav"), nav());
-  const alone =
+  const worksWithoutHub =
     view.id === "home" ||
     (view.id === "settings" && store.relay !== null) ||
     (view.id === "approvals" && store.waiting.length > 0);
-  const body = store.state || alone ? view.draw(store) : home.draw(store);
+  const body = store.state || worksWithoutHub ? view.draw(store) : home.draw(store);
   const main = element("main");
   const follows = view.follows?.(store) === true;
   const showing = follows ? `${view.id} following` : view.id;
   const atEnd = drawn !== showing || main.scrollHeight - main.scrollTop - main.clientHeight < AT_END;
   show(main, h("div", { class: "view", key: view.id }, banners(), h("h1", { key: "title" }, view.title), body));
   show(element("notice"), notice());
-  const spoken = element("spoken");
-  if (spoken.textContent !== store.spoken) spoken.textContent = store.spoken;
+  const announcement = element("announcement");
+  if (announcement.textContent !== store.announcement) announcement.textContent = store.announcement;
   if (follows && atEnd) main.scrollTop = main.scrollHeight;
   else if (drawn !== showing) main.scrollTop = 0;
   drawn = showing;
   tick();
 }
 
-/** What changes by itself: how long ago, how long yet. */
+/** Update the texts that change with time: ages, countdowns, durations. */
 function tick() {
   const now = Date.now();
   for (const [name, words] of /** @type {const} */ ([

@@ -1,11 +1,11 @@
 /**
- * The worker's side of the panel. The popup is sent the state of the link. The panel, beside the page or in a tab, is
- * sent events, and asks: what it may ask the hub is in one list, and each question has one answer.
+ * The worker's side of the panel. The popup receives the state of the link. The panel, in the side panel or in a tab,
+ * receives events and sends requests: which requests it may send to the hub is in one list, and each has one answer.
  *
  *   worker to panel   { type: "event", method, params }, { type: "answer", id, result } or { type: "answer", id, error }
  *   panel to worker   { type: "ask", id, method, params }
  *
- * `link.state` is an event and a question of its own: how the worker is connected, also when it is not.
+ * `link.state` is both an event and a request: the state of the worker's connection, also without one.
  */
 
 import { RpcError, isObject, textOf } from "../link/rpc.js";
@@ -14,7 +14,7 @@ import { RpcError, isObject, textOf } from "../link/rpc.js";
 /** @typedef {Record<string, unknown>} Params */
 /** @typedef {{ notify: (method: string, params: Params) => unknown, request: (method: string, params: Params) => Promise<unknown> }} Hub */
 
-/** What a panel may ask of the hub. @type {ReadonlySet<string>} */
+/** Requests that a panel may send to the hub. @type {ReadonlySet<string>} */
 const REQUESTS = new Set([
   ...["getState", "setToolPermission", "setPluginPermission", "setSkipPermissions", "setPluginSettings", "set"].map(
     (name) => `config.${name}`,
@@ -31,12 +31,12 @@ const REQUESTS = new Set([
   "hub.resume",
   "audit.list",
 ]);
-/** What it may tell the hub. @type {ReadonlySet<string>} */
+/** Notifications that it may send to the hub. @type {ReadonlySet<string>} */
 const NOTIFICATIONS = new Set(["confirmation.response"]);
 
 /**
  * Answer panels; call this while the worker starts.
- * @param {{ state: () => Promise<PanelState>, hub: () => Hub | null, opened: () => void, own: ReadonlyMap<string, (params: Params) => unknown> }} wiring `own` is what the worker answers itself
+ * @param {{ state: () => Promise<PanelState>, hub: () => Hub | null, opened: () => void, own: ReadonlyMap<string, (params: Params) => unknown> }} wiring `own` are requests that the worker answers itself
  */
 export function servePanel({ state, hub, opened, own }) {
   const home = chrome.runtime.getURL("panel/");
@@ -56,7 +56,7 @@ export function servePanel({ state, hub, opened, own }) {
   }
 
   /**
-   * Something a panel wants to know; gives whether one is open.
+   * Send an event to open panels. Returns whether one is open.
    * @param {string} method
    * @param {Params} params
    */
@@ -65,7 +65,7 @@ export function servePanel({ state, hub, opened, own }) {
     return panels.size > 0;
   }
 
-  /** Tell a hub that has just come whether anyone looks. */
+  /** Tell a newly connected hub whether a panel is open. */
   function introduce() {
     if (panels.size > 0) hub()?.notify("panel.watch", { open: true });
   }
@@ -79,10 +79,10 @@ export function servePanel({ state, hub, opened, own }) {
     const answer = own.get(method);
     if (answer) return answer(params);
     const connected = hub();
-    const [asked, told] = [REQUESTS.has(method), NOTIFICATIONS.has(method)];
-    if (!asked && !told) throw new Error(`A panel may not ask for ${method.slice(0, 100)}.`);
+    const [isRequest, isNotification] = [REQUESTS.has(method), NOTIFICATIONS.has(method)];
+    if (!isRequest && !isNotification) throw new Error(`A panel may not ask for ${method.slice(0, 100)}.`);
     if (!connected) throw new Error("The hub is not connected. Start it with \"tabhub start\".");
-    if (asked) return connected.request(method, params);
+    if (isRequest) return connected.request(method, params);
     connected.notify(method, params);
     return {};
   }
@@ -95,7 +95,7 @@ export function servePanel({ state, hub, opened, own }) {
     if (!isObject(message) || message["type"] !== "ask") return;
     const { id, method, params } = message;
     try {
-      if (typeof method !== "string") throw new Error("method must be a text");
+      if (typeof method !== "string") throw new Error("method must be a string");
       const result = await ask(method, isObject(params) ? params : {});
       send(port, { type: "answer", id, result: result ?? {} });
     } catch (error) {
@@ -106,7 +106,7 @@ export function servePanel({ state, hub, opened, own }) {
 
   chrome.runtime.onConnect.addListener((port) => {
     if (port.name !== "panel") return;
-    // Only pages of ours: a frame of a web page has a port of its own kind.
+    // Only the extension's own pages.
     const { url, origin, id } = port.sender ?? {};
     const known = id === chrome.runtime.id && (!origin || home.startsWith(`${origin}/`));
     if (!known || !url?.startsWith(home)) return port.disconnect();
@@ -118,7 +118,7 @@ export function servePanel({ state, hub, opened, own }) {
       kind.delete(port);
       if (kind === panels && panels.size === 0) hub()?.notify("panel.watch", { open: false });
     });
-    // A person who looks is a reason to try again now.
+    // An opened panel is a reason to reconnect now.
     opened();
     void refresh(new Set([port]));
   });
@@ -134,6 +134,6 @@ function send(port, message) {
   try {
     port.postMessage(message);
   } catch {
-    // The page was closed: its port says so itself.
+    // The page was closed: onDisconnect follows.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The popup of the toolbar button: it shows what the worker says, and decides nothing.
+ * The popup of the toolbar button: it shows the state of the connection and opens the panel.
  */
 
 import { counted, explanation, headline, nextAttempt } from "./connection_text.js";
@@ -24,7 +24,7 @@ function show() {
   picture.src = `../icons/${link.phase === "connected" ? "connected" : "disconnected"}-48.png`;
   element("headline").textContent = headline(link);
   element("explanation").textContent = explanation(link);
-  element("address").textContent = link.address ?? "not known yet";
+  element("address").textContent = link.address ?? "unknown";
   element("browser").textContent = `${browserName}, ${counted(tabs, "tab")}`;
   element("debugger").textContent = debugged ? `attached to ${counted(debugged, "tab")}` : "not attached";
   element("retry").textContent = link.retryAt === null ? "" : nextAttempt(link.retryAt, Date.now());
@@ -39,11 +39,11 @@ function connect() {
     state = message;
     show();
   });
-  // The worker was stopped; asking again starts it.
+  // The worker was stopped; connecting starts it.
   port.onDisconnect.addListener(connect);
 }
 
-// Known before the click: a panel beside the page may only be opened while the click is handled.
+// Known before the click: the side panel can only be opened synchronously in a click handler.
 const here = chrome.windows.getCurrent();
 /** @type {number | undefined} */
 let windowId;
@@ -58,7 +58,7 @@ element("side").addEventListener("click", () => {
 });
 element("page").addEventListener("click", openPage);
 
-/** The panel as a page of its own, also where a browser shows none beside a page. */
+/** Open the panel in a tab, also for browsers without a side panel. */
 function openPage() {
   void chrome.tabs.create({ url: "panel/panel.html?full" }).then(() => window.close());
 }

@@ -1,6 +1,6 @@
 /**
- * The shapes of what the hub tells the panel (`config.getState` and the events). Types only: nothing here runs.
- * Everything a page, plugin, server or agent had a say in is text, and is shown as text.
+ * The types of what the hub sends to the panel (`config.getState` and events). Whatever comes from a page, plugin, server
+ * or agent is shown as plain text.
  */
 
 /** @typedef {"off" | "ask" | "auto"} Permission */
@@ -11,13 +11,13 @@
  * @property {string} name as agents call it
  * @property {string} [title]
  * @property {string} [description]
- * @property {Permission | null} [permission] what the person set for it, if anything
- * @property {Permission} [effective] what counts
+ * @property {Permission | null} [permission] the level the person set, if any
+ * @property {Permission} [effective] the level that applies
  * @property {string} [from] where that comes from
  * @property {boolean} [readOnly]
- * @property {boolean} [changed] its definition is not the one that was approved
+ * @property {boolean} [changed] its definition differs from the approved one
  * @property {boolean} [enabled] whether a server's tool is used at all
- * @property {string} [tool] what its server calls it
+ * @property {string} [tool] its name on its server
  */
 
 /**
@@ -81,22 +81,22 @@
  * @property {string} [plugin]
  * @property {Record<string, unknown>} params
  * @property {string} client
- * @property {string} [token] the name of the token it came with
- * @property {Decision[]} [choices] what may be answered
+ * @property {string} [token] the name of the client's token
+ * @property {Decision[]} [choices] the possible decisions
  * @property {string} [session]
  * @property {number} [tabId]
  * @property {string} [origin]
  * @property {string} [title] of the tab
  * @property {string} [url] of the tab
  * @property {string} [reason] permission, pin, dataflow, tab or page
- * @property {string} [message] the reason in words
+ * @property {string} [message] the reason as text
  * @property {string} [diff]
  * @property {number} [expiresAt]
- * @property {boolean} [relay] asked over a relay: the extension itself decides by the answer
+ * @property {boolean} [relay] of an agent over a relay: the extension itself enforces the decision
  */
 
 /**
- * One call, as the audit log has it.
+ * One call in the audit log.
  * @typedef {object} Entry
  * @property {string} timestamp
  * @property {string} tool
@@ -124,8 +124,8 @@
  * @property {string[]} [headers] their names
  * @property {string[]} [env] the names of its variables
  * @property {boolean} enabled
- * @property {string} [state] off, connecting, ready, waiting (to try again), or login
- * @property {string} [loginUrl] where the person signs in
+ * @property {string} [state] off, connecting, ready, waiting (to retry), or login
+ * @property {string} [loginUrl] where the person logs in
  * @property {string | null} [error]
  * @property {Permission | null} [permission]
  * @property {Permission} [effective]
@@ -150,10 +150,10 @@
  * @property {Record<string, any>} settings
  * @property {boolean} [tokensRequired]
  * @property {string[]} [problems]
- * @property {{ missing: string[], model: string | null, steps: number, tokens: number }} [assistant] the model one can talk to, and which settings it lacks
+ * @property {{ missing: string[], model: string | null, steps: number, tokens: number }} [assistant] the configured model, and which settings are missing
  */
 
-/** A conversation in the list. @typedef {{ id: string, title: string, started: number, changed: number, running: boolean }} Talk */
+/** A conversation in the list. @typedef {{ id: string, title: string, started: number, changed: number, running: boolean }} Conversation */
 
 /**
  * A tool the assistant used.
@@ -163,25 +163,25 @@
  * @property {string} call
  * @property {string} name
  * @property {Record<string, unknown>} given
- * @property {string} problem why it could not be run, where the model wrote it wrongly
+ * @property {string} problem why it could not be run, if the model wrote an invalid call
  * @property {number} at
  * @property {"running" | "done" | "failed" | "denied" | "stopped"} state
  * @property {string} result
  * @property {number | null} seconds
  */
 
-/** @typedef {{ kind: "person", id: number, text: string }} Asked */
-/** @typedef {{ kind: "model", id: number, text: string, done: boolean }} Said */
+/** @typedef {{ kind: "person", id: number, text: string }} PersonMessage */
+/** @typedef {{ kind: "model", id: number, text: string, done: boolean }} ModelMessage */
 /** @typedef {{ kind: "end", id: number, why: string, words: string, steps: number, tokens: number }} End */
-/** @typedef {Asked | Said | Step | End} ChatItem */
+/** @typedef {PersonMessage | ModelMessage | Step | End} ChatItem */
 
 /**
- * How this browser stands with a relay.
+ * The connection of this browser to a relay.
  * @typedef {object} RelayFacts
  * @property {string} url
  * @property {boolean} hasToken
- * @property {Permission} acting what agents over it may do beside looking
- * @property {boolean} instead whether the hub on this computer is left alone
+ * @property {Permission} acting whether agents over it may act, besides reading
+ * @property {boolean} instead whether the hub on this computer is not connected to
  * @property {"off" | "connecting" | "connected" | "waiting"} phase
  * @property {string | null} reason
  * @property {string} user
@@ -196,19 +196,20 @@
  * @property {import("./connection_text.js").PanelState | null} link
  * @property {RelayFacts | null} relay
  * @property {ReadonlyMap<string, Running>} running
- * @property {boolean} settling approvals have just moved, and no click on one counts
- * @property {Record<string, any>} ui what a view keeps while the panel is open
+ * @property {boolean} settling approvals have just moved, so that clicks on them are ignored
+ * @property {Record<string, any>} ui what views store while the panel is open
  * @property {import("./chat.js").Chat} chat
- * @property {readonly Approval[]} waiting all that waits for the person: of the hub's agents, and of those over a relay
+ * @property {readonly Approval[]} waiting pending approvals, of the hub's agents and of agents over a relay
  * @property {<M extends string>(method: M, params?: ParamsOf<M>) => Promise<any>} ask
- * @property {<M extends string>(method: M, params?: ParamsOf<M>, said?: string) => Promise<any>} act ask, say how it went, and read the state again; gives undefined when it was refused
+ * @property {<M extends string>(method: M, params?: ParamsOf<M>, success?: string, change?: (state: HubState) => void) => Promise<any>} act send a request, show the result and read the state again; undefined if it was refused. `change` is applied to the state at once, and to every state from before the hub's answer
+ * @property {(changes: { url?: string, token?: string, acting?: Permission, instead?: boolean }, success?: string) => Promise<boolean>} changeRelay the same for the relay's settings; false if it was refused
  * @property {(view: string) => void} go
- * @property {() => void} changed draw again
+ * @property {() => void} changed request a redraw
  * @property {(text: string, tone?: "good" | "bad") => void} say
  * @property {(approval: Approval, decision: Decision, reason?: string) => void} decide
  * @property {(approvals: readonly Approval[], decision: Decision) => void} decideAll
  */
 
-/** @typedef {{ id: string, title: string, glyph: string, follows?: (app: App) => boolean, draw: (app: App) => import("./dom.js").Child }} View a view that follows stays at its end while it grows */
+/** @typedef {{ id: string, title: string, glyph: string, follows?: (app: App) => boolean, draw: (app: App) => import("./dom.js").Child }} View a view that follows stays scrolled to its end while it grows */
 
 export {};

@@ -1,12 +1,12 @@
 /**
- * The panel's road to the worker: questions with one answer each, and events. It comes back by itself when the worker
- * was stopped.
+ * The panel's connection to the worker: requests with one answer each, and events. It reconnects when the worker was
+ * stopped.
  */
 
 /** @typedef {Record<string, unknown>} Params */
 /** @typedef {{ resolve: (result: any) => void, reject: (error: Error) => void }} Waiting */
 
-/** What the other side refused, with what it said about it. */
+/** A request was refused; `data` has the details. */
 export class Refused extends Error {
   /**
    * @param {string} message
@@ -18,43 +18,43 @@ export class Refused extends Error {
   }
 }
 
-const AGAIN_MS = 250;
-/** A worker that was connected this long had not failed to start. */
-const GOOD_MS = 2_000;
+const RECONNECT_MS = 250;
+/** A connection that lasted this long was not a failed start. */
+const STABLE_MS = 2_000;
 
-export class Source {
+export class WorkerClient {
   /** @type {chrome.runtime.Port | null} */
   #port = null;
   #count = 0;
   /** @type {Map<number, Waiting>} */
   #waiting = new Map();
-  #hear;
+  #receiveEvent;
 
-  /** @param {(method: string, params: Params) => void} hear */
-  constructor(hear) {
-    this.#hear = hear;
+  /** @param {(method: string, params: Params) => void} receiveEvent */
+  constructor(receiveEvent) {
+    this.#receiveEvent = receiveEvent;
   }
 
-  /** Connect, and stay so. */
+  /** Connect, and stay connected. */
   open() {
     const port = chrome.runtime.connect({ name: "panel" });
     const since = Date.now();
     this.#port = port;
-    port.onMessage.addListener((message) => this.#received(message));
+    port.onMessage.addListener((message) => this.#receive(message));
     port.onDisconnect.addListener(() => {
-      // Reading it keeps the browser from noting an error nobody looked at.
+      // Reading lastError keeps the browser from logging it as unchecked.
       const why = chrome.runtime.lastError?.message ?? "The extension's worker was stopped.";
       this.#port = null;
       for (const { reject } of this.#waiting.values()) reject(new Refused(why));
       this.#waiting.clear();
-      if (Date.now() - since > GOOD_MS) this.open();
-      else setTimeout(() => this.open(), AGAIN_MS);
+      if (Date.now() - since > STABLE_MS) this.open();
+      else setTimeout(() => this.open(), RECONNECT_MS);
     });
-    this.#hear("panel.opened", {});
+    this.#receiveEvent("panel.opened", {});
   }
 
   /**
-   * Ask; what is refused is an error with words for a person.
+   * Send a request; a refusal is an error with a message for the person.
    * @param {string} method
    * @param {Params} [params]
    * @returns {Promise<any>}
@@ -69,8 +69,8 @@ export class Source {
   }
 
   /** @param {any} message */
-  #received(message) {
-    if (message?.type === "event") return this.#hear(message.method, message.params ?? {});
+  #receive(message) {
+    if (message?.type === "event") return this.#receiveEvent(message.method, message.params ?? {});
     const waiting = this.#waiting.get(message?.id);
     if (message?.type !== "answer" || !waiting) return;
     this.#waiting.delete(message.id);
@@ -80,7 +80,7 @@ export class Source {
 }
 
 /**
- * What went wrong, for a person.
+ * An error's message and hint.
  * @param {unknown} error
  */
 export function errorText(error) {

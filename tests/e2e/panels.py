@@ -62,7 +62,7 @@ async def opened(browser: BrowserContext, view: str = "home", *, remembering: bo
         await page.bring_to_front()
         await page.goto(f"{EXTENSION}/panel/panel.html?full#{view}")
         await expect(page.locator("#bar")).to_contain_text("Connected")
-        await expect(page.get_by_role("button", name="Pause the agents")).to_be_visible()
+        await expect(page.get_by_role("button", name="Pause agents")).to_be_visible()
         yield page
         assert complaints == []
         # A size that was set cannot be taken back.

@@ -106,7 +106,7 @@ async def test_a_switch_changes_the_enforced_permission(panel: Page, hub: LiveHu
     await until_outside(lambda: browser_settings(hub).get("tools") == {CLICK: "off"})
     error = await agent.fail(CLICK, code="return 1")
     assert "off" in error["text"]
-    await panel.locator(f"[data-tool={CLICK}]").get_by_role("button", name="Take back the setting").click()
+    await panel.locator(f"[data-tool={CLICK}]").get_by_role("button", name="Reset").click()
     await until_outside(lambda: CLICK not in browser_settings(hub).get("tools", {}))
     assert await agent.run("return 1") == 1
 
@@ -118,7 +118,7 @@ async def test_a_switch_of_a_source_applies_to_all_its_tools(panel: Page, hub: L
     await until_outside(lambda: browser_settings(hub).get("permission") == "off")
     error = await agent.fail("browser_list_tabs")
     assert "off" in error["text"]
-    await panel.get_by_role("button", name="Take back the setting of all tools of Browser").click()
+    await panel.get_by_role("button", name="Reset of all tools of Browser").click()
     await until_outside(lambda: "permission" not in browser_settings(hub))
     assert (await agent.get("browser_list_tabs"))["tabs"]
 
@@ -147,7 +147,7 @@ async def test_a_denied_call_gets_the_reason(panel: Page, agent: Caller, site: S
     await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
     card = panel.locator("[data-approval]")
-    await card.get_by_text("Say why").click()
+    await card.get_by_text("Add a reason").click()
     await card.get_by_role("textbox").fill("not on this page")
     await settled(panel)
     await card.get_by_role("button", name="Deny").click()
@@ -218,11 +218,11 @@ async def test_an_unanswered_request_expires_and_is_refused(
 
 async def test_pause_is_one_click_and_blocks_acting_calls(panel: Page, agent: Caller, site: Site) -> None:
     tab_id = await visit(panel.context, agent, f"{site.url}/")
-    await panel.get_by_role("button", name="Pause the agents").click()
-    await expect(panel.locator(".banner.warn")).to_contain_text("Agents can look, but not act.")
+    await panel.get_by_role("button", name="Pause agents").click()
+    await expect(panel.locator(".banner.warn")).to_contain_text("Agents can read, but not act.")
     call = asyncio.ensure_future(agent.get("browser_navigate_tab", url=f"{site.url}/other"))
     assert (await agent.get("browser_get_tab_info", tabId=tab_id))["title"] == "Plain page"
-    await panel.get_by_role("button", name="Resume the agents").click()
+    await panel.get_by_role("button", name="Resume agents").click()
     assert (await call)["ok"]
     await expect(panel.locator(".banner.warn")).to_have_count(0)
 
@@ -233,12 +233,12 @@ async def test_an_agent_is_shown_with_its_tabs_and_can_be_ended(panel: Page, hub
         await agent.run("return 1")
         await go(panel, "agents")
         card = panel.locator("article", has_text="Plain page")
-        await card.get_by_role("button", name="Free Plain page").click()
+        await card.get_by_role("button", name="Release Plain page").click()
         await expect(panel.get_by_text("Plain page")).to_have_count(0)
         await agent.run("return 1", tabId=tab_id)
         card = panel.locator("article", has_text="Plain page")
         await card.get_by_role("button", name="End").click()
-        await card.get_by_role("button", name="End it now?").click()
+        await card.get_by_role("button", name="End now?").click()
         await expect(card).to_have_count(0)
 
 
@@ -270,7 +270,7 @@ async def test_the_history_can_be_filtered(panel: Page, agent: Caller) -> None:
 
 async def test_plugins_are_listed_and_a_broken_one_says_why(panel: Page) -> None:
     await go(panel, "plugins")
-    await expect(panel.locator("[data-plugin=notes]")).to_contain_text("no tab of it is open")
+    await expect(panel.locator("[data-plugin=notes]")).to_contain_text("no open tab")
     failed = panel.locator(".card.failed")
     await expect(failed).to_contain_text("broken")
     assert len(await failed.locator(".card-text").inner_text()) > 10
@@ -300,11 +300,11 @@ async def test_a_switch_keeps_its_new_position_until_the_hub_confirms(panel: Pag
 
 async def test_never_ask_mode_is_shown_on_every_view(panel: Page, hub: LiveHub) -> None:
     await go(panel, "settings")
-    await panel.get_by_role("switch", name="Never ask").check(force=True)
+    await panel.get_by_role("switch", name="Skip approvals").check(force=True)
     for view in VIEWS:
         await go(panel, view)
-        await expect(panel.locator(".banner.bad")).to_contain_text("Nobody is asked.")
-    await panel.get_by_role("button", name="Ask again").click()
+        await expect(panel.locator(".banner.bad")).to_contain_text("Approvals are skipped.")
+    await panel.get_by_role("button", name="Turn on approvals").click()
     await until_outside(lambda: settings(hub)["skipPermissions"] is False)
     await expect(panel.locator(".banner.bad")).to_have_count(0)
 
@@ -332,7 +332,7 @@ async def test_the_popup_shows_the_state_and_opens_the_panel_page(browser: Brows
     await expect(popup.locator("#headline")).to_have_text("Connected")
     assert await violations(popup) == []
     async with browser.expect_page() as opening:
-        await popup.get_by_role("button", name="As a page").click()
+        await popup.get_by_role("button", name="Open in a tab").click()
     page = await opening.value
     await expect(page.locator("#bar")).to_contain_text("Connected")
     await page.close()

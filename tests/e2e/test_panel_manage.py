@@ -52,7 +52,7 @@ async def agent(hub: LiveHub) -> AsyncIterator[Caller]:
 
 
 def field(page: Page) -> Locator:
-    return page.get_by_role("textbox", name="Settings, as JSON")
+    return page.get_by_role("textbox", name="Configuration (JSON)")
 
 
 async def paste(page: Page, given: Any) -> None:
@@ -79,13 +79,13 @@ async def test_a_pasted_server_is_added_and_its_tools_are_found_and_callable(
         (name,) = [tool["name"] for tool in listed if tool["name"].startswith("mcp__far_away__add")]
         assert (await agent.call(name, a=20, b=22))["content"][0]["text"] == "42"
         assert SECRET not in await panel.content()
-        offer = card.get_by_role("switch", name="Offer Add")
+        offer = card.get_by_role("switch", name="Enable Add")
         await offer.click(force=True)
         await expect(offer).not_to_be_checked()  # a refresh that was under way may show the old state for a moment
         await until_outside(lambda: "disabled" in hub.tabhub("mcp", "tools", "far away").stdout)
         assert name not in [tool["name"] for tool in (await agent.http.get("/tools")).json()]
         await card.get_by_role("button", name="Remove").click()
-        await card.get_by_role("button", name="Remove it now?").click()
+        await card.get_by_role("button", name="Remove now?").click()
         await expect(card).to_have_count(0)
 
 
@@ -99,11 +99,11 @@ async def test_several_servers_are_added_at_once_and_a_failing_one_says_why(hub:
     await panel.get_by_role("button", name="Add", exact=True).click()
     await expect(panel.locator("[data-server=sums] .tool-title", has_text="Weather")).to_be_visible()
     lost = panel.locator("[data-server=lost]")
-    await expect(lost).to_contain_text("not reached")
+    await expect(lost).to_contain_text("not connected")
     await expect(lost.locator(".problem")).to_contain_text("no-such-program-anywhere")
     for name in ("sums", "lost"):
         await panel.locator(f"[data-server={name}]").get_by_role("button", name="Remove").click()
-        await panel.locator(f"[data-server={name}]").get_by_role("button", name="Remove it now?").click()
+        await panel.locator(f"[data-server={name}]").get_by_role("button", name="Remove now?").click()
         await expect(panel.locator(f"[data-server={name}]")).to_have_count(0)
 
 
@@ -112,13 +112,13 @@ async def test_an_invalid_paste_is_reported_with_its_position_and_without_secret
     wrong = panel.locator("#server-wrong")
     header = f'"headers": {{"Authorization": "{SECRET}"}}'
     for text, expected in (
-        (f'{{\n  "mcpServers": {{\n    "a": {{ {header} "url": 1 }}', "Line 3, column 66: A comma or a } is missing"),
-        (f'{{"a": {{{header},}}}}', "This comma is one too many"),
-        (f"{{'a': '{SECRET}'}}", "Line 1, column 2: A name in double quotes belongs here."),
-        (f'// {SECRET}\n{{"a": 1}}', "Line 1, column 1: Comments are not part of JSON"),
-        (f'{{"a": "{SECRET}', "Line 1, column 7: This text does not end"),
-        (f'{{"a": {{{header}}}', "The text ends here, and a } is missing."),
-        (f'["{SECRET}"]', "not an object in braces"),
+        (f'{{\n  "mcpServers": {{\n    "a": {{ {header} "url": 1 }}', "line 3, column 66: Expected a comma or }"),
+        (f'{{"a": {{{header},}}}}', "Trailing comma before }."),
+        (f"{{'a': '{SECRET}'}}", "line 1, column 2: Expected a name in double quotes."),
+        (f'// {SECRET}\n{{"a": 1}}', "line 1, column 1: JSON has no comments."),
+        (f'{{"a": "{SECRET}', "line 1, column 7: The string is not closed"),
+        (f'{{"a": {{{header}}}', "Unexpected end: } is missing."),
+        (f'["{SECRET}"]', "must be a JSON object"),
     ):
         await field(panel).fill(text)
         await expect(wrong).to_contain_text(expected)
@@ -165,9 +165,9 @@ async def test_a_plugins_setting_that_the_hub_refuses_is_marked_at_its_field(hub
     await card.get_by_role("button", name="Save").click()
     await expect(message).to_have_text("It is required.")
     await site.fill("https://notes.example")
-    await card.get_by_role("button", name="Another address").click()
-    await card.get_by_role("textbox", name="Name of address 1").fill("work")
-    await card.get_by_role("textbox", name="Name of address 2").fill("home")
+    await card.get_by_role("button", name="Add a URL").click()
+    await card.get_by_role("textbox", name="Name of URL 1").fill("work")
+    await card.get_by_role("textbox", name="Name of URL 2").fill("home")
     await card.get_by_role("textbox", name="Address 2", exact=True).fill("nonsense")
     await card.get_by_role("button", name="Save").click()
     await expect(card.get_by_role("textbox", name="Address 2", exact=True)).to_have_attribute("aria-invalid", "true")

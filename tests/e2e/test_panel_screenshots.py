@@ -29,7 +29,7 @@ _SETTLE = """async () => {
     if (node.nodeType === 3) node.nodeValue = node.nodeValue.replace(/127\\.0\\.0\\.1:\\d{4,5}\\b/, "127.0.0.1:9515");
     else node.childNodes.forEach(port);
   };
-  document.querySelectorAll(".stop-text").forEach(port);
+  document.querySelectorAll(".connection-text").forEach(port);
   document.activeElement?.blur();
   document.querySelector("main").scrollTo(0, 0);
 }"""
@@ -78,7 +78,7 @@ async def load(page: Page, size: str, theme: Theme) -> None:
     await page.set_viewport_size({"width": width, "height": height})
     await page.goto("about:blank")
     await page.goto(f"{PANEL}{'?full' if size == 'full' else ''}#home")
-    await expect(page.get_by_role("button", name="Pause the agents")).to_be_visible()
+    await expect(page.get_by_role("button", name="Pause agents")).to_be_visible()
 
 
 async def picture(page: Page, view: str) -> bytes:

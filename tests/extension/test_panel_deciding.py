@@ -42,7 +42,7 @@ async def test_an_approval_shows_who_what_where_and_with_what(browser: Browser, 
             await expect(card).to_contain_text(words)
         await expect(card.locator(".countdown")).to_contain_text("1:4")
         changed = page.locator("[data-approval=a3] .diff")
-        await expect(changed.locator(".gone")).to_have_text("removed: - Writes below the project's folder.")
+        await expect(changed.locator(".removed")).to_have_text("removed: - Writes below the project's folder.")
         await expect(changed.locator(".added")).to_contain_text("sends a copy to the maintainer")
         await expect(page.locator("[data-approval=a2]")).to_contain_text("has read content of git.example")
 
@@ -61,7 +61,7 @@ async def test_a_letter_typed_into_the_reason_decides_nothing(browser: Browser, 
     async with panel(browser, address, "approvals") as page:
         await settled(page)
         card = page.locator("[data-approval=a1]")
-        await card.get_by_text("Say why").click()
+        await card.get_by_text("Add a reason").click()
         await card.get_by_role("textbox").fill("")
         await page.keyboard.type("was a bad idea")
         assert await asked(page, "confirmation.response") == []
@@ -91,7 +91,7 @@ async def test_a_new_request_is_read_out_and_does_not_move_the_first(browser: Br
         before = await page.locator("[data-approval=a1]").bounding_box()
         await request(page, "{id: 'a9', tool: 'browser_open_tab', client: 'Cursor', params: {}}")
         await expect(page.locator("[data-approval]").last).to_have_attribute("data-approval", "a9")
-        await expect(page.locator("#spoken")).to_have_text("Cursor asks for your approval.")
+        await expect(page.locator("#announcement")).to_have_text("Cursor asks for your approval.")
         assert await page.locator("[data-approval=a1]").bounding_box() == before
 
 
@@ -101,7 +101,7 @@ async def test_all_are_denied_with_two_clicks_and_each_gets_its_own_answer(brows
         await page.get_by_role("button", name="Deny all").click()
         assert await asked(page, "confirmation.response") == []
         await page.get_by_role("button", name="Deny all 3?").click()
-        await expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+        await expect(page.get_by_role("heading", name="No pending approvals")).to_be_visible()
         sent = await asked(page, "confirmation.response")
         assert sent == [{"id": ident, "decision": "deny"} for ident in ("a1", "a2", "a3")]
 

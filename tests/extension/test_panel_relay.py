@@ -82,8 +82,8 @@ async def test_a_question_is_counted_shown_and_answered_where_all_questions_are(
         script = {"tabId": made, "method": "Runtime.evaluate", "params": {"expression": "document.title"}}
         running = await agent.begin("forwardCDPCommand", script)
         await expect(panel.locator("#nav .count")).to_have_text("1")
-        await expect(panel.locator(".banner")).to_contain_text("1 approval waiting for you.")
-        await expect(panel.locator("#spoken")).to_contain_text("asks for your approval")
+        await expect(panel.locator(".banner")).to_contain_text("1 approval pending.")
+        await expect(panel.locator("#announcement")).to_contain_text("asks for your approval")
         await expect(panel.locator("main [data-approval]")).to_have_count(0)
         await panel.get_by_role("button", name="Review").click()
         card = panel.locator("[data-approval]")

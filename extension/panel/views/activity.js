@@ -1,9 +1,9 @@
 /**
- * What happened: the calls that run now, and every call before, with who made it, where, and who allowed it.
+ * Running calls, and the audit log: who made each call, where, and who approved it.
  */
 
 import { h } from "../dom.js";
-import { FRESH_MS, agentName, ago, duration, host, toolTitle } from "../format.js";
+import { HIGHLIGHT_MS, agentName, ago, duration, host, toolTitle } from "../format.js";
 import { badge, button, dot, empty, searchField, section } from "../components.js";
 import { values, visible } from "./values.js";
 
@@ -26,10 +26,10 @@ function draw(app) {
 function running(app) {
   const calls = [...app.running.values()].toReversed();
   return section(
-    "Now",
+    "Running",
     null,
     calls.length === 0
-      ? h("p", { class: "quiet none" }, "No call is running.")
+      ? h("p", { class: "quiet none" }, "No running calls.")
       : h(
           "ul",
           { class: "rows" },
@@ -47,7 +47,7 @@ function running(app) {
   );
 }
 
-/** What the person filters by. @param {App} app */
+/** The filters that are set. @param {App} app */
 function filters(app) {
   const { activityTool = "", activityResult = "", activitySource = "" } = app.ui;
   return {
@@ -74,15 +74,15 @@ function history(app) {
       { class: "filters" },
       searchField(app, "activityTool", "Filter by tool"),
       choice(app, "activitySource", "Source", [
-        ["", "Every source"],
+        ["", "All sources"],
         ["browser", "Browser"],
         ["page", "Pages"],
         ["plugin", "Plugins"],
         ["upstream", "Servers"],
       ]),
       choice(app, "activityResult", "Result", [
-        ["", "Any result"],
-        ["ok", "Worked"],
+        ["", "All results"],
+        ["ok", "Succeeded"],
         ["failed", "Failed"],
       ]),
     ),
@@ -93,11 +93,11 @@ function history(app) {
           entries.map((entry) => row(app, entry)),
         )
       : filtered
-        ? h("p", { class: "quiet none" }, "No call fits.")
+        ? h("p", { class: "quiet none" }, "No matching calls.")
         : empty(
             "activity",
-            "Nothing has happened yet",
-            h("p", null, "Every call an agent makes is listed here, and kept in the audit log."),
+            "No calls yet",
+            h("p", null, "Every call of an agent is listed here and in the audit log."),
           ),
     entries.length >= PAGE && !app.ui["activityEnd"]
       ? button("Show older", { onclick: () => void more(app, wanted, entries.at(-1)?.timestamp), key: "older" })
@@ -106,7 +106,7 @@ function history(app) {
 }
 
 /**
- * Ask for what fits, once the person has stopped typing.
+ * Request matching entries once the person has stopped typing.
  * @param {App} app
  * @param {Record<string, unknown>} wanted
  * @param {boolean} filtered
@@ -165,7 +165,7 @@ function choice(app, key, label, options) {
 }
 
 /**
- * One call that ended; it opens to say all that is known.
+ * One ended call; it opens to show the details.
  * @param {App} app
  * @param {Entry} entry
  */
@@ -176,7 +176,7 @@ export function row(app, entry) {
     "li",
     {
       key: `${timestamp} ${tool} ${entry.session ?? ""}`,
-      class: `call${Date.now() - Date.parse(timestamp) < FRESH_MS ? " fresh" : ""}`,
+      class: `call${Date.now() - Date.parse(timestamp) < HIGHLIGHT_MS ? " fresh" : ""}`,
     },
     h(
       "details",
@@ -199,7 +199,7 @@ export function row(app, entry) {
         "div",
         { class: "call-more" },
         error?.message ? h("p", { class: "call-error" }, visible(error.message)) : null,
-        values(facts(entry), ""),
+        values(details(entry), ""),
         allowed ? badge(allowed) : null,
       ),
     ),
@@ -207,7 +207,7 @@ export function row(app, entry) {
 }
 
 /** @param {Entry} entry */
-function facts(entry) {
+function details(entry) {
   const { tool, timestamp, session, tabId, origin, outcome, source, arguments: given } = entry;
   const all = { tool, when: new Date(timestamp).toLocaleString(), source, session, tab: tabId, site: origin, outcome };
   const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== null);

@@ -1,6 +1,6 @@
 /**
- * Adding external servers by pasting what their documentation gives for other programs. What is wrong is said at the
- * field, with the place; what was pasted may hold secrets, and is not repeated.
+ * Adding external servers by pasting the configuration from their documentation. Errors are shown with their position;
+ * the pasted text may contain secrets and is not repeated.
  */
 
 import { h } from "../dom.js";
@@ -33,7 +33,7 @@ export function adder(app) {
   return section(
     "Add servers",
     null,
-    h("label", { for: "server-json" }, "Settings, as JSON"),
+    h("label", { for: "server-json" }, "Configuration (JSON)"),
     h("textarea", {
       id: "server-json",
       rows: 6,
@@ -54,7 +54,7 @@ export function adder(app) {
     h(
       "div",
       { class: "form-foot" },
-      button(adding ? "Looking for tools…" : "Add", {
+      button(adding ? "Connecting…" : "Add", {
         kind: "primary",
         disabled: found === null || "wrong" in found || adding,
         onclick: () => void add(app),
@@ -62,7 +62,7 @@ export function adder(app) {
     ),
     disclosure(
       "example",
-      "What it looks like",
+      "Example",
       h("pre", { tabindex: "0", role: "group", "aria-label": "Example" }, EXAMPLE),
       { class: "example" },
     ),
@@ -78,7 +78,7 @@ async function add(app) {
     app.ui["serverJson"] = app.ui["serverRefused"] = "";
     const opened = /** @type {Record<string, boolean>} */ (app.ui["opened"] ??= {});
     for (const { name } of servers) opened[`server ${name}`] = true;
-    app.say(servers.map(came).join(" "));
+    app.say(servers.map(addedText).join(" "));
   } catch (error) {
     app.ui["serverRefused"] = errorText(error);
   } finally {
@@ -87,23 +87,23 @@ async function add(app) {
   }
 }
 
-/** How one that was added is. @param {ServerFacts} server */
-function came({ name, state, enabled, tools }) {
-  if (!enabled) return `${name} was added, switched off.`;
+/** The result for one server. @param {ServerFacts} server */
+function addedText({ name, state, enabled, tools }) {
+  if (!enabled) return `${name} was added, disabled.`;
   if (state === "ready") return `${name} has ${counted(tools.length, "tool")}.`;
-  return `${name} was added, but did not answer yet.`;
+  return `${name} was added, but has not answered yet.`;
 }
 
 /**
- * The names in a text, or what is wrong with it.
+ * The server names in a text, or its error.
  * @param {string} text
  * @returns {{ names: string[] } | { wrong: string }}
  */
 function read(text) {
   const fault = jsonFault(text);
-  if (fault) return { wrong: `Not JSON yet. Line ${fault.line}, column ${fault.column}: ${fault.words}` };
+  if (fault) return { wrong: `Invalid JSON at line ${fault.line}, column ${fault.column}: ${fault.message}` };
   const value = JSON.parse(text);
-  if (!isObject(value)) return { wrong: "This is JSON, but not an object in braces." };
+  if (!isObject(value)) return { wrong: "The configuration must be a JSON object." };
   const outer = isObject(value["mcp"]) ? value["mcp"] : value;
   const wrapper = WRAPPERS.find((each) => isObject(outer[each]));
   return { names: Object.keys(wrapper ? outer[wrapper] : outer) };
@@ -111,7 +111,7 @@ function read(text) {
 
 /** @param {{ names: string[] } | { wrong: string } | null} found */
 function about(found) {
-  if (!found || "wrong" in found) return "Paste what a server's documentation gives for Claude, Cursor or VS Code.";
+  if (!found || "wrong" in found) return "Paste the configuration for Claude, Cursor or VS Code from the server's documentation.";
   return found.names.length === 1
     ? `Adds ${found.names[0]}.`
     : `Adds ${counted(found.names.length, "server")}: ${found.names.join(", ")}.`;

@@ -1,11 +1,11 @@
 /**
- * The agents: who is there, which tabs each one holds, and a way to end one or take a tab back.
+ * The agents' sessions: which tabs each one holds, and ways to end a session or release a tab.
  */
 
 import { h } from "../dom.js";
 import { agentName, counted, duration, host, span, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, command, dot, empty, sureButton } from "../components.js";
+import { badge, button, command, dot, empty, confirmButton } from "../components.js";
 
 /** @typedef {import("../types.js").App} App */
 /** @typedef {import("../types.js").SessionFacts} SessionFacts */
@@ -20,7 +20,7 @@ function draw(app) {
   if (sessions.length === 0) {
     return empty(
       "agents",
-      "No agent is connected",
+      "No agents connected",
       h("p", null, "An agent is a program that uses your tabs for you, such as Claude Code or Cursor. Connect one:"),
       command(app, "tabhub setup claude-code --write"),
     );
@@ -29,7 +29,7 @@ function draw(app) {
     (one, other) => other.callsInFlight - one.callsInFlight || one.idleSeconds - other.idleSeconds,
   );
   return [
-    h("p", { class: "lead" }, "Each agent works in tabs of its own. A tab one agent holds is safe from the others."),
+    h("p", { class: "lead" }, "Each agent works in its own tabs. No other agent can act in a tab that an agent holds."),
     h(
       "div",
       { class: "cards" },
@@ -44,9 +44,9 @@ function draw(app) {
  */
 function card(app, session) {
   const { id, client, kind, token, leases, callsInFlight, connected, idleSeconds } = session;
-  const calls = [...app.running.values()].filter((call) => isOf(call.session, id));
+  const calls = [...app.running.values()].filter((call) => belongsTo(call.session, id));
   const busy = callsInFlight > 0 || calls.length > 0;
-  const state = busy ? "working" : resting(connected, idleSeconds);
+  const state = busy ? "working" : idleText(connected, idleSeconds);
   return h(
     "article",
     { class: "card", key: id, "aria-label": client, "data-session": id },
@@ -69,15 +69,15 @@ function card(app, session) {
           state,
           " · ",
           KINDS[kind] ?? kind,
-          kind === "rest" ? ownName(id, client) : null,
+          kind === "rest" ? sessionName(id, client) : null,
         ),
       ),
-      sureButton(
+      confirmButton(
         app,
         `end ${id}`,
         "End",
-        "End it now?",
-        () => void app.act("sessions.end", { id }, `${client} was ended, and its tabs are closing.`),
+        "End now?",
+        () => void app.act("sessions.end", { id }, `The session of ${client} was ended. Its tabs are closing.`),
         agentName(client, token),
       ),
     ),
@@ -90,14 +90,14 @@ function card(app, session) {
       ),
     ),
     leases.length === 0
-      ? h("p", { class: "quiet none" }, "Holds no tab.")
+      ? h("p", { class: "quiet none" }, "Holds no tabs.")
       : h(
           "ul",
           { class: "tabs", "aria-label": `Tabs of ${client}` },
-          leases.map((lease) => held(app, session, lease)),
+          leases.map((lease) => heldTab(app, session, lease)),
         ),
     calls.length === 0 && callsInFlight > 0
-      ? h("p", { class: "quiet" }, `${counted(callsInFlight, "call")} under way.`)
+      ? h("p", { class: "quiet" }, `${counted(callsInFlight, "call")} running.`)
       : null,
   );
 }
@@ -107,7 +107,7 @@ function card(app, session) {
  * @param {SessionFacts} session
  * @param {SessionFacts["leases"][number]} lease
  */
-function held(app, session, { tabId, title, url, heldSeconds }) {
+function heldTab(app, session, { tabId, title, url, heldSeconds }) {
   return h(
     "li",
     { key: tabId },
@@ -119,20 +119,20 @@ function held(app, session, { tabId, title, url, heldSeconds }) {
       h("span", { class: "quiet" }, `${host(url) || "no page"} · held for ${span(heldSeconds)}`),
     ),
     tabId === session.tabId ? badge("current", "accent") : null,
-    button("Free", {
+    button("Release", {
       small: true,
-      name: `Free ${title || `tab ${tabId}`}, held by ${session.client}`,
-      onclick: () => void app.act("sessions.release", { tabId }, "The tab is free again."),
+      name: `Release ${title || `tab ${tabId}`}, held by ${session.client}`,
+      onclick: () => void app.act("sessions.release", { tabId }, "The tab was released."),
     }),
   );
 }
 
 /**
- * Scripts of one client are told apart by the name each gave its session, where that says more than the client's.
+ * The name that a script gave its session, unless it is the client's name.
  * @param {string} id
  * @param {string} client
  */
-function ownName(id, client) {
+function sessionName(id, client) {
   const name = id.replace(/^rest:/, "");
   const plain = (/** @type {string} */ text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
   return plain(name) === plain(client) ? null : ` ${name}`;
@@ -142,17 +142,17 @@ function ownName(id, client) {
  * @param {boolean} connected
  * @param {number} seconds since its last call
  */
-function resting(connected, seconds) {
+function idleText(connected, seconds) {
   if (connected) return seconds < 10 ? "idle" : `idle for ${span(seconds)}`;
   return seconds < 60 ? "seen just now" : `last seen ${span(seconds)} ago`;
 }
 
 /**
- * Whether a call is a session's; calls name it by the beginning of its id.
+ * Whether a call belongs to a session; calls have the beginning of its id.
  * @param {string | undefined} short
  * @param {string} id
  */
-function isOf(short, id) {
+function belongsTo(short, id) {
   return short === id || (short?.endsWith("…") === true && id.startsWith(short.slice(0, -1)));
 }
 

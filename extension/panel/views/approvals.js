@@ -1,12 +1,12 @@
 /**
- * What waits for the person: who wants what, where, and with what exactly. One card is one question, and its buttons
- * answer that one only. On a card that has the focus: A once, S this session, W always, D deny.
+ * Pending approvals: which agent wants to call which tool, where, and with which parameters. A card is one approval, and
+ * its buttons answer only that one. Keys on a focused card: A once, S this session, W always, D deny.
  */
 
 import { h } from "../dom.js";
 import { agentName, clock, host, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, disclosure, empty, sureButton } from "../components.js";
+import { badge, button, disclosure, empty, confirmButton } from "../components.js";
 import { values, visible } from "./values.js";
 
 /** @typedef {import("../types.js").App} App */
@@ -23,24 +23,24 @@ const ANSWERS = [
   { decision: "allow_session", label: "For this session", kind: "plain" },
   { decision: "allow_always", label: "Always", kind: "plain" },
 ];
-/** Why it is asked, beside the permission being `ask`. @type {Record<string, { title: string, text: string }>} */
+/** Reasons for an approval other than the level `ask`. @type {Record<string, { title: string, text: string }>} */
 const REASONS = {
   pin: {
     title: "This tool has changed",
-    text: "It is not the tool you approved before. Look at what is different.",
+    text: "Its definition differs from the one you approved. Check the changes.",
   },
   dataflow: {
     title: "From one site to another",
-    text: "The agent has read content of one site, and now acts on another. A page could have told it to.",
+    text: "The agent has read content from one site and now acts on another. A page may have told it to.",
   },
-  tab: { title: "An agent asks for a tab", text: "Another agent is working in it, and would lose it." },
-  page: { title: "The page asks", text: "The page itself wants you to confirm before it goes on." },
+  tab: { title: "The tab is in use", text: "Another agent holds it, and would lose it." },
+  page: { title: "The page asks for confirmation", text: "The page wants you to confirm before it continues." },
 };
 
-/** What an agent over a relay would be allowed with the first answer. @type {Record<string, string>} */
-const RELAYED = {
-  allow_session: "If you allow it, it may do so on this site until it disconnects.",
-  allow_once: "If you allow it, it may do so this once.",
+/** What the first choice allows an agent over a relay. @type {Record<string, string>} */
+const RELAY_SCOPES = {
+  allow_session: "Allows this on this site until the agent disconnects.",
+  allow_once: "Allows this once.",
 };
 
 /** @param {App} app */
@@ -50,9 +50,9 @@ function draw(app) {
       h(
         "div",
         { class: "lead-row" },
-        h("p", { class: "lead" }, "Agents wait until you decide. What you do not answer in time is denied."),
+        h("p", { class: "lead" }, "Agents wait until you decide. Approvals that time out are denied."),
         app.waiting.length > 1
-          ? sureButton(app, "deny all", "Deny all", `Deny all ${app.waiting.length}?`, () => denyAll(app))
+          ? confirmButton(app, "deny all", "Deny all", `Deny all ${app.waiting.length}?`, () => denyAll(app))
           : null,
       ),
       cards(app, 2),
@@ -60,21 +60,21 @@ function draw(app) {
   }
   return empty(
     "approvals",
-    "Nothing waits for you",
-    h("p", null, "When an agent wants to use a tool that is set to “Ask”, you decide here."),
-    h("p", null, h("a", { href: "#tools" }, "Choose which tools ask")),
+    "No pending approvals",
+    h("p", null, "Calls of tools that are set to “Ask” are approved or denied here."),
+    h("p", null, h("a", { href: "#tools" }, "Choose which tools need approval")),
   );
 }
 
-/** Each is answered by itself, with what was there when it was clicked. @param {App} app */
+/** Answers each approval that is listed now. @param {App} app */
 function denyAll(app) {
   app.decideAll(app.waiting, "deny");
 }
 
 /**
- * Every question, in the order they came.
+ * All pending approvals, oldest first.
  * @param {App} app
- * @param {number} [level] of their headings
+ * @param {number} [level] of the headings
  */
 export function cards(app, level = 3) {
   return h(
@@ -85,7 +85,7 @@ export function cards(app, level = 3) {
 }
 
 /**
- * One question, wherever it is shown.
+ * The card of one approval.
  * @param {App} app
  * @param {Approval} approval
  * @param {number} level of its heading
@@ -106,7 +106,7 @@ export function card(app, approval, level) {
       "data-approval": id,
       onkeydown: (/** @type {KeyboardEvent} */ event) => {
         const decision = KEYS[event.key.toLowerCase()];
-        // Only on the card itself: a letter typed into a field is a letter, and a held key is no decision.
+        // Only on the card itself, not in its fields; a key that is held down does not decide.
         if (event.target !== event.currentTarget || !decision || event.repeat || !offered.includes(decision)) return;
         if (event.ctrlKey || event.metaKey || event.altKey) return;
         decide(decision);
@@ -142,7 +142,7 @@ export function card(app, approval, level) {
         )
       : null,
     approval.diff ? diff(approval.diff) : null,
-    approval.relay ? h("p", { class: "quiet" }, RELAYED[offered[0] ?? ""]) : values(params, "Sent without parameters."),
+    approval.relay ? h("p", { class: "quiet" }, RELAY_SCOPES[offered[0] ?? ""]) : values(params, "No parameters."),
     h(
       "div",
       { class: "approval-actions" },
@@ -150,16 +150,16 @@ export function card(app, approval, level) {
         button(label, { kind, onclick: () => decide(decision), name: `${label}: ${visible(title)}`, key: decision }),
       ),
     ),
-    // Over a relay there is no way for a reason to travel.
+    // A relay cannot carry a reason.
     approval.relay
       ? null
       : disclosure(
           "reason",
-          "Say why",
+          "Add a reason",
           h("input", {
             type: "text",
-            "aria-label": "Reason, told to the agent when you deny",
-            placeholder: "Told to the agent when you deny",
+            "aria-label": "Reason, sent to the agent if you deny",
+            placeholder: "Sent to the agent if you deny",
             maxlength: "300",
             value: reasons[id] ?? "",
             oninput: (/** @type {Event} */ event) => {
@@ -205,14 +205,14 @@ function place({ origin, title, url, tabId, plugin }) {
 function diff(text) {
   const kinds = /** @type {Record<string, [string, string]>} */ ({
     "+": ["added", "added: "],
-    "-": ["gone", "removed: "],
+    "-": ["removed", "removed: "],
   });
   return h(
     "div",
-    { class: "diff", role: "region", "aria-label": "What changed", tabindex: "0" },
+    { class: "diff", role: "region", "aria-label": "Changes", tabindex: "0" },
     text.split("\n").map((line) => {
-      const [kind, said] = kinds[line[0] ?? ""] ?? ["same", ""];
-      return h("div", { class: kind }, said ? h("span", { class: "unseen" }, said) : null, line || " ");
+      const [kind, label] = kinds[line[0] ?? ""] ?? ["same", ""];
+      return h("div", { class: kind }, label ? h("span", { class: "unseen" }, label) : null, line || " ");
     }),
   );
 }

@@ -1,16 +1,15 @@
 /**
- * The chat: what a person asks the assistant, what it says and does, and what it may not do without them. Where no model
- * is set it says how to set one.
+ * The chat: the conversation with the assistant, and the approvals it needs. Without a model it explains how to set one.
  */
 
 import { h } from "../dom.js";
 import { ago } from "../format.js";
-import { button, command, dot, empty, iconButton, sureButton } from "../components.js";
+import { button, command, dot, empty, iconButton, confirmButton } from "../components.js";
 import { card } from "./approvals.js";
 import { items } from "./steps.js";
 
 /** @typedef {import("../types.js").App} App */
-/** @typedef {import("../types.js").Talk} Talk */
+/** @typedef {import("../types.js").Conversation} Conversation */
 /** @typedef {import("../types.js").View} View */
 
 const LONGEST = 20_000;
@@ -25,11 +24,11 @@ const IDEAS = [
 function draw(app) {
   const { chat, state } = app;
   const ready = (state?.assistant?.missing ?? []).length === 0;
-  const listing = app.ui["talks"] === true;
+  const listing = app.ui["conversations"] === true;
   return [
     head(app, listing),
-    listing ? talks(app) : h("div", { class: "talk", key: "talk" }, body(app, ready)),
-    heardOnly(app),
+    listing ? conversationList(app) : h("div", { class: "conversation", key: "conversation" }, body(app, ready)),
+    transcript(app),
     !listing && ready ? composer(app) : null,
     !listing && !ready && chat.items.length > 0 ? setup(app) : null,
   ];
@@ -41,7 +40,7 @@ function draw(app) {
  */
 function body(app, ready) {
   const { chat } = app;
-  if (chat.items.length > 0) return [items(app), questions(app), thinking(app)];
+  if (chat.items.length > 0) return [items(app), chatApprovals(app), thinking(app)];
   return ready ? beginning(app) : setup(app);
 }
 
@@ -52,20 +51,20 @@ function body(app, ready) {
 function head(app, listing) {
   const { chat } = app;
   const list = () => {
-    app.ui["talks"] = !listing;
+    app.ui["conversations"] = !listing;
     app.changed();
   };
-  const fresh = () => {
-    app.ui["talks"] = false;
-    chat.fresh();
+  const startNew = () => {
+    app.ui["conversations"] = false;
+    chat.startNew();
     focusComposer();
   };
   const title = listing ? "Conversations" : chat.title || "New conversation";
   return h(
     "div",
-    { class: "talk-head", key: "head" },
+    { class: "conversation-head", key: "head" },
     h("h2", null, title),
-    chat.talks.length > 0
+    chat.conversations.length > 0
       ? button(listing ? "Back" : "All", {
           small: true,
           glyph: listing ? "reset" : "clock",
@@ -75,25 +74,25 @@ function head(app, listing) {
         })
       : null,
     chat.items.length > 0 || listing
-      ? button("New", { small: true, glyph: "plus", onclick: fresh, name: "New conversation", key: "new" })
+      ? button("New", { small: true, glyph: "plus", onclick: startNew, name: "New conversation", key: "new" })
       : null,
   );
 }
 
 /** @param {App} app */
-function talks(app) {
+function conversationList(app) {
   const { chat } = app;
   const now = Date.now();
   const open = async (/** @type {string} */ id) => {
     await chat.choose(id);
-    app.ui["talks"] = false;
+    app.ui["conversations"] = false;
     app.changed();
     focusComposer();
   };
   return h(
     "ul",
-    { class: "rows talks", key: "talks" },
-    chat.talks.map(({ id, title, changed, running }) =>
+    { class: "rows conversations", key: "conversations" },
+    chat.conversations.map(({ id, title, changed, running }) =>
       h(
         "li",
         { key: id, class: id === chat.id ? "current" : "" },
@@ -101,16 +100,16 @@ function talks(app) {
           "button",
           {
             type: "button",
-            class: "talk-open",
+            class: "conversation-open",
             "aria-current": id === chat.id ? "true" : undefined,
             onclick: () => void open(id),
           },
-          h("span", { class: "talk-title" }, title || "New conversation"),
+          h("span", { class: "conversation-title" }, title || "New conversation"),
           running
-            ? h("span", { class: "talk-when" }, dot("live"), "at work")
-            : h("span", { class: "talk-when", "data-ago": changed * 1000 }, ago(changed * 1000, now)),
+            ? h("span", { class: "conversation-time" }, dot("live"), "running")
+            : h("span", { class: "conversation-time", "data-ago": changed * 1000 }, ago(changed * 1000, now)),
         ),
-        running ? null : sureButton(app, `forget ${id}`, "Delete", "Delete it now?", () => void chat.remove(id)),
+        running ? null : confirmButton(app, `forget ${id}`, "Delete", "Delete now?", () => void chat.remove(id)),
       ),
     ),
   );
@@ -118,23 +117,23 @@ function talks(app) {
 
 /** @param {App} app */
 function beginning(app) {
-  const take = (/** @type {string} */ idea) => {
+  const useIdea = (/** @type {string} */ idea) => {
     app.ui["message"] = idea;
     app.changed();
     focusComposer();
   };
   return empty(
     "assistant",
-    "What should be done?",
+    "What can the assistant do for you?",
     h(
       "p",
       null,
-      "The assistant works in your tabs with the same tools, permissions and log as every other agent. What needs your consent is asked here.",
+      "It works in your tabs with the same tools, permissions and log as every other agent. Approvals appear here.",
     ),
     h(
       "ul",
       { class: "ideas" },
-      IDEAS.map((idea) => h("li", null, button(idea, { onclick: () => take(idea) }))),
+      IDEAS.map((idea) => h("li", null, button(idea, { onclick: () => useIdea(idea) }))),
     ),
   );
 }
@@ -145,11 +144,11 @@ function setup(app) {
   return h(
     "div",
     { class: "card setup", key: "setup" },
-    h("h2", null, "Give it a model"),
+    h("h2", null, "Set a model"),
     h(
       "p",
       { class: "quiet" },
-      "The assistant thinks with a model of your choice: on this computer, or anyone's that speaks the protocol of OpenAI or Anthropic. Nothing else in Tabhub needs one. In a terminal:",
+      "The assistant uses a model of your choice, local or remote, with an API in the format of OpenAI or Anthropic. The rest of Tabhub works without one. In a terminal:",
     ),
     missing.includes("agent.baseUrl")
       ? command(app, "tabhub config set agent.baseUrl http://127.0.0.1:11434/v1")
@@ -158,31 +157,31 @@ function setup(app) {
     h(
       "p",
       { class: "quiet" },
-      "If it wants a key, name the variable that holds it, and start the hub where it is set:",
+      "If it needs an API key, name the environment variable that contains it:",
     ),
     command(app, "tabhub config set agent.key '${MODEL_KEY}'"),
-    h("p", { class: "quiet" }, "For an API in Anthropic's form:"),
+    h("p", { class: "quiet" }, "For an API in Anthropic's format:"),
     command(app, "tabhub config set agent.provider anthropic"),
   );
 }
 
-/** What it wants to do, and may not without the person. @param {App} app */
-function questions(app) {
-  const own = app.waiting.filter((approval) => asksHere(app, approval));
+/** Approvals of this conversation. @param {App} app */
+function chatApprovals(app) {
+  const own = app.waiting.filter((approval) => belongsToChat(app, approval));
   if (own.length === 0) return null;
   return h(
     "div",
-    { class: "approvals", key: "questions", "data-settling": app.settling },
+    { class: "approvals", key: "approvals", "data-settling": app.settling },
     own.map((approval) => card(app, approval, 3)),
   );
 }
 
 /**
- * Whether a question is the open conversation's.
+ * Whether an approval belongs to the open conversation.
  * @param {App} app
  * @param {import("../types.js").Approval} approval
  */
-export function asksHere({ chat }, { session, token }) {
+export function belongsToChat({ chat }, { session, token }) {
   return chat.running && token === "tabhub-panel" && session !== undefined && session === chat.session;
 }
 
@@ -195,12 +194,12 @@ function thinking({ chat, waiting }) {
   return h("p", { class: "thinking quiet", key: "thinking" }, dot("live"), "Thinking…");
 }
 
-/** For ears: whole sentences, and not every piece of one. @param {App} app */
-function heardOnly({ chat }) {
+/** For screen readers: whole sentences instead of pieces. @param {App} app */
+function transcript({ chat }) {
   return h(
     "div",
-    { class: "unseen", role: "log", "aria-live": "polite", "aria-label": "What the assistant says", key: "heard" },
-    chat.read.map(({ id, text }) => h("p", { key: `read ${id}` }, text)),
+    { class: "unseen", role: "log", "aria-live": "polite", "aria-label": "Messages of the assistant", key: "transcript" },
+    chat.announcements.map(({ id, text }) => h("p", { key: `read ${id}` }, text)),
   );
 }
 
@@ -210,7 +209,7 @@ function composer(app) {
   const text = String(app.ui["message"] ?? "");
   const busy = chat.running || chat.sending !== null;
   const send = async () => {
-    // What stands there now: a key may come before the last letter was drawn.
+    // The current text: Enter may be pressed before the last letter is drawn.
     const now = String(app.ui["message"] ?? "");
     if (chat.running || chat.sending !== null || now.trim() === "") return;
     app.ui["message"] = app.ui["unsent"] = "";
@@ -220,15 +219,15 @@ function composer(app) {
     app.ui["message"] ||= now;
     app.changed();
   };
-  const typed = (/** @type {KeyboardEvent} */ event) => {
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Escape" && chat.running) void chat.stop();
-    // While a word is being put together by an input method, Enter belongs to that.
+    // During input method composition, Enter belongs to the input method.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     void send();
   };
   const { model, steps = 0, tokens = 0 } = state?.assistant ?? { model: null };
-  const limits = `at most ${steps} steps and ${SHORT.format(tokens)} tokens a message`;
+  const limits = `up to ${steps} steps and ${SHORT.format(tokens)} tokens per message`;
   const unsent = String(app.ui["unsent"] ?? "");
   return h(
     "form",
@@ -250,9 +249,9 @@ function composer(app) {
         maxlength: String(LONGEST),
         "aria-label": "Message to the assistant",
         "aria-describedby": unsent ? "unsent composer-about" : "composer-about",
-        placeholder: chat.items.length > 0 ? "Say more" : "Ask for something",
+        placeholder: chat.items.length > 0 ? "Reply" : "Describe a task",
         value: text,
-        onkeydown: typed,
+        onkeydown: onKey,
         oninput: (/** @type {Event} */ event) => {
           app.ui["message"] = /** @type {HTMLTextAreaElement} */ (event.target).value;
           app.changed();
@@ -272,12 +271,12 @@ function composer(app) {
       "p",
       { class: "composer-about quiet", id: "composer-about" },
       `${model ?? ""} · ${limits} · `,
-      button("What it may do", { kind: "link", onclick: () => app.go("tools") }),
+      button("Permissions", { kind: "link", onclick: () => app.go("tools") }),
     ),
   );
 }
 
-/** Put the cursor where one writes, once that is there. */
+/** Focus the message field, once it is drawn. */
 function focusComposer() {
   requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById("message")?.focus()));
 }
@@ -287,6 +286,6 @@ export const chat = {
   id: "chat",
   title: "Chat",
   glyph: "assistant",
-  follows: (app) => app.ui["talks"] !== true, // a list is read from its top
+  follows: (app) => app.ui["conversations"] !== true, // a list starts at its top
   draw,
 };

@@ -1,6 +1,6 @@
 /**
- * The settings of a plugin as a form made from what the plugin declares. An address can be one, or several with a name
- * each: then agents choose between them by that name.
+ * The settings of a plugin as a form, built from the plugin's schema. A URL setting can have several named URLs, from
+ * which agents choose by name.
  */
 
 import { h } from "../dom.js";
@@ -21,24 +21,24 @@ const ONLY = "default";
  */
 export function settingsForm(app, plugin) {
   const drafts = /** @type {Record<string, Draft>} */ (app.ui["drafts"] ??= {});
-  const draft = (drafts[plugin.name] ??= begin(plugin));
+  const draft = (drafts[plugin.name] ??= newDraft(plugin));
   const wrong = /** @type {Record<string, string>} */ (app.ui[`wrong ${plugin.name}`] ?? {});
-  const save = async (/** @type {Event} */ event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    await store(app, plugin, draft);
+    await save(app, plugin, draft);
   };
   return h(
     "form",
-    { class: "fields", onsubmit: (/** @type {Event} */ event) => void save(event) },
+    { class: "fields", onsubmit: (/** @type {Event} */ event) => void submit(event) },
     Object.entries(plugin.configSchema ?? {}).map(([key, field]) =>
-      one(app, `${plugin.name}-${key}`, key, field, draft, wrong[key]),
+      fieldRow(app, `${plugin.name}-${key}`, key, field, draft, wrong[key]),
     ),
     h("div", { class: "form-foot" }, h("button", { type: "submit", class: "button primary small" }, "Save")),
   );
 }
 
 /** @param {PluginFacts} plugin */
-function begin({ configSchema = {}, settings = {} }) {
+function newDraft({ configSchema = {}, settings = {} }) {
   /** @type {Draft} */
   const draft = {};
   for (const [key, { type }] of Object.entries(configSchema)) {
@@ -63,12 +63,12 @@ function instances(value) {
  * @param {PluginFacts} plugin
  * @param {Draft} draft
  */
-async function store(app, plugin, draft) {
+async function save(app, plugin, draft) {
   /** @type {Record<string, unknown>} */
   const settings = {};
   for (const [key, { type }] of Object.entries(plugin.configSchema ?? {})) {
     const value = draft[key];
-    if (type === "url") settings[key] = addresses(value);
+    if (type === "url") settings[key] = urlSetting(value);
     else if (type === "number") settings[key] = value === "" ? null : Number(value);
     else settings[key] = value === "" ? null : value;
   }
@@ -81,13 +81,13 @@ async function store(app, plugin, draft) {
     const errors = /** @type {{ field: string, problem: string }[]} */ (/** @type {any} */ (error).data?.errors ?? []);
     app.ui[`wrong ${plugin.name}`] = Object.fromEntries(errors.map(({ field, problem }) => [field, problem]));
     const known = errors.some(({ field }) => field in (plugin.configSchema ?? {}));
-    app.say(known ? "Nothing was saved: look at what is marked." : errorText(error), "bad");
+    app.say(known ? "Not saved: correct the marked fields." : errorText(error), "bad");
     if (known) focusFirst(plugin.name);
   }
 }
 
 /**
- * Go to the first field that is wrong, once it is marked.
+ * Focus the first invalid field, once it is marked.
  * @param {string} plugin
  */
 function focusFirst(plugin) {
@@ -101,7 +101,7 @@ function focusFirst(plugin) {
  * @param {Instance[]} given
  * @returns {string | Record<string, string> | null}
  */
-function addresses(given) {
+function urlSetting(given) {
   const filled = given.filter(({ url }) => url.trim() !== "");
   if (filled.length === 0) return null;
   if (filled.length === 1 && filled[0]?.name === ONLY) return filled[0].url.trim();
@@ -116,7 +116,7 @@ function addresses(given) {
  * @param {Draft} draft
  * @param {string | undefined} problem
  */
-function one(app, id, key, field, draft, problem) {
+function fieldRow(app, id, key, field, draft, problem) {
   const described =
     [field.description ? `${id}-about` : "", problem ? `${id}-wrong` : ""].filter(Boolean).join(" ") || undefined;
   const about = field.description ? h("p", { class: "quiet", id: `${id}-about` }, field.description) : null;
@@ -135,7 +135,7 @@ function one(app, id, key, field, draft, problem) {
     "label",
     { for: id },
     field.label,
-    field.required ? h("span", { class: "quiet" }, " (needed)") : null,
+    field.required ? h("span", { class: "quiet" }, " (required)") : null,
   );
   if (field.type === "boolean") {
     return h(
@@ -150,7 +150,7 @@ function one(app, id, key, field, draft, problem) {
     );
   }
   if (field.type === "url")
-    return h("div", { class: "field", key }, several(app, id, field, draft[key], problem, described), about, fault);
+    return h("div", { class: "field", key }, urlFields(app, id, field, draft[key], problem, described), about, fault);
   if (field.type === "select") {
     const options = [
       field.required ? null : h("option", { value: "" }, "not set"),
@@ -177,11 +177,11 @@ function one(app, id, key, field, draft, problem) {
  * @param {string | undefined} problem
  * @param {string | undefined} describedby
  */
-function several(app, id, field, list, problem, describedby) {
-  // What is wrong names the address it is about, where there are several.
-  const blamed = list.filter(({ name }) => problem?.includes(`'${name}'`));
+function urlFields(app, id, field, list, problem, describedby) {
+  // With several URLs, the problem names the one it is about.
+  const affected = list.filter(({ name }) => problem?.includes(`'${name}'`));
   const marks = (/** @type {Instance} */ instance, /** @type {boolean} */ isName) => {
-    const about = problem !== undefined && (blamed.length === 0 || blamed.includes(instance));
+    const about = problem !== undefined && (affected.length === 0 || affected.includes(instance));
     const wrong = about && isName === (problem?.includes("instance name") ?? false);
     return { "aria-invalid": wrong ? "true" : undefined, "aria-describedby": describedby };
   };
@@ -194,14 +194,14 @@ function several(app, id, field, list, problem, describedby) {
   return h(
     "fieldset",
     null,
-    h("legend", null, field.label, field.required ? h("span", { class: "quiet" }, " (needed)") : null),
+    h("legend", null, field.label, field.required ? h("span", { class: "quiet" }, " (required)") : null),
     list.map((instance, index) =>
       h(
         "div",
         { class: `instance${named ? " named" : ""}`, key: `instance ${index}` },
         named
           ? input(
-              `Name of address ${index + 1}`,
+              `Name of URL ${index + 1}`,
               instance.name,
               "work",
               marks(instance, true),
@@ -209,14 +209,14 @@ function several(app, id, field, list, problem, describedby) {
             )
           : null,
         input(
-          named ? `Address ${index + 1}` : field.label,
+          named ? `URL ${index + 1}` : field.label,
           instance.url,
           field.placeholder ?? "https://example.com",
           marks(instance, false),
           (text) => (instance.url = text),
         ),
         named
-          ? iconButton(`Remove address ${index + 1}`, "close", () => {
+          ? iconButton(`Remove URL ${index + 1}`, "close", () => {
               list.splice(index, 1);
               if (list.length === 0) list.push({ name: ONLY, url: "" });
               app.changed();
@@ -224,7 +224,7 @@ function several(app, id, field, list, problem, describedby) {
           : null,
       ),
     ),
-    button("Another address", { small: true, kind: "link", glyph: "plus", onclick: add, key: `add ${id}` }),
+    button("Add a URL", { small: true, kind: "link", glyph: "plus", onclick: add, key: `add ${id}` }),
   );
 }
 

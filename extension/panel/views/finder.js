@@ -1,5 +1,5 @@
 /**
- * Finding plugins that are not here yet, and installing one.
+ * Searching the registry for plugins, and installing one.
  */
 
 import { h } from "../dom.js";
@@ -17,7 +17,7 @@ export function finder(app) {
     void find(app);
   };
   return section(
-    "Find more",
+    "Find plugins",
     null,
     h(
       "form",
@@ -40,10 +40,10 @@ export function finder(app) {
       ? h(
           "p",
           { class: "quiet hint" },
-          "Plugins come from the npm registry. Installing one runs none of its scripts; its tools start as Ask.",
+          "Plugins come from the npm registry. Installing runs none of their scripts; their tools start as Ask.",
         )
       : found.length === 0
-        ? h("p", { class: "quiet none" }, "No plugin of that name.")
+        ? h("p", { class: "quiet none" }, "No matching plugins.")
         : h(
             "ul",
             { class: "found" },

@@ -1,6 +1,6 @@
 /**
- * The first view: what is connected to what, what waits for the person, and who is at work. Where nothing is connected
- * yet it says what to do next, one step at a time.
+ * The first view: connections, pending approvals, running and recent calls. Until an agent has connected, it shows the
+ * steps to set up.
  */
 
 import { h } from "../dom.js";
@@ -20,8 +20,8 @@ function draw(app) {
   const { state } = app;
   const first = !state || state.sessions.length === 0;
   return [
-    road(app),
-    app.waiting.length > 0 ? section("Waiting for you", null, cards(app)) : null,
+    connections(app),
+    app.waiting.length > 0 ? section("Pending approvals", null, cards(app)) : null,
     first ? steps(app) : null,
     state && !first ? working(app) : null,
     state && !first ? recent(app) : null,
@@ -29,10 +29,10 @@ function draw(app) {
 }
 
 /**
- * The road from agents to tabs, each leg with its own state.
+ * The connections from agents over the hub to this browser, each with its state.
  * @param {App} app
  */
-function road(app) {
+function connections(app) {
   const { state, link } = app;
   const phase = link?.link.phase;
   const connected = phase === "connected";
@@ -44,17 +44,17 @@ function road(app) {
   const browsers = others > 1 ? `${others} browsers` : counted(link?.tabs ?? 0, "tab");
   return h(
     "ol",
-    { class: "road", "aria-label": "What is connected" },
-    stop("agents", "Agents", agents, known > 0 ? "good" : "quiet", known > 0),
-    stop("servers", "Hub", connected ? address(link?.link.address) : wordOf(phase), hub, connected),
-    stop(
+    { class: "connections", "aria-label": "Connections" },
+    part("agents", "Agents", agents, known > 0 ? "good" : "quiet", known > 0),
+    part("servers", "Hub", connected ? address(link?.link.address) : phaseText(phase), hub, connected),
+    part(
       "globe",
       link?.browserName ?? "This browser",
-      connected ? browsers : "not reached",
+      connected ? browsers : "not connected",
       connected ? "good" : "quiet",
       false,
     ),
-    h("li", { class: "road-note" }, note(app)),
+    h("li", { class: "connections-note" }, note(app)),
   );
 }
 
@@ -63,15 +63,15 @@ function road(app) {
  * @param {string} title
  * @param {string} text
  * @param {Tone} tone
- * @param {boolean} joined whether the way to the next one is open
+ * @param {boolean} joined whether it is connected to the next part
  */
-function stop(picture, title, text, tone, joined) {
+function part(picture, title, text, tone, joined) {
   return h(
     "li",
-    { class: `stop ${tone}${joined ? " joined" : ""}` },
-    h("span", { class: "stop-picture" }, glyph(picture, 20)),
-    h("span", { class: "stop-title" }, title),
-    h("span", { class: "stop-text" }, dot(tone), text),
+    { class: `connection ${tone}${joined ? " joined" : ""}` },
+    h("span", { class: "connection-icon" }, glyph(picture, 20)),
+    h("span", { class: "connection-title" }, title),
+    h("span", { class: "connection-text" }, dot(tone), text),
   );
 }
 
@@ -81,7 +81,7 @@ function address(url) {
 }
 
 /** @param {string | undefined} phase */
-function wordOf(phase) {
+function phaseText(phase) {
   return phase === "connecting" || phase === undefined
     ? "connecting…"
     : phase === "setup"
@@ -91,16 +91,16 @@ function wordOf(phase) {
 
 /** @param {App} app */
 function note({ state, link }) {
-  if (!link) return "Asking the extension…";
+  if (!link) return "Waiting for the extension…";
   if (link.link.phase !== "connected") {
     const { retryAt } = link.link;
     const next = retryAt === null ? null : h("span", { "data-retry": retryAt }, nextAttempt(retryAt, Date.now()));
-    return [explanation(link.link), next && [" Next try ", next, "."]];
+    return [explanation(link.link), next && [" Next attempt ", next, "."]];
   }
   if (!state) return "Reading the hub's state…";
   const debugged = link.debugged
-    ? `An agent's tools are attached to ${counted(link.debugged, "tab")}.`
-    : "No tab is under an agent's control.";
+    ? `The debugger is attached to ${counted(link.debugged, "tab")}.`
+    : "The debugger is not attached to any tab.";
   return link.lastError ? `${debugged} Last error: ${link.lastError}` : debugged;
 }
 
@@ -110,7 +110,7 @@ function steps(app) {
   const number = (/** @type {boolean} */ done, /** @type {number} */ n) =>
     h("span", { class: `step-mark${done ? " done" : ""}` }, done ? glyph("check", 14) : String(n));
   return section(
-    "Get going",
+    "Get started",
     null,
     h(
       "ol",
@@ -124,9 +124,9 @@ function steps(app) {
           null,
           h("h3", null, "Start the hub"),
           connected
-            ? h("p", null, "It runs, and this browser is connected to it.")
+            ? h("p", null, "It is running, and this browser is connected to it.")
             : [
-                h("p", null, "The hub is the program on this computer that agents talk to. In a terminal:"),
+                h("p", null, "The hub is the program on this computer that agents connect to. In a terminal:"),
                 command(app, "tabhub start"),
               ],
         ),
@@ -139,7 +139,7 @@ function steps(app) {
           "div",
           null,
           h("h3", null, "Connect an agent"),
-          h("p", null, "Claude Code, Cursor, VS Code and others: this writes what they need into their settings."),
+          h("p", null, "Works with Claude Code, Cursor, VS Code and others. This adds the hub to the client's settings:"),
           command(app, "tabhub setup claude-code --write"),
         ),
       ),
@@ -150,11 +150,11 @@ function steps(app) {
         h(
           "div",
           null,
-          h("h3", null, "Ask it for something"),
+          h("h3", null, "Give it a task"),
           h(
             "p",
             null,
-            "“Open example.com and tell me what is on it.” What it does appears here. What needs your consent waits here.",
+            "“Open example.com and tell me what is on it.” Its calls and the approvals it needs appear here.",
           ),
         ),
       ),
@@ -167,7 +167,7 @@ function working(app) {
   const calls = [...app.running.values()];
   if (calls.length === 0) return null;
   return section(
-    "At work",
+    "Running",
     null,
     h(
       "ul",
@@ -193,7 +193,7 @@ function recent(app) {
   const last = (app.state?.activity ?? []).slice(0, 5);
   if (last.length === 0) return null;
   return section(
-    "Lately",
+    "Recent",
     h("a", { href: "#activity" }, "All activity"),
     h(
       "ul",

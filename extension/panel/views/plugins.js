@@ -5,7 +5,7 @@
 import { h } from "../dom.js";
 import { counted } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, dot, empty, expander, iconButton, section, sureButton } from "../components.js";
+import { badge, button, dot, empty, expander, iconButton, section, confirmButton } from "../components.js";
 import { settingsForm } from "./fields.js";
 import { finder } from "./finder.js";
 
@@ -27,11 +27,11 @@ function draw(app) {
     h(
       "p",
       { class: "lead" },
-      "A plugin teaches agents one web app, so that they use it directly instead of clicking around.",
+      "A plugin gives agents tools for one web app, so that they need not click through it.",
     ),
     failed.length > 0
       ? section(
-          "Could not be loaded",
+          "Failed to load",
           null,
           h(
             "div",
@@ -51,8 +51,8 @@ function draw(app) {
           )
         : empty(
             "plugins",
-            "No plugin yet",
-            h("p", null, "Search for a web app you use below, or make one of your own with “tabhub plugin create”."),
+            "No plugins yet",
+            h("p", null, "Search below for a web app that you use, or create one with “tabhub plugin create”."),
           ),
     ),
     finder(app),
@@ -60,12 +60,12 @@ function draw(app) {
 }
 
 /** @param {PluginFacts} plugin */
-function tabWords({ tabState, tabs }) {
+function tabStatus({ tabState, tabs }) {
   const ready = (tabs ?? []).filter((tab) => tab.ready !== false).length;
   if (tabState === "ready")
     return /** @type {const} */ (["good", ready > 1 ? `ready in ${counted(ready, "tab")}` : "ready"]);
-  if (tabState === "unavailable") return /** @type {const} */ (["warn", "open, but not ready: are you signed in?"]);
-  return /** @type {const} */ (["quiet", "no tab of it is open"]);
+  if (tabState === "unavailable") return /** @type {const} */ (["warn", "open, but not ready: are you logged in?"]);
+  return /** @type {const} */ (["quiet", "no open tab"]);
 }
 
 /**
@@ -74,7 +74,7 @@ function tabWords({ tabState, tabs }) {
  */
 function card(app, plugin) {
   const { name, displayName, version, description, problems = [], homepage, path, configSchema = {} } = plugin;
-  const [tone, words] = tabWords(plugin);
+  const [tone, status] = tabStatus(plugin);
   const newer = /** @type {Record<string, string>} */ (app.ui["updates"] ?? {})[name];
   const fields = Object.keys(configSchema).length;
   return h(
@@ -88,7 +88,7 @@ function card(app, plugin) {
         "div",
         { class: "card-title" },
         h("h3", null, displayName, " ", h("span", { class: "version" }, version)),
-        h("p", { class: "quiet" }, dot(tone), words),
+        h("p", { class: "quiet" }, dot(tone), status),
       ),
       newer
         ? button(`Update to ${newer}`, { kind: "primary", small: true, onclick: () => void update(app, plugin) })
@@ -100,7 +100,7 @@ function card(app, plugin) {
       ? expander(app, `settings ${name}`, {
           title: "Settings",
           level: 4,
-          side: problems.length > 0 ? badge("needs your attention", "warn") : null,
+          side: problems.length > 0 ? badge("needs attention", "warn") : null,
           open: problems.length > 0,
           body: () => settingsForm(app, plugin),
         })
@@ -117,14 +117,14 @@ function card(app, plugin) {
         ? iconButton(`Open ${displayName}`, "expand", () => void chrome.tabs.create({ url: homepage }))
         : null,
       path?.match(/^([/\\]|[A-Za-z]:)/)
-        ? iconButton("Open its folder", "folder", () => void app.act("folder.open", { path }))
+        ? iconButton("Open folder", "folder", () => void app.act("folder.open", { path }))
         : null,
       plugin.source === "npm"
-        ? sureButton(
+        ? confirmButton(
             app,
             `remove ${name}`,
             "Remove",
-            "Remove it now?",
+            "Remove now?",
             () => void app.act("plugin.remove", { name }, `${displayName} was removed.`),
             displayName,
           )
@@ -137,7 +137,7 @@ function card(app, plugin) {
 function icon({ iconSvg, displayName }) {
   if (!iconSvg)
     return h("span", { class: "avatar square", "aria-hidden": "true" }, (displayName[0] ?? "?").toUpperCase());
-  // As a picture, where scripts do not run and nothing is loaded.
+  // As an image, in which no scripts run and nothing is loaded.
   return h("img", {
     class: "plugin-icon",
     alt: "",
@@ -171,14 +171,14 @@ function failure(app, { path, error, package: specifier }) {
       "div",
       { class: "card-foot" },
       h("span", { class: "room" }),
-      iconButton("Open its folder", "folder", () => void app.act("folder.open", { path })),
+      iconButton("Open folder", "folder", () => void app.act("folder.open", { path })),
       specifier
-        ? sureButton(
+        ? confirmButton(
             app,
             `remove ${path}`,
             "Remove",
-            "Remove it now?",
-            () => void app.act("plugin.removeBySpecifier", { specifier }, "It was removed."),
+            "Remove now?",
+            () => void app.act("plugin.removeBySpecifier", { specifier }, "Removed."),
             specifier,
           )
         : null,
@@ -197,7 +197,7 @@ async function checkUpdates(app) {
   app.ui["updates"] = Object.fromEntries(updates.map(({ name, newest }) => [name, newest]));
   const problems = /** @type {string[]} */ (answer.problems ?? []);
   if (problems.length > 0) app.say(problems.join(" "), "bad");
-  else app.say(updates.length > 0 ? `${counted(updates.length, "update")} found.` : "Every plugin is up to date.");
+  else app.say(updates.length > 0 ? `${counted(updates.length, "update")} found.` : "All plugins are up to date.");
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The relay in the settings: where agents on other machines find this browser, and what they may do. What they ask is
- * among the approvals.
+ * The relay in the settings: where agents on other machines reach this browser, and what they may do. Their requests are
+ * listed with the approvals.
  */
 
 import { h } from "../dom.js";
@@ -10,9 +10,9 @@ import { button, section, toggle } from "../components.js";
 /** @typedef {import("../types.js").RelayFacts} RelayFacts */
 
 const OPTIONS = [
-  ["off", "Only look"],
+  ["off", "Read only"],
   ["ask", "Ask me first"],
-  ["auto", "Act without asking"],
+  ["auto", "Act without approval"],
 ];
 
 /** @param {App} app */
@@ -31,9 +31,9 @@ export function relaySection(app) {
  * @param {RelayFacts} relay
  */
 function address(app, relay) {
-  // Read when it is needed: a key may come before what was typed last is drawn.
+  // Read when needed: Enter may be pressed before the last letter is drawn.
   const draft = () => app.ui["relay"] ?? { url: relay.url, token: "" };
-  const keep = (/** @type {string} */ field) => (/** @type {Event} */ event) => {
+  const store = (/** @type {string} */ field) => (/** @type {Event} */ event) => {
     app.ui["relay"] = { ...draft(), [field]: /** @type {HTMLInputElement} */ (event.target).value };
     app.changed();
   };
@@ -41,7 +41,7 @@ function address(app, relay) {
   const save = async () => {
     const { url, token } = draft();
     const given = token === "" && url !== "" ? { url } : { url, token };
-    if (await tell(app, "relay.set", given, "Relay: saved.")) delete app.ui["relay"];
+    if (await app.changeRelay(given, "Relay: saved.")) delete app.ui["relay"];
     app.changed();
   };
   const input = (
@@ -61,7 +61,7 @@ function address(app, relay) {
         autocomplete: "off",
         spellcheck: "false",
         value: draft()[field],
-        oninput: keep(field),
+        oninput: store(field),
         onkeydown: (/** @type {KeyboardEvent} */ event) => {
           if (event.key === "Enter" && changed()) void save();
         },
@@ -73,11 +73,11 @@ function address(app, relay) {
     h(
       "div",
       null,
-      h("h3", null, "Reach this browser over a relay"),
-      h("p", { class: "quiet", role: "status" }, words(relay)),
+      h("h3", null, "Connect this browser to a relay"),
+      h("p", { class: "quiet", role: "status" }, statusText(relay)),
     ),
-    input("url", "Address of the relay", "url", "wss://relay.example.com"),
-    input("token", "Token", "password", relay.hasToken ? "a token is set" : "as whoever runs the relay gave it to you"),
+    input("url", "Relay URL", "url", "wss://relay.example.com"),
+    input("token", "Token", "password", relay.hasToken ? "a token is set" : "from the operator of the relay"),
     changed() ? button("Save", { small: true, kind: "primary", onclick: () => void save() }) : null,
   );
 }
@@ -94,7 +94,7 @@ function acting(app, relay) {
       "div",
       null,
       h("h3", { id: "label-relay-acting" }, "Agents over the relay"),
-      h("p", { class: "quiet" }, "They can always look at tabs. You are asked once for each site and connection."),
+      h("p", { class: "quiet" }, "They can always read tabs. You approve actions once per site and connection."),
     ),
     h(
       "select",
@@ -102,7 +102,7 @@ function acting(app, relay) {
         "aria-labelledby": "label-relay-acting",
         value: relay.acting,
         onchange: (/** @type {Event} */ event) =>
-          void tell(app, "relay.set", { acting: /** @type {HTMLSelectElement} */ (event.target).value }),
+          void app.changeRelay({ acting: /** @type {any} */ (event.target).value }),
       },
       OPTIONS.map(([value, text]) => h("option", { value }, text)),
     ),
@@ -120,10 +120,10 @@ function instead(app, relay) {
     h(
       "div",
       null,
-      h("h3", null, "Only over the relay"),
-      h("p", { class: "quiet", id: "about-relay-instead" }, "The hub on this computer is then left alone."),
+      h("h3", null, "Relay only"),
+      h("p", { class: "quiet", id: "about-relay-instead" }, "Do not connect to the hub on this computer."),
     ),
-    toggle("Only over the relay", relay.instead, (on) => void tell(app, "relay.set", { instead: on }), {
+    toggle("Relay only", relay.instead, (on) => void app.changeRelay({ instead: on }), {
       hidden: true,
       describedby: "about-relay-instead",
     }),
@@ -131,26 +131,8 @@ function instead(app, relay) {
 }
 
 /** @param {RelayFacts} relay */
-function words({ phase, reason, user, agents, url }) {
+function statusText({ phase, reason, user, agents, url }) {
   if (phase === "connected") return `Connected as ${user}. ${agents} agent${agents === 1 ? "" : "s"} connected.`;
   if (reason) return reason;
-  return url ? "Connecting…" : "Not set. With an address and a token, your agents on other machines can use this browser.";
-}
-
-/**
- * Ask the worker; a refusal is shown. Gives whether it went well.
- * @param {App} app
- * @param {string} method
- * @param {Record<string, unknown>} params
- * @param {string} [said]
- */
-async function tell(app, method, params, said) {
-  try {
-    await app.ask(method, params);
-    if (said) app.say(said);
-    return true;
-  } catch (error) {
-    app.say(error instanceof Error ? error.message : String(error), "bad");
-    return false;
-  }
+  return url ? "Connecting…" : "Not configured. With a URL and a token, your agents on other machines can use this browser.";
 }

@@ -1,13 +1,14 @@
 /**
- * External MCP servers: their tools are offered to agents beside those of the browser. How one is added is adder.js's.
+ * External MCP servers, whose tools agents have besides those of the browser. Adding one is in add_server.js.
  */
 
 import { h } from "../dom.js";
 import { counted, words } from "../format.js";
-import { badge, button, dot, empty, expander, iconButton, sureButton, toggle } from "../components.js";
+import { badge, button, dot, empty, expander, iconButton, confirmButton, toggle } from "../components.js";
 import { adder } from "./add_server.js";
 
 /** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").HubState} HubState */
 /** @typedef {import("../types.js").ServerFacts} ServerFacts */
 /** @typedef {import("../types.js").ToolFacts} ToolFacts */
 /** @typedef {import("../types.js").View} View */
@@ -19,7 +20,7 @@ function draw(app) {
     h(
       "p",
       { class: "lead" },
-      "Other MCP servers you use. Through the hub, agents have their tools too, with the same permissions and the same log.",
+      "Agents can also use the tools of other MCP servers through the hub, with the same permissions and log.",
     ),
     servers.length > 0
       ? h(
@@ -29,8 +30,8 @@ function draw(app) {
         )
       : empty(
           "servers",
-          "No server yet",
-          h("p", null, "Paste a server's settings below. Its tools are found by themselves."),
+          "No servers yet",
+          h("p", null, "Paste a server's configuration below. Its tools are found automatically."),
         ),
     adder(app),
   ];
@@ -38,9 +39,9 @@ function draw(app) {
 
 /** @param {ServerFacts} server */
 function stateOf({ enabled, state, error, tools }) {
-  if (!enabled) return /** @type {const} */ (["quiet", "switched off"]);
-  if (state === "login") return /** @type {const} */ (["warn", "wants you to sign in"]);
-  if (error || state === "waiting" || state === "failed") return /** @type {const} */ (["bad", "not reached"]);
+  if (!enabled) return /** @type {const} */ (["quiet", "disabled"]);
+  if (state === "login") return /** @type {const} */ (["warn", "login required"]);
+  if (error || state === "waiting" || state === "failed") return /** @type {const} */ (["bad", "not connected"]);
   if (state === "connecting" || state === "starting") return /** @type {const} */ (["quiet", "connecting…"]);
   return /** @type {const} */ (["good", counted(tools?.length ?? 0, "tool")]);
 }
@@ -52,25 +53,22 @@ function stateOf({ enabled, state, error, tools }) {
 function card(app, server) {
   const { name, url, command, enabled, error, loginUrl, tools = [] } = server;
   const secrets = [...(server.headers ?? []), ...(server.env ?? [])];
-  const [tone, said] = stateOf(server);
-  const enable = (/** @type {boolean} */ on) => {
-    server.enabled = on;
-    app.changed();
-    void app.act("upstream.set", { name, enabled: on });
-  };
+  const [tone, status] = stateOf(server);
+  const enable = (/** @type {boolean} */ enabled) =>
+    void app.act("upstream.set", { name, enabled }, undefined, (state) => Object.assign(find(state, name) ?? {}, { enabled }));
   return h(
     "article",
     { class: "card", key: name, "aria-label": name, "data-server": name },
     h(
       "div",
       { class: "card-head" },
-      h("div", { class: "card-title" }, h("h2", null, name), h("p", { class: "quiet" }, dot(tone), said)),
+      h("div", { class: "card-title" }, h("h2", null, name), h("p", { class: "quiet" }, dot(tone), status)),
       toggle(`Use ${name}`, enabled, enable, { hidden: true }),
     ),
     h("p", { class: "quiet path" }, url ?? command ?? "", secrets.length > 0 ? ` · sends ${secrets.join(", ")}` : null),
     error ? h("p", { class: "problem" }, error) : null,
     loginUrl && /^https?:/.test(loginUrl)
-      ? button("Sign in", {
+      ? button("Log in", {
           kind: "primary",
           small: true,
           onclick: () => void chrome.tabs.create({ url: loginUrl }),
@@ -85,7 +83,7 @@ function card(app, server) {
             h(
               "ul",
               { class: "tool-list" },
-              tools.map((tool) => toolRow(app, server, tool)),
+              tools.map((tool) => toolRow(app, name, tool)),
             ),
         })
       : null,
@@ -95,15 +93,15 @@ function card(app, server) {
       tools.length > 0 ? h("a", { href: "#tools" }, "Permissions") : null,
       h("span", { class: "room" }),
       iconButton(
-        `Look again for tools of ${name}`,
+        `Refresh the tools of ${name}`,
         "refresh",
-        () => void app.act("upstream.refresh", { name }, `${name} was asked for its tools.`),
+        () => void app.act("upstream.refresh", { name }, `The tools of ${name} were refreshed.`),
       ),
-      sureButton(
+      confirmButton(
         app,
         `remove ${name}`,
         "Remove",
-        "Remove it now?",
+        "Remove now?",
         () => void app.act("upstream.remove", { name }, `${name} was removed.`),
         name,
       ),
@@ -112,17 +110,29 @@ function card(app, server) {
 }
 
 /**
+ * A server in a state: each state that is read has its own objects.
+ * @param {HubState | null} state
+ * @param {string} name
+ */
+function find(state, name) {
+  return state?.upstream?.find((server) => server.name === name);
+}
+
+/**
  * @param {App} app
- * @param {ServerFacts} server
+ * @param {string} server
  * @param {ToolFacts} tool
  */
 function toolRow(app, server, tool) {
   const title = tool.title || words(tool.tool ?? tool.name);
-  const change = (/** @type {boolean} */ on) => {
-    tool.enabled = on;
-    app.changed();
-    const off = server.tools.filter((each) => each.enabled === false).map((each) => each.tool ?? each.name);
-    void app.act("upstream.set", { name: server.name, disabledTools: off });
+  const enable = (/** @type {boolean} */ enabled) => {
+    const isDisabled = (/** @type {ToolFacts} */ each) => (each.name === tool.name ? !enabled : each.enabled === false);
+    const disabled = (find(app.state, server)?.tools ?? []).filter(isDisabled);
+    const disabledTools = disabled.map((each) => each.tool ?? each.name);
+    void app.act("upstream.set", { name: server, disabledTools }, undefined, (state) => {
+      const shown = find(state, server)?.tools.find((each) => each.name === tool.name);
+      if (shown) shown.enabled = enabled;
+    });
   };
   return h(
     "li",
@@ -133,7 +143,7 @@ function toolRow(app, server, tool) {
       h("span", { class: "tool-title" }, title, tool.changed ? badge("changed", "warn") : null),
       h("span", { class: "tool-description" }, tool.description ?? ""),
     ),
-    toggle(`Offer ${title}`, tool.enabled !== false, change, { hidden: true }),
+    toggle(`Enable ${title}`, tool.enabled !== false, enable, { hidden: true }),
   );
 }
 

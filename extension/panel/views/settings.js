@@ -1,5 +1,5 @@
 /**
- * The few settings that matter to a person, each with what it means. The rest is `tabhub config`'s.
+ * The most important settings, each with an explanation. The others are changed with `tabhub config`.
  */
 
 import { h } from "../dom.js";
@@ -12,7 +12,7 @@ import { relaySection } from "./relay.js";
  * @typedef {object} Setting
  * @property {string} key
  * @property {string} label
- * @property {string} text what it means
+ * @property {string} text its explanation
  * @property {[string, string][]} [options]
  * @property {"seconds"} [unit]
  */
@@ -20,33 +20,33 @@ import { relaySection } from "./relay.js";
 /** @type {readonly { title: string, settings: readonly Setting[] }[]} */
 const GROUPS = [
   {
-    title: "Asking you",
+    title: "Approvals",
     settings: [
       {
         key: "approvalTimeout",
         label: "Time to decide",
-        text: "An agent that gets no answer in this time is told no.",
+        text: "A call is denied if you do not decide within this time.",
         unit: "seconds",
       },
       {
         key: "approvals.elicitation",
-        label: "Let the agent's own program ask",
-        text: "Where an agent's program can show you a question itself, it may ask you there too.",
+        label: "Ask in the agent's app too",
+        text: "MCP clients that support elicitation also show you the approval.",
       },
       {
         key: "dataflow",
-        label: "Guard against pages that give orders",
-        text: "When an agent has read one site and then acts on another, a page may have told it to.",
+        label: "Protect against prompt injection",
+        text: "When an agent has read one site and then acts on another, the page may have told it to.",
         options: [
           ["ask", "Ask me"],
-          ["warn", "Note it in the log"],
-          ["off", "Do nothing"],
+          ["warn", "Log a warning"],
+          ["off", "Off"],
         ],
       },
       {
         key: "showDisabled",
-        label: "Show agents what is off",
-        text: "Tools that are off are listed as disabled, instead of being hidden.",
+        label: "List disabled tools",
+        text: "Agents see tools that are off, marked as disabled.",
       },
     ],
   },
@@ -56,17 +56,17 @@ const GROUPS = [
       {
         key: "readLeasedTabs",
         label: "Agents may read each other's tabs",
-        text: "Only one agent acts in a tab. The others may look.",
+        text: "Only one agent can act in a tab. With this, others can read it.",
       },
       {
         key: "keepTabs",
-        label: "Keep tabs when an agent ends",
-        text: "Otherwise the tabs it opened itself are closed.",
+        label: "Keep tabs when a session ends",
+        text: "Otherwise the tabs that the agent opened are closed.",
       },
       {
         key: "fileUrls",
-        label: "Agents may open files of this computer",
-        text: "Addresses that begin with file: let an agent read any file you can.",
+        label: "Agents may open local files",
+        text: "With file: URLs an agent can read any file that you can read.",
       },
     ],
   },
@@ -75,13 +75,13 @@ const GROUPS = [
     settings: [
       {
         key: "requireTokens",
-        label: "Every agent needs a token of its own",
-        text: "“tabhub token create NAME” makes one. Agents with the shared secret are refused.",
+        label: "Require a token for every agent",
+        text: "Create one with “tabhub token create NAME”. Agents with the shared secret are refused.",
       },
       {
         key: "auditArguments",
-        label: "Keep what was sent in the log",
-        text: "The log then holds the parameters of every call, which may be private.",
+        label: "Log call parameters",
+        text: "The audit log then contains the parameters of every call, which may be private.",
       },
     ],
   },
@@ -120,14 +120,14 @@ function draw(app) {
           h(
             "div",
             null,
-            h("h3", null, "Never ask"),
+            h("h3", null, "Skip approvals"),
             h(
               "p",
               { class: "quiet", id: "skip-about" },
-              "Every tool that should ask runs at once. Only for machines where nothing can be lost.",
+              "Every tool that is set to Ask runs without approval. Only for machines without anything to lose.",
             ),
           ),
-          toggle("Never ask", skip, (on) => neverAsk(app, on), {
+          toggle("Skip approvals", skip, (on) => setSkip(app, on), {
             hidden: true,
             describedby: "skip-about",
           }),
@@ -135,9 +135,9 @@ function draw(app) {
       ),
     ),
     section(
-      "Everything else",
+      "More settings",
       null,
-      h("p", { class: "quiet" }, "All settings, with their meaning:"),
+      h("p", { class: "quiet" }, "All settings with explanations:"),
       command(app, "tabhub config set --help"),
     ),
     h("p", { class: "quiet foot" }, `Tabhub ${app.state?.version ?? ""}`),
@@ -148,10 +148,10 @@ function draw(app) {
  * @param {App} app
  * @param {boolean} skip
  */
-function neverAsk(app, skip) {
-  if (app.state) app.state.skipPermissions = skip;
-  app.changed();
-  void app.act("config.setSkipPermissions", { skip });
+function setSkip(app, skip) {
+  void app.act("config.setSkipPermissions", { skip }, undefined, (state) => {
+    state.skipPermissions = skip;
+  });
 }
 
 /**
@@ -163,12 +163,11 @@ function valueOf(values, key) {
 }
 
 /**
- * Show a value before the hub has said yes to it.
  * @param {Record<string, any>} values
  * @param {string} key
  * @param {unknown} value
  */
-function keep(values, key, value) {
+function setValue(values, key, value) {
   const steps = key in values ? [key] : key.split(".");
   const last = steps.pop() ?? key;
   const place = steps.reduce((/** @type {any} */ inner, step) => inner?.[step], values);
@@ -183,9 +182,7 @@ function keep(values, key, value) {
 function row(app, { key, label, text, options, unit }, value) {
   const about = `about-${key}`;
   const set = (/** @type {unknown} */ next) => {
-    keep(app.state?.settings ?? {}, key, next);
-    app.changed();
-    void app.act("config.set", { key, value: next }, `${label}: saved.`);
+    void app.act("config.set", { key, value: next }, `${label}: saved.`, (state) => setValue(state.settings, key, next));
   };
   return h(
     "div",

@@ -1,6 +1,6 @@
 /**
- * What was said and done in a conversation, one after the other: the person's words, the assistant's, each tool it used
- * with what was sent and what came back, and how the work ended.
+ * The items of a conversation in order: messages of the person and the assistant, tool calls with parameters and results,
+ * and how each run ended.
  */
 
 import { h, lazy } from "../dom.js";
@@ -17,12 +17,12 @@ import { values, visible } from "./values.js";
 
 const MOST = 150;
 /** @type {Record<Step["state"], string>} */
-const STATES = { running: "at work", done: "done", failed: "failed", denied: "not allowed", stopped: "stopped" };
+const STATES = { running: "running", done: "done", failed: "failed", denied: "not allowed", stopped: "stopped" };
 /** @type {Record<Step["state"], string>} */
 const MARKS = { running: "", done: "check", failed: "alert", denied: "denied", stopped: "stop" };
 
 /**
- * The newest of a conversation; those before are a click away.
+ * The newest items of a conversation; earlier ones are shown on request.
  * @param {App} app
  */
 export function items(app) {
@@ -36,9 +36,9 @@ export function items(app) {
   const last = chat.items.at(-1);
   return [
     chat.earlier > 0
-      ? h("p", { class: "quiet", key: "cut" }, `${counted(chat.earlier, "message")} before these.`)
+      ? h("p", { class: "quiet", key: "cut" }, `${counted(chat.earlier, "earlier message")} not shown.`)
       : null,
-    from > 0 ? button(`Show ${from} before`, { small: true, onclick: all, key: "before" }) : null,
+    from > 0 ? button(`Show ${from} earlier`, { small: true, onclick: all, key: "before" }) : null,
     chat.items.slice(from).map((item) => one(app, item, title, item === last)),
   ];
 }
@@ -93,12 +93,12 @@ function step({ name, given, problem, state, result, seconds, at }, title) {
       { class: "step-more" },
       h("p", { class: "step-name" }, h("code", null, name)),
       problem ? h("p", { class: "problem" }, visible(problem)) : null,
-      h("h4", null, "Sent"),
+      h("h4", null, "Parameters"),
       values(given, "No parameters."),
-      state === "running" ? null : h("h4", null, "Came back"),
+      state === "running" ? null : h("h4", null, "Result"),
       state === "running"
         ? null
-        : h("pre", { tabindex: "0", role: "group", "aria-label": `Result of ${title}` }, visible(result) || "Nothing."),
+        : h("pre", { tabindex: "0", role: "group", "aria-label": `Result of ${title}` }, visible(result) || "Empty."),
     ),
   ];
 }
@@ -107,21 +107,21 @@ function step({ name, given, problem, state, result, seconds, at }, title) {
  * @param {App} app
  * @param {End} item
  * @param {string} key
- * @param {boolean} last whether nothing came after it
+ * @param {boolean} last whether it is the last item
  */
 function end(app, { why, words, steps, tokens }, key, last) {
   const spent = [steps > 1 ? counted(steps, "step") : "", tokens > 0 ? `${tokens.toLocaleString("en")} tokens` : ""];
   const about = spent.filter(Boolean).join(" · ");
   if (why === "done") return finished(app, about, key);
-  const again = app.chat.items.findLast((item) => item.kind === "person");
-  const text = why === "failed" && again?.kind === "person" ? again.text : "Go on";
+  const message = app.chat.items.findLast((item) => item.kind === "person");
+  const text = why === "failed" && message?.kind === "person" ? message.text : "Continue";
   return h(
     "div",
     { class: `ended box ${why}`, key },
     glyph(why === "failed" ? "alert" : why === "stopped" ? "stop" : "clock"),
     h("div", null, markdown(words), about ? h("p", { class: "quiet" }, about) : null),
     last && !app.chat.running
-      ? button(why === "failed" ? "Try again" : "Go on", { small: true, onclick: () => void app.chat.send(text) })
+      ? button(why === "failed" ? "Try again" : "Continue", { small: true, onclick: () => void app.chat.send(text) })
       : null,
   );
 }

@@ -1,10 +1,10 @@
 /**
- * The permissions: every tool by where it comes from, each with off, ask or auto. What a person set counts before what
- * its source says, and that before the default; a switch that only inherits is drawn as an outline.
+ * Permissions: every tool by its source, each off, ask or auto. A tool's own level takes precedence over its source's,
+ * and that over the default; a switch with an inherited level is drawn as an outline.
  */
 
 import { h } from "../dom.js";
-import { counted, words } from "../format.js";
+import { counted, toolsByName, words } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { badge, empty, expander, permissionSwitch, searchField } from "../components.js";
 
@@ -15,7 +15,7 @@ import { badge, empty, expander, permissionSwitch, searchField } from "../compon
 /** @typedef {import("../types.js").View} View */
 /**
  * @typedef {object} SourceFacts
- * @property {string} key as the hub knows it
+ * @property {string} key its name in the hub's permissions
  * @property {string} title
  * @property {string} glyph
  * @property {{ permission?: Permission | null, effective?: Permission }} own
@@ -30,21 +30,21 @@ function draw(app) {
     .trim()
     .toLowerCase();
   const sources = sourcesOf(state)
-    .map((source) => narrowed(source, query))
+    .map((source) => filterTools(source, query))
     .filter((source) => !query || source.families.length > 0);
   return [
     h(
       "p",
       { class: "lead" },
-      "Decide what agents may do. Off hides a tool from them, Ask lets you decide each time, Auto lets it run.",
+      "Choose what agents may do. Off: hidden from agents. Ask: you approve each call. Auto: runs without approval.",
     ),
     searchField(app, "toolSearch", "Search tools"),
-    standard(app, state),
+    defaultPermission(app, state),
     sources.length === 0
       ? empty(
           "search",
-          "No tool fits",
-          h("p", null, "Search by what it does or by its name, such as “click” or “cookies”."),
+          "No matching tools",
+          h("p", null, "Search by name or description, such as “click” or “cookies”."),
         )
       : h(
           "div",
@@ -55,11 +55,11 @@ function draw(app) {
       ? h(
           "p",
           { class: "quiet hint" },
-          "Tools of pages appear while a page that offers some is open. ",
-          h("a", { href: "#plugins" }, "Plugins"),
+          "Tools of pages are listed while the page is open. Add more with ",
+          h("a", { href: "#plugins" }, "plugins"),
           " and ",
           h("a", { href: "#servers" }, "servers"),
-          " bring more.",
+          ".",
         )
       : null,
   ];
@@ -69,7 +69,7 @@ function draw(app) {
  * @param {App} app
  * @param {HubState} state
  */
-function standard(app, state) {
+function defaultPermission(app, state) {
   const own = state.permissionDefault ?? null;
   return h(
     "div",
@@ -77,27 +77,27 @@ function standard(app, state) {
     h(
       "div",
       null,
-      h("h2", null, "Everything without a setting"),
+      h("h2", null, "Default"),
       h(
         "p",
         { class: "quiet" },
         own === null
-          ? "Tools that only read run. Tools that act ask, except in a browser the hub started itself."
-          : "Counts for every tool that has no setting below.",
+          ? "Read-only tools run. Tools that act ask, except in a browser that the hub started."
+          : "Applies to every tool without its own setting.",
       ),
     ),
     own === null
       ? permissionSwitch({
           id: "default",
-          label: "Everything without a setting",
+          label: "Default",
           own,
           effective: /** @type {any} */ (""),
-          from: "what the tool does",
+          from: "the kind of tool",
           pick: (value) => setDefault(app, value),
         })
       : permissionSwitch({
           id: "default",
-          label: "Everything without a setting",
+          label: "Default",
           own,
           effective: own,
           pick: (value) => setDefault(app, value),
@@ -111,9 +111,9 @@ function standard(app, state) {
  * @param {Permission | null} value
  */
 function setDefault(app, value) {
-  if (app.state) app.state.permissionDefault = value;
-  app.changed();
-  void app.act("config.set", { key: "permissions.default", value });
+  void app.act("config.set", { key: "permissions.default", value }, undefined, (state) => {
+    state.permissionDefault = value;
+  });
 }
 
 /**
@@ -155,17 +155,17 @@ function sourcesOf(state) {
 }
 
 /**
- * What of a source fits a search.
+ * The source with only the tools that match a search.
  * @param {SourceFacts} source
  * @param {string} query
  */
-function narrowed(source, query) {
+function filterTools(source, query) {
   if (!query || source.title.toLowerCase().includes(query)) return source;
-  const fits = (/** @type {ToolFacts} */ tool) =>
+  const matches = (/** @type {ToolFacts} */ tool) =>
     [tool.name, tool.title, tool.description].some((text) => text?.toLowerCase().includes(query));
   const families = source.families.map(({ name, tools }) => ({
     name,
-    tools: name.toLowerCase().includes(query) ? tools : tools.filter(fits),
+    tools: name.toLowerCase().includes(query) ? tools : tools.filter(matches),
   }));
   return { ...source, families: families.filter(({ tools }) => tools.length > 0) };
 }
@@ -180,12 +180,10 @@ function sourceCard(app, state, source, searching) {
   const tools = source.families.flatMap((family) => family.tools);
   const changed = tools.filter((tool) => tool.changed).length;
   const own = source.own?.permission ?? null;
-  const pick = (/** @type {Permission | null} */ permission) => {
-    source.own.permission = permission;
-    if (permission) source.own.effective = permission;
-    app.changed();
-    void app.act("config.setPluginPermission", { plugin: source.key, permission });
-  };
+  const pick = (/** @type {Permission | null} */ permission) =>
+    void app.act("config.setPluginPermission", { plugin: source.key, permission }, undefined, (shown) => {
+      setLevel(sourcesOf(shown).find(({ key }) => key === source.key)?.own, permission);
+    });
   return expander(app, `${searching ? "found" : "source"} ${source.key}`, {
     title: [
       glyph(source.glyph),
@@ -206,6 +204,14 @@ function sourceCard(app, state, source, searching) {
     class: "card source",
     body: () => source.families.map((family) => familyPart(app, source, family)),
   });
+}
+
+/**
+ * @param {{ permission?: Permission | null, effective?: Permission } | undefined} facts of a tool or source
+ * @param {Permission | null} permission
+ */
+function setLevel(facts, permission) {
+  if (facts) Object.assign(facts, { permission }, permission ? { effective: permission } : {});
 }
 
 /**
@@ -236,12 +242,10 @@ function toolRow(app, source, tool) {
   const own = tool.permission ?? null;
   const effective =
     tool.effective ?? own ?? source.own.permission ?? app.state?.permissionDefault ?? (tool.readOnly ? "auto" : "ask");
-  const pick = (/** @type {Permission | null} */ permission) => {
-    tool.permission = permission;
-    if (permission) tool.effective = permission;
-    app.changed();
-    void app.act("config.setToolPermission", { plugin: source.key, tool: tool.name, permission });
-  };
+  const pick = (/** @type {Permission | null} */ permission) =>
+    void app.act("config.setToolPermission", { plugin: source.key, tool: tool.name, permission }, undefined, (shown) =>
+      setLevel(toolsByName(shown).get(tool.name), permission),
+    );
   return h(
     "li",
     { key: tool.name, class: `tool ${effective}`, "data-tool": tool.name },
@@ -254,7 +258,7 @@ function toolRow(app, source, tool) {
         title,
         " ",
         tool.readOnly ? badge("reads") : null,
-        tool.changed ? badge("changed: asks again", "warn") : null,
+        tool.changed ? badge("changed, needs approval", "warn") : null,
       ),
       h("span", { class: "tool-description", title: tool.name }, tool.description ?? ""),
     ),

@@ -1,11 +1,11 @@
 /**
- * Parameters as a person reads them: each with its name, short ones in a line, long ones in a box of their own. Nothing
- * is left out, and what cannot be seen is made visible.
+ * Parameters as a list of names and values, long values in a box. Nothing is left out, and invisible characters are made
+ * visible.
  */
 
 import { h } from "../dom.js";
 
-/** Characters that hide or turn text around; shown by their number instead. */
+/** Invisible characters and those that change the direction of text; shown as their code point. */
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0]|[\u{e0000}-\u{e0fff}]|(?<![\p{Extended_Pictographic}\ufe0f])[\u200d\ufe0f]/gu;
 const SHORT = 60;
@@ -20,7 +20,7 @@ export function visible(text) {
 
 /**
  * @param {Record<string, unknown> | undefined} given
- * @param {string} none what to say where there is nothing
+ * @param {string} none the text if there are none
  */
 export function values(given, none) {
   const entries = Object.entries(given ?? {});

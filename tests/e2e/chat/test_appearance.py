@@ -36,7 +36,7 @@ async def test_model_output_is_rendered_as_text_never_as_html(hub: LiveHub, pane
         ):
             await expect(output).to_contain_text(expected)
         await expect(output).to_contain_text("pay⟨U+202E⟩yap")
-        await expect(panel.locator(".talk :is(img, b, u, a, script)")).to_have_count(0)
+        await expect(panel.locator(".conversation :is(img, b, u, a, script)")).to_have_count(0)
     assert await panel.title() == "Chat · Tabhub"
 
 

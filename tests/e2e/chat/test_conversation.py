@@ -78,14 +78,14 @@ async def test_calls_that_need_approval_ask_in_the_chat(hub: LiveHub, panel: Pag
         await expect(card).to_contain_text("return 6 * 7")
         await expect(card).to_contain_text("The assistant wants to use")
         await expect(step(panel, ASKED)).to_have_class("step running")
-        await expect(panel.get_by_text("waiting for you.")).to_have_count(0)
+        await expect(panel.get_by_text("pending.")).to_have_count(0)
         await expect(message(panel)).to_be_focused()
         assert await violations(panel) == []
         await settled(panel)
         await card.get_by_role("button", name="Allow once").click()
         await expect(panel.locator(f"[data-step={ASKED}]").first).to_have_class("step done")
         await expect(card).to_contain_text("document.cookie")
-        await card.get_by_text("Say why").click()
+        await card.get_by_text("Add a reason").click()
         await card.get_by_role("textbox").fill("Not my cookies")
         await settled(panel)
         await card.get_by_role("button", name="Deny").click()
@@ -127,10 +127,10 @@ async def test_it_can_be_stopped_at_any_time_and_continued(hub: LiveHub, panel: 
         await panel.get_by_role("button", name="Stop the assistant").click()
         await expect(panel.locator(".ended.stopped")).to_have_count(2)
         hold.set()
-        await panel.get_by_role("button", name="Go on").click()
+        await panel.get_by_role("button", name="Continue").click()
         await expect(panel.locator(".said.model").last).to_contain_text("I go on.")
     asked = [each["content"] for each in server.asked[2]["messages"] if each["role"] == "user"]
-    assert asked == ["Wait for it", "A thought meanwhile", "Go on"]
+    assert asked == ["Wait for it", "A thought meanwhile", "Continue"]
 
 
 async def test_a_panel_reload_keeps_the_running_conversation(hub: LiveHub, panel: Page) -> None:
@@ -180,7 +180,7 @@ async def test_conversations_are_listed_reopened_and_deleted(hub: LiveHub, panel
         await say(panel, "The second talk")
         await expect(panel.locator(".said.model")).to_contain_text("Two.")
         await panel.get_by_role("button", name="All conversations").click()
-        rows = panel.locator(".talks li")
+        rows = panel.locator(".conversations li")
         await expect(rows.nth(0)).to_contain_text("The second talk")
         assert await violations(panel) == []
         await rows.nth(1).get_by_role("button", name="The first talk").click()
@@ -190,7 +190,7 @@ async def test_conversations_are_listed_reopened_and_deleted(hub: LiveHub, panel
         await panel.get_by_role("button", name="All conversations").click()
         await expect(rows.nth(0)).to_contain_text("The first talk")
         await rows.nth(0).get_by_role("button", name="Delete").click()
-        await rows.nth(0).get_by_role("button", name="Delete it now?").click()
+        await rows.nth(0).get_by_role("button", name="Delete now?").click()
         await expect(panel.get_by_text("The first talk")).to_have_count(0)
     assert "The first talk" not in hub.tabhub("agent", "--list").stdout
 
@@ -215,10 +215,10 @@ async def test_a_reached_limit_is_shown_and_one_click_continues(hub: LiveHub, pa
         await use_model(hub, server, panel)
         change(hub, {"agent.steps": "2"})
         try:
-            await expect(panel.locator(".composer-about")).to_contain_text("at most 2 steps")
+            await expect(panel.locator(".composer-about")).to_contain_text("up to 2 steps")
             await say(panel, "Look around")
             await expect(panel.locator(".ended.steps")).to_contain_text("It reached the limit of 2 steps")
-            await panel.get_by_role("button", name="Go on").click()
+            await panel.get_by_role("button", name="Continue").click()
             await expect(panel.locator(".said.model")).to_contain_text("Enough.")
         finally:
             change(hub, {"agent.steps": None})

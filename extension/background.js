@@ -1,6 +1,6 @@
 /**
- * The service worker: it only connects the parts. Every listener is registered while this file runs, so that the
- * browser can wake the worker for it.
+ * The service worker: it builds and connects the parts. Every listener is registered while this file runs, so that
+ * events can wake the worker.
  */
 
 import { bookmarkCommands } from "./browser/bookmarks.js";
@@ -10,12 +10,12 @@ import { ownCommands } from "./browser/extension_commands.js";
 import { notifyCommands, watchNotifications } from "./browser/notify.js";
 import { siteDataCommands } from "./browser/site_data.js";
 import { windowCommands } from "./browser/windows.js";
-import { log, lastErrorText, tellLogTo } from "./log.js";
-import { Gate } from "./link/relay_permissions.js";
-import { veiled } from "./link/redact.js";
+import { log, lastErrorText, sendLogTo } from "./log.js";
+import { RelayPermissions } from "./link/relay_permissions.js";
+import { redact } from "./link/redact.js";
 import { DIRECT, Hubs, RELAY, ownerOf } from "./link/recipients.js";
-import { about, browserId } from "./link/identity.js";
-import { reviveBy } from "./link/keepalive.js";
+import { browserFacts, browserId } from "./link/identity.js";
+import { keepRestarting } from "./link/keepalive.js";
 import * as read from "./link/params.js";
 import { Relay } from "./link/relay.js";
 import { relayNotifications } from "./link/relay_notifications.js";
@@ -29,25 +29,25 @@ import { tabCommands } from "./tabs/commands.js";
 import { Debugger } from "./tabs/debugger.js";
 import { groupCommands } from "./tabs/groups.js";
 import { PageScripts, readSettings } from "./tabs/page_scripts.js";
-import { Marks } from "./tabs/agent_badges.js";
+import { AgentBadges } from "./tabs/agent_badges.js";
 import { interactionCommands } from "./tabs/interaction.js";
 import { watchNavigation } from "./tabs/navigation.js";
 import { PageTools } from "./tabs/page_tools.js";
 import { watchPopups } from "./tabs/popups.js";
-import { tellTab, tellTabsTo, watchTabs } from "./tabs/state.js";
+import { reportTabNow, reportTabsTo, watchTabs } from "./tabs/state.js";
 
 /** @typedef {import("./link/rpc.js").Handler} Handler */
 
 const startedAt = Date.now();
 const identity = browserId((message) => log("error", "identity", message));
-const facts = about();
+const facts = browserFacts();
 /** @type {Rpc | null} */
 let rpc = null;
-let tellings = 0;
+let reports = 0;
 
-const hubs = new Hubs((question) => gate.asked(question));
+const hubs = new Hubs((question) => relayPermissions.confirmForPage(question));
 const cdp = new Debugger({
-  event: (event, wantedBy) => hubs.notifyThose(wantedBy, "cdp.event", event, () => (gate.level === "auto" ? event : veiled(event))),
+  event: (event, wantedBy) => hubs.notifyOwners(wantedBy, "cdp.event", event, () => (relayPermissions.level === "auto" ? event : redact(event))),
   detached: (tabId, reason) => void hubs.notify("cdp.detached", { tabId, reason }),
   changed: (attached) => {
     hubs.notify("debugger.changed", { attached });
@@ -58,7 +58,7 @@ const cdp = new Debugger({
 
 const scripts = new PageScripts((message) => log("error", "pages", message));
 const pages = new PageTools(scripts, (message) => log("warning", "pages", message));
-const marks = new Marks((message) => log("warning", "marks", message));
+const badges = new AgentBadges((message) => log("warning", "badges", message));
 const plugins = new Plugins(
   (tabId, expression) =>
     cdp.command(tabId, "Runtime.evaluate", { expression }, { id: "plugins", cancelled: false, onCancel: null }),
@@ -79,32 +79,32 @@ async function getState() {
   };
 }
 
-/** What a panel shows. */
+/** What a panel shows of the connection. */
 async function panelState() {
   const [tabs, { browserName }] = await Promise.all([chrome.tabs.query({}), facts]);
   const [debugged, lastError] = [cdp.attached().length, lastErrorText()];
   return { link: link.state, tabs: tabs.length, debugged, browserName, lastError };
 }
 
-/** Most commands that come along with one: a text of some hundred keys. */
-const MOST_ALONG = 2000;
+/** Maximum number of chained commands: enough for a text of some hundred keys. */
+const MAX_CHAINED = 2000;
 
 /**
- * Commands that travel with another one.
+ * Commands that are sent together with another one.
  * @param {Record<string, unknown>} params
  * @param {string} name
  */
-function along(params, name) {
-  return read.optionalObjects(params, name, MOST_ALONG).map((command) => ({
+function chainedCommands(params, name) {
+  return read.optionalObjects(params, name, MAX_CHAINED).map((command) => ({
     method: read.requiredString(command, "method"),
     params: read.optionalObject(command, "params") ?? {},
   }));
 }
 
-/** Everything the hub may ask; what is not here is refused. @type {ReadonlyMap<string, Handler>} */
+/** All requests of the hub; others are refused. @type {ReadonlyMap<string, Handler>} */
 const methods = new Map([
   ...tabCommands(cdp, (message) => log("warning", "tabs", message)),
-  ...interactionCommands(cdp, (tabId, run) => marks.without(tabId, run)),
+  ...interactionCommands(cdp, (tabId, run) => badges.hideDuring(tabId, run)),
   ...groupCommands,
   ...windowCommands,
   ...historyCommands,
@@ -121,27 +121,27 @@ const methods = new Map([
       const method = read.requiredString(params, "method");
       const given = read.optionalObject(params, "params") ?? {};
       const tabId = read.tabIdOf(params);
-      const how = {
+      const options = {
         sessionId: read.optionalString(params, "sessionId"),
         interruptible: read.optionalBoolean(params, "interruptible"),
-        ahead: along(params, "ahead"),
-        follow: along(params, "follow"),
+        ahead: chainedCommands(params, "ahead"),
+        follow: chainedCommands(params, "follow"),
       };
-      const run = () => cdp.command(tabId, method, given, call, how);
-      return method === "Page.captureScreenshot" ? marks.without(tabId, run) : run();
+      const run = () => cdp.command(tabId, method, given, call, options);
+      return method === "Page.captureScreenshot" ? badges.hideDuring(tabId, run) : run();
     },
   ],
   [
     "subscribeCDPEvents",
     async (params, call) => {
       const events = read.requiredStrings(params, "events", 100);
-      await cdp.subscribe(read.tabIdOf(params), events, ownerOf(call.id), along(params, "children"));
+      await cdp.subscribe(read.tabIdOf(params), events, ownerOf(call.id), chainedCommands(params, "children"));
       return {};
     },
   ],
 ]);
 
-/** What the hub tells the panel through us. */
+/** Notifications that are passed on to the panel. */
 const PANEL_EVENTS = [
   "tool.invocationStart",
   "tool.invocationEnd",
@@ -161,7 +161,7 @@ const notifications = new Map(
     ["cancel", (params) => rpc?.cancel(params["id"])],
     ["extension.reload", () => chrome.runtime.reload()],
     ["pages.settings", (params) => void pages.change(readSettings(params))],
-    ["agents.marks", (params) => marks.change(params)],
+    ["agents.marks", (params) => badges.change(params)],
     ...plugins.notifications(),
     ...PANEL_EVENTS.map((method) => [method, (/** @type {Params} */ params) => void panel.event(method, params)]),
     ["confirmation.request", (params) => panel.event("confirmation.request", params) || notices.show(params)],
@@ -182,16 +182,16 @@ const link = new Link({
     rpc = opened;
     if (auth.debuggerIdleMs !== undefined) cdp.idleMs = auth.debuggerIdleMs;
     introduce(opened, auth.managed).catch((error) => {
-      log("error", "link", `The hub was not told of the tabs: ${textOf(error)}`);
+      log("error", "link", `The tabs could not be reported to the hub: ${textOf(error)}`);
     });
     return {
       receive: (data) => opened.receive(data),
       ping: () => opened.notify("ping", {}),
       closed: () => {
         rpc = hubs.direct = null;
-        tellLogTo(null);
-        void tellEveryone();
-        marks.change({ tabs: [] });
+        sendLogTo(null);
+        void reportAll();
+        badges.change({ tabs: [] });
         cdp.unsubscribe((owner) => owner === DIRECT);
         opened.close();
       },
@@ -213,73 +213,72 @@ const link = new Link({
 async function introduce(opened, managed) {
   /** @type {import("./link/messages.js").ExtensionHello} */
   const hello = { browserId: await identity, ...(await facts), managed };
-  // A page the hub opens from now on is one whose tools we see.
+  // So that the tools of any page that the hub opens are seen.
   await scripts.ready;
   if (rpc !== opened) return;
   hubs.direct = opened;
   opened.notify("extension.hello", hello);
-  tellLogTo((entry) => opened.notify("log", entry));
-  if (await tellEveryone()) panel.introduce();
+  sendLogTo((entry) => opened.notify("log", entry));
+  if (await reportAll()) panel.introduce();
 }
 
-/** Tell whoever is there everything, and what changes from now on; gives whether that was not overtaken. */
-async function tellEveryone() {
-  const turn = ++tellings;
-  const there = hubs.any ? hubs : null;
-  const telling = tellTabsTo(
-    there && {
-      change: (change) => there.request("tab.stateChanged", change),
+/** Report everything to connected recipients, and changes from now on. Returns false if a later report replaced this one. */
+async function reportAll() {
+  const report = ++reports;
+  const recipients = hubs.any ? hubs : null;
+  const reported = reportTabsTo(
+    recipients && {
+      change: (change) => recipients.request("tab.stateChanged", change),
       syncAll: (tabs) => {
         const attached = cdp.attached();
-        there.notify("tab.syncAll", { tabs, plugins: plugins.states(), debugger: { attached } });
+        recipients.notify("tab.syncAll", { tabs, plugins: plugins.states(), debugger: { attached } });
       },
     },
   );
-  if (!there) {
-    pages.tellTo(null);
+  if (!recipients) {
+    pages.reportTo(null);
     plugins.tellTo(null);
   }
-  await telling;
-  if (!there || turn !== tellings) return false;
-  pages.tellTo(there);
-  plugins.tellTo(there);
+  await reported;
+  if (!recipients || report !== reports) return false;
+  pages.reportTo(recipients);
+  plugins.tellTo(recipients);
   return true;
 }
 
-/** What an agent over a relay may ask is what the hub may ask, if the person lets it. */
-const gate = new Gate({
+const relayPermissions = new RelayPermissions({
   watched: () => panel.open(),
   changed: () => panel.event("relay.changed", relayState()),
   note: (message) => log("warning", "relay", message),
 });
 const relay = new Relay({
-  methods: gate.guard(methods),
+  methods: relayPermissions.guard(methods),
   notifications: relayNotifications({
     plugins: plugins.notifications(),
     direct: () => hubs.direct !== null,
-    may: () => gate.may(RELAY, "", "put the code of its plugins into your pages"),
+    may: () => relayPermissions.may(RELAY, "", "run the code of its plugins in your pages"),
     note: (message) => log("warning", "relay", message),
   }),
   identity: async () => ({ instanceId: await identity, ...(await facts) }),
-  peers: (rpc) => {
+  agentsChanged: (rpc) => {
     hubs.relay = rpc;
     if (!rpc) {
-      gate.forget();
+      relayPermissions.endApprovals();
       cdp.unsubscribe((owner) => owner !== DIRECT);
     }
-    void tellEveryone();
+    void reportAll();
   },
   changed: () => {
-    gate.level = relay.settings.acting;
-    gate.place = relay.place;
-    link.rest(relay.settings.instead && relay.settings.url !== "");
+    relayPermissions.level = relay.settings.acting;
+    relayPermissions.place = relay.place;
+    link.setRelayOnly(relay.settings.instead && relay.settings.url !== "");
     panel.event("relay.changed", relayState());
   },
   note: (message) => log("warning", "relay", message),
 });
 
 function relayState() {
-  return { ...relay.state(), questions: gate.questions() };
+  return { ...relay.state(), questions: relayPermissions.questions() };
 }
 
 const notices = approvalNotices({
@@ -296,11 +295,11 @@ const panel = servePanel({
       [
         "relay.set",
         (params) => {
-          gate.forgive();
+          relayPermissions.clearDenials();
           return relay.change(params).then(relayState);
         },
       ],
-      ["relay.answer", (params) => gate.answer(params)],
+      ["relay.answer", (params) => relayPermissions.answer(params)],
     ]),
   ),
 });
@@ -315,8 +314,8 @@ self.addEventListener("error", (event) => log("error", "worker", event.message))
 log("info", "worker", `The extension's worker started (version ${chrome.runtime.getManifest().version}).`);
 watchTabs();
 watchPopups({
-  used: (tabId) => cdp.attached().includes(tabId),
-  tell: tellTab,
+  isUsed: (tabId) => cdp.attached().includes(tabId),
+  report: reportTabNow,
   note: (message) => log("warning", "tabs", message),
 });
 watchNavigation();
@@ -324,7 +323,7 @@ watchNotifications((message) => log("warning", "notify", message));
 scripts.start();
 pages.start();
 plugins.start();
-marks.start();
+badges.start();
 cdp.start();
-reviveBy(wakeLinks);
+keepRestarting(wakeLinks);
 void link.start(relay.start());

@@ -1,58 +1,57 @@
 /**
- * What is worth remembering, kept in a list of the last 200: warnings and errors, which are also shown on the console
- * and told to the hub, and what else helps to understand them.
+ * The extension's log: the last 200 entries. Warnings and errors are also printed to the console and sent to the hub.
  */
 
 /** @typedef {"info" | "warning" | "error"} Level */
 /** @typedef {{ level: Level, source: string, message: string, time: number }} Entry */
 
-const KEPT = 200;
-const KEPT_UNTOLD = 50;
+const MAX_ENTRIES = 200;
+const MAX_UNSENT = 50;
 const LONGEST = 2000;
 
 /** @type {Entry[]} */
 let recent = [];
 /** @type {Entry[]} */
-let untold = [];
+let unsent = [];
 /** @type {((entry: Entry) => void) | null} */
-let tell = null;
+let send = null;
 /** @type {string | null} */
 let lastError = null;
 
 /**
- * Remember something.
+ * Add an entry.
  * @param {Level} level
  * @param {string} source
  * @param {string} message
  */
 export function log(level, source, message) {
   const entry = { level, source, message: message.slice(0, LONGEST), time: Date.now() };
-  recent = [...recent.slice(1 - KEPT), entry];
+  recent = [...recent.slice(1 - MAX_ENTRIES), entry];
   if (level === "info") return;
   if (level === "error") lastError = entry.message;
   (level === "error" ? console.error : console.warn)(`${source}: ${entry.message}`);
-  if (tell) tell(entry);
-  else untold = [...untold.slice(1 - KEPT_UNTOLD), entry];
+  if (send) send(entry);
+  else unsent = [...unsent.slice(1 - MAX_UNSENT), entry];
 }
 
-/** What was remembered since the worker started, the oldest first. */
+/** The entries since the worker started, oldest first. */
 export function recentLog() {
   return recent;
 }
 
-/** The last error there was, or null. */
+/** The last error, or null. */
 export function lastErrorText() {
   return lastError;
 }
 
 /**
- * Tell the hub from now on, beginning with what it has missed; null when there is no hub.
- * @param {((entry: Entry) => void) | null} teller
+ * Send entries to the hub from now on, beginning with unsent ones; null when it is disconnected.
+ * @param {((entry: Entry) => void) | null} sender
  */
-export function tellLogTo(teller) {
-  tell = teller;
-  if (!tell) return;
-  const missed = untold;
-  untold = [];
-  missed.forEach(tell);
+export function sendLogTo(sender) {
+  send = sender;
+  if (!send) return;
+  const missed = unsent;
+  unsent = [];
+  missed.forEach(send);
 }

@@ -41,7 +41,7 @@ async function createBookmark(params) {
   const title = read.optionalText(params, "title", 1_000) ?? "";
   const parentId = read.optionalString(params, "parentId");
   try {
-    return told(await chrome.bookmarks.create({ url, title, ...read.given({ parentId }) }));
+    return told(await chrome.bookmarks.create({ url, title, ...read.withoutUndefined({ parentId }) }));
   } catch (error) {
     throw new RpcError(FAILED, textOf(error));
   }

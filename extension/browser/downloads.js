@@ -32,7 +32,7 @@ function told(item) {
     totalBytes,
     ...(mime ? { mime: short(mime) } : {}),
     startTime: item.startTime,
-    ...read.given({ endTime: item.endTime, error: item.error }),
+    ...read.withoutUndefined({ endTime: item.endTime, error: item.error }),
     ...(HARMLESS.includes(danger) ? {} : { danger }),
     ...(item.paused ? { paused: true } : {}),
     ...(state === "complete" && !item.exists ? { deleted: true } : {}),
@@ -55,7 +55,7 @@ async function downloadFile(params, call) {
   if (url === "about:blank") throw new RpcError(INVALID_PARAMS, "url must be the address of something to download");
   const filename = read.optionalString(params, "filename");
   const saveAs = read.optionalBoolean(params, "saveAs") ?? false;
-  const begun = chrome.downloads.download({ url, saveAs, conflictAction: "uniquify", ...read.given({ filename }) });
+  const begun = chrome.downloads.download({ url, saveAs, conflictAction: "uniquify", ...read.withoutUndefined({ filename }) });
   return told(await settled(await answered(begun), call));
 }
 
@@ -107,7 +107,7 @@ async function settled(id, call) {
 async function getDownloads(params) {
   const query = (read.optionalText(params, "query", 1_000) ?? "").split(/\s+/).filter((word) => word !== "");
   const most = Math.min(read.optionalInteger(params, "limit", 1) ?? SOME, MOST);
-  const wanted = read.given({ state: read.optionalWord(params, "state", STATES) });
+  const wanted = read.withoutUndefined({ state: read.optionalOneOf(params, "state", STATES) });
   const found = await chrome.downloads.search({ query, ...wanted, orderBy: ["-startTime"], limit: most + 1 });
   return { downloads: found.slice(0, most).map(told), ...(found.length > most ? { cut: true } : {}) };
 }

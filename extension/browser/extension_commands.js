@@ -18,7 +18,7 @@ const LEVELS = ["info", "warning", "error"];
 /** @param {Params} params */
 function getLogs(params) {
   const [least, limit] = [read.oneOf(params, "level", LEVELS), read.optionalInteger(params, "limit", 1) ?? 100];
-  const [source, since] = [read.optionalString(params, "source"), read.optionalMoment(params, "since") ?? 0];
+  const [source, since] = [read.optionalString(params, "source"), read.optionalTime(params, "since") ?? 0];
   const all = recentLog();
   const wanted = all.filter(
     (entry) =>

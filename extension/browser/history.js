@@ -19,8 +19,8 @@ async function searchHistory(params) {
   const text = read.optionalText(params, "query", 1_000) ?? "";
   const most = Math.min(read.optionalInteger(params, "maxResults", 1) ?? SOME, MOST);
   // Without a beginning the browser looks back one day only.
-  const startTime = read.optionalMoment(params, "startTime") ?? 0;
-  const times = read.given({ startTime, endTime: read.optionalMoment(params, "endTime") });
+  const startTime = read.optionalTime(params, "startTime") ?? 0;
+  const times = read.withoutUndefined({ startTime, endTime: read.optionalTime(params, "endTime") });
   const found = await chrome.history.search({ text, maxResults: most + 1, ...times });
   const entries = found.map(({ url, title, lastVisitTime, visitCount, typedCount }) => ({
     url: short(url),

@@ -27,7 +27,7 @@ async function showNotification(params) {
   const id = PREFIX + crypto.randomUUID();
   // Before the person can click.
   if (url !== undefined) await remember(id, url);
-  const more = read.given({
+  const more = read.withoutUndefined({
     contextMessage: read.optionalText(params, "contextMessage", 200),
     requireInteraction: read.optionalBoolean(params, "requireInteraction"),
   });

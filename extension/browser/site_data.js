@@ -25,7 +25,7 @@ function webAddress(params, name) {
 
 /** @param {chrome.cookies.Cookie} cookie */
 function told({ name, value, domain, path, secure, httpOnly, sameSite, session, hostOnly, expirationDate, partitionKey }) {
-  const rest = read.given({ expirationDate, partition: partitionKey?.topLevelSite });
+  const rest = read.withoutUndefined({ expirationDate, partition: partitionKey?.topLevelSite });
   return { name, value, domain, path, secure, httpOnly, sameSite, session, hostOnly, ...rest };
 }
 
@@ -35,7 +35,7 @@ function told({ name, value, domain, path, secure, httpOnly, sameSite, session, 
  */
 function cookiesFor(params) {
   const { href } = webAddress(params, "url");
-  const name = read.given({ name: read.optionalText(params, "name", LONGEST_VALUE) });
+  const name = read.withoutUndefined({ name: read.optionalText(params, "name", LONGEST_VALUE) });
   return chrome.cookies.getAll({ url: href, partitionKey: {}, ...name });
 }
 
@@ -49,12 +49,12 @@ async function setCookie(params) {
   const { href } = webAddress(params, "url");
   const name = read.requiredString(params, "name");
   const value = read.optionalText(params, "value", LONGEST_VALUE) ?? "";
-  const more = read.given({
+  const more = read.withoutUndefined({
     domain: read.optionalString(params, "domain"),
     path: read.optionalString(params, "path"),
     secure: read.optionalBoolean(params, "secure"),
     httpOnly: read.optionalBoolean(params, "httpOnly"),
-    expirationDate: read.optionalMoment(params, "expirationDate"),
+    expirationDate: read.optionalTime(params, "expirationDate"),
   });
   const cookie = await chrome.cookies.set({ url: href, name, value, ...more }).catch((error) => {
     throw new RpcError(FAILED, textOf(error));

@@ -26,7 +26,7 @@ const INCOGNITO =
 function windowInfo({ id, focused, state, type, incognito, left, top, width, height, tabs = [] }) {
   const tabIds = tabs.flatMap((tab) => (tab.id === undefined ? [] : [tab.id]));
   const front = tabs.find((tab) => tab.active)?.id;
-  const place = read.given({ state, type, left, top, width, height, activeTabId: front });
+  const place = read.withoutUndefined({ state, type, left, top, width, height, activeTabId: front });
   return { windowId: id ?? chrome.windows.WINDOW_ID_NONE, focused, incognito, ...place, tabIds };
 }
 
@@ -65,8 +65,8 @@ async function settled(windowId, state) {
 
 /** @param {Params} params */
 function placeOf(params) {
-  return read.given({
-    state: read.optionalWord(params, "state", STATES),
+  return read.withoutUndefined({
+    state: read.optionalOneOf(params, "state", STATES),
     left: read.optionalInteger(params, "left", -FARTHEST),
     top: read.optionalInteger(params, "top", -FARTHEST),
     width: read.optionalInteger(params, "width", 1),
@@ -88,7 +88,7 @@ async function createWindow(params) {
   const { width, height } = place;
   // A browser that was started with a size for its windows gives it to this one, too.
   const other = (width ?? made.width) !== made.width || (height ?? made.height) !== made.height;
-  if (other) await chrome.windows.update(made.id, read.given({ width, height }));
+  if (other) await chrome.windows.update(made.id, read.withoutUndefined({ width, height }));
   if (!inFront && !place.focused) await stepBehind(made.id);
   const window = await settled(made.id, place.state);
   const tab = window.tabs?.[0];

@@ -1,9 +1,9 @@
 /**
- * Where the hub is and what proves that we are its browser: `auth.json`, which the hub writes beside the manifest.
+ * The hub's address and secret: `auth.json`, which the hub writes next to the manifest.
  *
- * It is read anew before every attempt, so a rotated secret or a moved port needs no reload of the extension. Also owns
- * how a hub proves itself: while none runs, any user of this computer could listen on its port, and must get neither the
- * secret nor this browser.
+ * It is read again before every attempt, so that a new secret or port needs no reload of the extension. Also owns how a
+ * hub proves that it knows the secret: while no hub runs, any user of this computer could listen on its port, and must
+ * get neither the secret nor access to this browser.
  */
 
 import { isObject, textOf } from "./rpc.js";
@@ -22,7 +22,7 @@ const HOSTS = ["127.0.0.1", "localhost"];
 const PROOF_MS = 10_000;
 
 /**
- * The settings, or what is wrong with them in words.
+ * The settings, or a message that says what is wrong with them.
  * @returns {Promise<Auth | string>}
  */
 export async function readAuth() {
@@ -36,12 +36,12 @@ export async function readAuth() {
   try {
     return parseAuth(JSON.parse(found));
   } catch (error) {
-    return `auth.json cannot be used (${textOf(error)}). Run "tabhub start" to have it written again.`;
+    return `auth.json cannot be used (${textOf(error)}). Run "tabhub start" to write it again.`;
   }
 }
 
 /**
- * Whether the hub is there: "yes", "no" when nobody answers, "other" when whoever answers does not know the secret.
+ * Whether the hub is running: "yes", "no" without an answer, "other" if the answer does not prove the secret.
  * @param {Auth} auth
  * @returns {Promise<"yes" | "no" | "other">}
  */
@@ -61,8 +61,8 @@ export async function isHub({ secret, host, port }) {
     const given = Uint8Array.from(/^[0-9a-f]{64}$/.test(proof) ? (proof.match(/../g) ?? []) : [], (pair) => parseInt(pair, 16));
     const text = new TextEncoder();
     const key = await crypto.subtle.importKey("raw", text.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
-    const said = text.encode(`tabhub hub ${port} ${challenge}`);
-    return (await crypto.subtle.verify("HMAC", key, given, said)) ? "yes" : "other";
+    const signed = text.encode(`tabhub hub ${port} ${challenge}`);
+    return (await crypto.subtle.verify("HMAC", key, given, signed)) ? "yes" : "other";
   } catch {
     return "other";
   }

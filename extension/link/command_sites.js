@@ -1,31 +1,31 @@
 /**
- * Which sites a command of an agent over a relay is about: those the person is asked for.
+ * The sites that a command of an agent over a relay acts on, for which the person's permission is needed.
  *
- * Owns what commands act on: the page of a tab, an address they name, or the browser itself, which is "". An agent says
- * itself what it sends along: a tab that a command does not act in says nothing about it.
+ * Owns what each command acts on: the page of a tab, a URL in its parameters, or the browser itself, written "". A
+ * `tabId` counts only for commands that act in that tab, since the agent chooses the parameters.
  */
 
 import { isObject } from "./rpc.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
-/** @typedef {{ sites: string[], page: string | undefined }} About what is asked for, and the site of the page that is acted in */
+/** @typedef {{ sites: string[], page: string | undefined }} Targets the sites that need permission, and the site of the page that is acted in */
 
-/** Commands that lead to an address: that site is the one meant. */
-const LEADING = ["createTab", "browser_navigate", "createWindow", "downloadFile"];
-/** Commands on what the browser keeps for a site, and what names the site. */
-const KEPT = new Map([
+/** Commands that open a URL: its site is the target. */
+const OPENING = ["createTab", "browser_navigate", "createWindow", "downloadFile"];
+/** Commands on a site's stored data, and the parameter that names the site. */
+const STORED_DATA = new Map([
   ["getCookies", "url"],
   ["setCookie", "url"],
   ["deleteCookies", "url"],
   ["clearSiteData", "origin"],
 ]);
-/** Commands in the page of the tab they name. */
+/** Commands that act in the page of their tab. */
 const IN_PAGE = ["forwardCDPCommand", "subscribeCDPEvents", "click", "hover", "type"];
-/** Commands on a tab itself, and those of the tools its page has. */
+/** Commands on a tab itself, and on the tools of its page. */
 const IN_TAB = ["selectTab", "activateTab", "closeTab", "goBack", "goForward", "reloadTab", "tool.dispatch", "browser/executeTool"];
 /**
- * Of the DevTools Protocol, what reaches further than the page it is sent to: the traffic of the page that comes next,
- * cookies and storage of every site, other targets, and code that waits for scripts by their number.
+ * CDP domains that reach beyond the page: traffic of the next page, cookies and storage of every site, other targets,
+ * and scripts that are addressed by id.
  */
 const WIDE =
   /^(Fetch|Storage|DOMStorage|IndexedDB|CacheStorage|Database|ServiceWorker|BackgroundService|Target|Browser|Tracing|WebAuthn|Security|Autofill|Debugger|FedCm|Extensions)\./;
@@ -39,19 +39,19 @@ const WIDE_METHODS = new Set([
 /**
  * @param {string} name
  * @param {Params} params
- * @returns {Promise<About>}
+ * @returns {Promise<Targets>}
  */
-export async function aboutOf(name, params) {
-  const kept = KEPT.get(name) ?? (LEADING.includes(name) ? "url" : undefined);
-  if (kept !== undefined) {
-    const address = params[kept];
+export async function targetsOf(name, params) {
+  const parameter = STORED_DATA.get(name) ?? (OPENING.includes(name) ? "url" : undefined);
+  if (parameter !== undefined) {
+    const address = params[parameter];
     return { sites: [typeof address === "string" ? originOf(address) : ""], page: undefined };
   }
   const { tabId } = params;
   if (!(IN_PAGE.includes(name) || IN_TAB.includes(name)) || !Number.isSafeInteger(tabId)) return { sites: [""], page: undefined };
-  // A tab that is not there is refused by the command itself.
+  // The command itself refuses a tab that does not exist.
   const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
-  // One that is just opened has no address yet, only one it goes to.
+  // A tab that was just opened has only a pending URL.
   const site = originOf(tab?.url || tab?.pendingUrl || "");
   return { sites: isWide(name, params) ? [site, ""] : [site], page: IN_PAGE.includes(name) ? site : undefined };
 }
@@ -63,25 +63,25 @@ export async function aboutOf(name, params) {
 function isWide(name, params) {
   if (name === "subscribeCDPEvents") {
     const { events, children } = params;
-    const told = (Array.isArray(children) ? children : []).filter(isObject).map(({ method }) => String(method));
-    // What frames are told before they run is told to those of the next page, too.
-    return String(events).includes("Fetch.") || told.some((method) => !/^Emulation\.|\.(enable|set\w+Enabled|setAutoAttach)$/.test(method));
+    const commands = (Array.isArray(children) ? children : []).filter(isObject).map(({ method }) => String(method));
+    // Commands for new frames are also sent to frames of the next page.
+    return String(events).includes("Fetch.") || commands.some((method) => !/^Emulation\.|\.(enable|set\w+Enabled|setAutoAttach)$/.test(method));
   }
   if (name !== "forwardCDPCommand") return false;
   return [params, ...[params["ahead"], params["follow"]].flat().filter(isObject)].some((command) => {
     const given = isObject(command["params"]) ? command["params"] : {};
-    // Without addresses they are those of the page, and see site_guard.js.
-    return reaches(command["method"]) || (command["method"] === "Network.getCookies" && given["urls"] !== undefined);
+    // Without URLs these are the cookies of the page; see site_guard.js.
+    return isWideMethod(command["method"]) || (command["method"] === "Network.getCookies" && given["urls"] !== undefined);
   });
 }
 
 /** @param {unknown} method */
-function reaches(method) {
+function isWideMethod(method) {
   return typeof method === "string" && (WIDE.test(method) || WIDE_METHODS.has(method));
 }
 
 /**
- * The origin of an address, or its scheme if it has none.
+ * The origin of a URL, or its scheme if it has none.
  * @param {string} url
  */
 export function originOf(url) {
@@ -91,13 +91,13 @@ export function originOf(url) {
 }
 
 /**
- * What a command does, in words for the person who is asked.
+ * A description of a command, for the person who decides.
  * @param {string} name
  * @param {Params} params
  * @param {string} site
  */
-export function wordsFor(name, params, site) {
-  if (LEADING.includes(name)) return "open pages";
+export function describeCommand(name, params, site) {
+  if (OPENING.includes(name)) return "open pages";
   if (name === "tool.dispatch" || name === "browser/executeTool") return "use the page's tools";
   if (!IN_PAGE.includes(name)) return `use ${name}`;
   if (site !== "") return "act in the page";

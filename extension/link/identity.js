@@ -1,12 +1,12 @@
 /**
- * Who this browser is: an id that stays with the profile, and what `extension.hello` says of it.
+ * The identity of this browser: an id that is stored with the profile, and the facts for `extension.hello`.
  */
 
 import { textOf } from "./rpc.js";
 
 /** @typedef {Required<Omit<import("./messages.js").ExtensionHello, "browserId" | "managed">>} About */
 
-/** Brands in the order they decide: every one of these browsers also says it is Chromium. */
+/** Brands in order of precedence: all of these browsers also report Chromium. */
 const BRANDS = /** @type {const} */ ([
   ["Brave", "Brave"],
   ["Microsoft Edge", "Edge"],
@@ -14,7 +14,7 @@ const BRANDS = /** @type {const} */ ([
 ]);
 
 /**
- * The id of this browser profile, made on first use.
+ * The id of this browser profile, created on first use.
  * @param {(message: string) => void} note
  * @returns {Promise<string>}
  */
@@ -22,9 +22,9 @@ export async function browserId(note) {
   try {
     const { browserId: known } = await chrome.storage.local.get("browserId");
     if (typeof known === "string" && /^[0-9a-f-]{36}$/.test(known)) return known;
-    const made = crypto.randomUUID();
-    await chrome.storage.local.set({ browserId: made });
-    return made;
+    const created = crypto.randomUUID();
+    await chrome.storage.local.set({ browserId: created });
+    return created;
   } catch (error) {
     note(`The browser's storage cannot be used, so its id lasts only until the extension restarts: ${textOf(error)}`);
     return crypto.randomUUID();
@@ -32,10 +32,10 @@ export async function browserId(note) {
 }
 
 /**
- * What to tell the hub about this browser.
+ * The facts about this browser for the hub.
  * @returns {Promise<About>}
  */
-export async function about() {
+export async function browserFacts() {
   // navigator.userAgentData is not in TypeScript's library yet.
   const agent = /** @type {{ userAgentData?: { brands: { brand: string }[] } }} */ (/** @type {unknown} */ (navigator));
   const brands = (agent.userAgentData?.brands ?? []).map((entry) => entry.brand);

@@ -1,34 +1,34 @@
 /**
- * Staying alive: a ping every 20 s keeps the service worker and finds a dead connection; an alarm revives the worker.
+ * Keeping the service worker alive: a ping every 20 s, which also detects a dead connection; an alarm restarts the worker.
  *
- * The browser ends a worker after 30 s of silence, and fires no alarm sooner than after 30 s.
+ * The browser stops a worker after 30 s of inactivity. The shortest interval of an alarm is 30 s.
  */
 
 const PING_MS = 20_000;
 const ALARM = "tabhub.revive";
 
-/** The pulse of one connection. */
-export class Pulse {
-  #heard = true;
+/** Detects a dead connection. */
+export class Heartbeat {
+  #received = true;
   #timer;
 
   /**
    * @param {object} wiring
    * @param {() => void} wiring.ping sends a ping
-   * @param {() => void} wiring.dead is told when nothing at all came between two pings
+   * @param {() => void} wiring.dead called when no message arrived between two pings
    * @param {number} [wiring.every]
    */
   constructor({ ping, dead, every = PING_MS }) {
     this.#timer = setInterval(() => {
-      if (!this.#heard) return dead();
-      this.#heard = false;
+      if (!this.#received) return dead();
+      this.#received = false;
       ping();
     }, every);
   }
 
-  /** Any message proves the other side is there. */
-  heard() {
-    this.#heard = true;
+  /** Call for every message: each proves that the connection is alive. */
+  received() {
+    this.#received = true;
   }
 
   stop() {
@@ -37,14 +37,14 @@ export class Pulse {
 }
 
 /**
- * Have the worker woken again and again while the browser runs; call this while the worker starts.
+ * Restart the worker regularly while the browser runs; call this while the worker starts.
  * @param {() => void} wake
  */
-export function reviveBy(wake) {
+export function keepRestarting(wake) {
   chrome.alarms.onAlarm.addListener((alarm) => {
     if (alarm.name === ALARM) wake();
   });
-  // Creating it anew would put the next alarm off each time the worker starts.
+  // Creating it again would delay the next alarm each time the worker starts.
   void chrome.alarms.get(ALARM).then((known) => {
     if (!known) void chrome.alarms.create(ALARM, { periodInMinutes: 0.5 });
   });

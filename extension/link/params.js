@@ -1,7 +1,7 @@
 /**
- * The parameters of a request, read one by one: each has a type, and an error names the field.
+ * Reading the parameters of a request: each has a type, and an error names the field.
  *
- * Only own properties count, so a name every object inherits is just a missing parameter.
+ * Only own properties count: an inherited name is a missing parameter.
  */
 
 import { INVALID_PARAMS, RpcError, isObject } from "./rpc.js";
@@ -23,12 +23,12 @@ function own(params, name) {
  * @param {string} wanted
  * @returns {never}
  */
-function wrong(name, wanted) {
+function invalid(name, wanted) {
   throw new RpcError(INVALID_PARAMS, `${name} must be ${wanted}`);
 }
 
 /**
- * A whole number of at least `least`, or undefined when it is missing.
+ * A whole number of at least `least`, or undefined if it is missing.
  * @param {Params} params
  * @param {string} name
  * @param {number} [least]
@@ -37,7 +37,7 @@ export function optionalInteger(params, name, least = 0) {
   const value = own(params, name);
   if (value === undefined) return undefined;
   if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > MAX_INT) {
-    return wrong(name, `a whole number from ${least} to ${MAX_INT}`);
+    return invalid(name, `a whole number from ${least} to ${MAX_INT}`);
   }
   return value;
 }
@@ -47,7 +47,7 @@ export function optionalInteger(params, name, least = 0) {
  * @param {string} name
  */
 export function requiredInteger(params, name) {
-  return optionalInteger(params, name) ?? wrong(name, "given as a whole number");
+  return optionalInteger(params, name) ?? invalid(name, "a whole number");
 }
 
 /**
@@ -55,7 +55,7 @@ export function requiredInteger(params, name) {
  * @param {Params} params
  */
 export function tabIdOf(params) {
-  return optionalInteger(params, "tabId") ?? wrong("tabId", "given: the number of a tab");
+  return optionalInteger(params, "tabId") ?? invalid("tabId", "the number of a tab");
 }
 
 /**
@@ -64,19 +64,19 @@ export function tabIdOf(params) {
  */
 export function optionalBoolean(params, name) {
   const value = own(params, name);
-  if (value !== undefined && typeof value !== "boolean") return wrong(name, "true or false");
+  if (value !== undefined && typeof value !== "boolean") return invalid(name, "true or false");
   return value;
 }
 
 /**
- * A text, or undefined when it is missing.
+ * A non-empty string, or undefined if it is missing.
  * @param {Params} params
  * @param {string} name
  */
 export function optionalString(params, name) {
   const value = own(params, name);
   if (value === undefined) return undefined;
-  return typeof value === "string" && value !== "" ? value : wrong(name, "a text that is not empty");
+  return typeof value === "string" && value !== "" ? value : invalid(name, "a non-empty string");
 }
 
 /**
@@ -84,7 +84,7 @@ export function optionalString(params, name) {
  * @param {string} name
  */
 export function requiredString(params, name) {
-  return optionalString(params, name) ?? wrong(name, "given as a text");
+  return optionalString(params, name) ?? invalid(name, "a non-empty string");
 }
 
 /**
@@ -93,12 +93,12 @@ export function requiredString(params, name) {
  */
 export function optionalObject(params, name) {
   const value = own(params, name);
-  if (value !== undefined && !isObject(value)) return wrong(name, "an object");
+  if (value !== undefined && !isObject(value)) return invalid(name, "an object");
   return value;
 }
 
 /**
- * A text of at most `most` characters, which may be empty; undefined when it is missing.
+ * A string of at most `most` characters, which may be empty; undefined if it is missing.
  * @param {Params} params
  * @param {string} name
  * @param {number} most
@@ -106,18 +106,18 @@ export function optionalObject(params, name) {
 export function optionalText(params, name, most) {
   const value = own(params, name);
   if (value === undefined) return undefined;
-  return typeof value === "string" && value.length <= most ? value : wrong(name, `a text of at most ${most} characters`);
+  return typeof value === "string" && value.length <= most ? value : invalid(name, `a string of at most ${most} characters`);
 }
 
 /**
- * A number that is not negative, such as a moment in time; undefined when it is missing.
+ * A non-negative number, such as a time; undefined if it is missing.
  * @param {Params} params
  * @param {string} name
  */
-export function optionalMoment(params, name) {
+export function optionalTime(params, name) {
   const value = own(params, name);
   if (value === undefined) return undefined;
-  return typeof value === "number" && value >= 0 && value < 2 ** 53 ? value : wrong(name, "a number from 0 on");
+  return typeof value === "number" && value >= 0 && value < 2 ** 53 ? value : invalid(name, "a number of at least 0");
 }
 
 /**
@@ -130,13 +130,13 @@ export function requiredTabs(params, most) {
   const value = own(params, "tabIds");
   const fits = Array.isArray(value) && value.length > 0 && value.length <= most;
   if (!fits || value.some((item) => !Number.isInteger(item) || item < 0 || item > MAX_INT)) {
-    return wrong("tabIds", `a list of 1 to ${most} tab numbers`);
+    return invalid("tabIds", `a list of 1 to ${most} tab numbers`);
   }
   return /** @type {[number, ...number[]]} */ (value);
 }
 
 /**
- * A list of at most `most` texts.
+ * A list of at most `most` non-empty strings.
  * @param {Params} params
  * @param {string} name
  * @param {number} most
@@ -145,13 +145,13 @@ export function requiredTabs(params, most) {
 export function requiredStrings(params, name, most) {
   const value = own(params, name);
   if (!Array.isArray(value) || value.length > most || value.some((item) => typeof item !== "string" || item === "")) {
-    return wrong(name, `a list of at most ${most} texts`);
+    return invalid(name, `a list of at most ${most} non-empty strings`);
   }
   return value;
 }
 
 /**
- * A list of at most `most` objects; an empty one when it is missing.
+ * A list of at most `most` objects; empty if it is missing.
  * @param {Params} params
  * @param {string} name
  * @param {number} most
@@ -160,42 +160,42 @@ export function requiredStrings(params, name, most) {
 export function optionalObjects(params, name, most) {
   const value = own(params, name) ?? [];
   const fits = Array.isArray(value) && value.length <= most && value.every(isObject);
-  return fits ? value : wrong(name, `a list of at most ${most} objects`);
+  return fits ? value : invalid(name, `a list of at most ${most} objects`);
 }
 
 /**
- * One of the given words, or the first of them when it is missing.
- * @template {string} Word
+ * One of the given values, or the first if it is missing.
+ * @template {string} Value
  * @param {Params} params
  * @param {string} name
- * @param {readonly [Word, ...Word[]]} words
- * @returns {Word}
+ * @param {readonly [Value, ...Value[]]} values
+ * @returns {Value}
  */
-export function oneOf(params, name, words) {
+export function oneOf(params, name, values) {
   const value = own(params, name);
-  if (value === undefined) return words[0];
-  return words.find((word) => word === value) ?? wrong(name, `one of ${words.join(", ")}`);
+  if (value === undefined) return values[0];
+  return values.find((each) => each === value) ?? invalid(name, `one of ${values.join(", ")}`);
 }
 
 /**
- * One of the given words, or undefined when it is missing.
- * @template {string} Word
+ * One of the given values, or undefined if it is missing.
+ * @template {string} Value
  * @param {Params} params
  * @param {string} name
- * @param {readonly [Word, ...Word[]]} words
- * @returns {Word | undefined}
+ * @param {readonly [Value, ...Value[]]} values
+ * @returns {Value | undefined}
  */
-export function optionalWord(params, name, words) {
-  return own(params, name) === undefined ? undefined : oneOf(params, name, words);
+export function optionalOneOf(params, name, values) {
+  return own(params, name) === undefined ? undefined : oneOf(params, name, values);
 }
 
 /**
- * An object without the members that are undefined: the browser takes those for wrong values.
+ * The object without undefined members, which the browser refuses.
  * @template {object} Given
  * @param {Given} given
  * @returns {{ [Name in keyof Given]?: Exclude<Given[Name], undefined> }}
  */
-export function given(given) {
+export function withoutUndefined(given) {
   const kept = Object.entries(given).filter(([, value]) => value !== undefined);
   return /** @type {any} */ (Object.fromEntries(kept));
 }

@@ -1,8 +1,8 @@
 /**
- * Everyone who is told what happens in this browser: the hub on this computer, and agents over a relay.
+ * The recipients of what the extension reports: the hub on this computer, and agents over a relay.
  *
- * Owns who is told what. A hub on this computer is asked and answers; over a relay a browser only tells. What concerns
- * one call goes where the call came from, which its id tells: a relay's are "conn-…:…".
+ * Owns which recipient gets which message. The local hub gets notifications and requests; over a relay there are only
+ * notifications. Messages about one call go to where the call came from: ids of calls over a relay are "conn-…:…".
  */
 
 /** @typedef {Record<string, unknown>} Params */
@@ -15,11 +15,11 @@
 
 export const DIRECT = "hub";
 export const RELAY = "relay";
-/** What only the hub on this computer is told if there is one. */
-const NEARER = ["plugin.log"];
+/** Notifications that go only to the local hub if it is connected. */
+const LOCAL_ONLY = ["plugin.log"];
 
 /**
- * Who sent a request: the hub on this computer, or one connection of a relay.
+ * Who sent a request: the local hub, or one connection of a relay.
  * @param {unknown} id
  */
 export function ownerOf(id) {
@@ -33,7 +33,7 @@ export class Hubs {
   relay = null;
   #ask;
 
-  /** @param {(question: Params) => Promise<unknown>} ask puts a page's question to the person at this browser */
+  /** @param {(question: Params) => Promise<unknown>} ask asks the person at this browser on behalf of a page */
   constructor(ask) {
     this.#ask = ask;
   }
@@ -50,7 +50,7 @@ export class Hubs {
   notify(method, params) {
     if (method === "tool.progress") return this.#of(idIn(params, "dispatchId"))?.notify(method, params) ?? false;
     const sent = this.direct?.notify(method, params) ?? false;
-    if (sent && NEARER.includes(method)) return sent;
+    if (sent && LOCAL_ONLY.includes(method)) return sent;
     return (this.relay?.notify(method, params) ?? false) || sent;
   }
 
@@ -59,11 +59,11 @@ export class Hubs {
    * @param {readonly string[]} owners
    * @param {M} method
    * @param {FromExtension[M]} params
-   * @param {() => FromExtension[M]} far the same, as it is sent over a relay
+   * @param {() => FromExtension[M]} redacted the parameters as they are sent over a relay
    */
-  notifyThose(owners, method, params, far) {
+  notifyOwners(owners, method, params, redacted) {
     if (owners.includes(DIRECT)) this.direct?.notify(method, params);
-    if (owners.some((owner) => owner !== DIRECT)) this.relay?.notify(method, far());
+    if (owners.some((owner) => owner !== DIRECT)) this.relay?.notify(method, redacted());
   }
 
   /**

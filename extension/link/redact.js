@@ -1,43 +1,43 @@
 /**
- * What agents over a relay hear of a page's traffic: all but what would open the accounts in it.
+ * Redacts CDP events for agents over a relay: credentials in a page's network traffic are removed.
  *
- * Owns which parts of an event of the DevTools Protocol are secrets. Who listens in one site is told of the requests that
- * lead to the next before the tab is there, and what one agent hears all agents of its user hear.
+ * Owns which parts of an event are secret. An agent that listens on one site receives requests to the next site before
+ * the tab is there, and all agents of a user receive the same events.
  */
 
 /** @typedef {Record<string, unknown>} CdpObject */
 
 const SECRET = /^(?:cookie|set-cookie|authorization|proxy-authorization)$/i;
 const HEADERS = ["headers", "requestHeaders"];
-/** The same headers once more, as text or as lists. */
-const AGAIN = ["headersText", "requestHeadersText", "associatedCookies", "blockedCookies", "exemptedCookies"];
-/** Where in an event a request or an answer is described. */
+/** Fields with the same headers as text or as lists. */
+const HEADER_COPIES = ["headersText", "requestHeadersText", "associatedCookies", "blockedCookies", "exemptedCookies"];
+/** Fields of an event that describe a request or response. */
 const PARTS = ["request", "response", "redirectResponse"];
 
 /**
- * An event without secrets.
+ * The event without secrets.
  * @template {{ method: string, params: CdpObject }} Event
  * @param {Event} event
  * @returns {Event}
  */
-export function veiled(event) {
+export function redact(event) {
   if (!/^(?:Network|Fetch)\./.test(event.method)) return event;
-  const params = without(event.params);
+  const params = redactFields(event.params);
   for (const part of PARTS) {
     const described = params[part];
-    if (typeof described === "object" && described !== null) params[part] = without(/** @type {CdpObject} */ (described));
+    if (typeof described === "object" && described !== null) params[part] = redactFields(/** @type {CdpObject} */ (described));
   }
   return { ...event, params };
 }
 
 /** @param {CdpObject} described */
-function without(described) {
-  const left = { ...described };
+function redactFields(described) {
+  const redacted = { ...described };
   for (const name of HEADERS) {
-    const headers = left[name];
+    const headers = redacted[name];
     if (typeof headers !== "object" || headers === null) continue;
-    left[name] = Object.fromEntries(Object.entries(headers).filter(([header]) => !SECRET.test(header)));
+    redacted[name] = Object.fromEntries(Object.entries(headers).filter(([header]) => !SECRET.test(header)));
   }
-  for (const name of AGAIN) if (name in left) left[name] = Array.isArray(left[name]) ? [] : "";
-  return left;
+  for (const name of HEADER_COPIES) if (name in redacted) redacted[name] = Array.isArray(redacted[name]) ? [] : "";
+  return redacted;
 }

@@ -1,11 +1,11 @@
 /**
- * The way to a relay, where agents on other machines find this browser: beside the hub on this computer, or instead.
+ * The connection to a relay, over which agents on other machines reach this browser, besides or instead of the local hub.
  *
- * Owns the relay's settings, its WebSocket, and the browser's side of the relay's protocol: it connects, waits to be
- * asked who it is, and answers what is forwarded to it, under the same id. It never asks anything itself.
+ * Owns the relay's settings, its WebSocket, and the browser's side of the relay's protocol: it connects, authenticates
+ * when asked, and answers forwarded requests under the same id. It never sends requests itself.
  */
 
-import { Pulse } from "./keepalive.js";
+import { Heartbeat } from "./keepalive.js";
 import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
@@ -19,35 +19,35 @@ import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
  * @property {ReadonlyMap<string, Handler>} methods
  * @property {ReadonlyMap<string, (params: Params) => void>} notifications
  * @property {() => Promise<Identity>} identity
- * @property {(rpc: Rpc | null) => void} peers told when another agent has come, and with null when the last has gone
+ * @property {(rpc: Rpc | null) => void} agentsChanged called when another agent has connected, and with null when the last has disconnected
  * @property {() => void} changed
  * @property {(message: string) => void} note
  */
 
-const STORED = "relay";
+const STORAGE_KEY = "relay";
 const FIRST_DELAY = 500;
-const LONGEST_DELAY = 30_000;
+const MAX_DELAY = 30_000;
 const HANDSHAKE_MS = 10_000;
-const GOOD_MS = 5_000;
+const STABLE_MS = 5_000;
 const MAX_UNSENT = 32 * 1024 * 1024;
-const LONGEST_TOKEN = 8192;
+const MAX_TOKEN_LENGTH = 8192;
 /** @type {readonly Level[]} */
 const LEVELS = ["off", "ask", "auto"];
 /** @type {Settings} */
-const NONE = { url: "", token: "", acting: "ask", instead: false };
+const UNSET = { url: "", token: "", acting: "ask", instead: false };
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
-  [4000, "The same browser connected to the relay anew. A copied profile does that."],
-  [4001, "The relay refused the token. Get a new one from whoever runs the relay."],
-  [4003, "The connection was too slow and was cut."],
-  [1012, "The relay restarts."],
+  [4000, "The same browser has connected to the relay again. This happens with a copied profile."],
+  [4001, "The relay refused the token. Ask the operator of the relay for a new one."],
+  [4003, "The connection was too slow and was closed."],
+  [1012, "The relay is restarting."],
 ]);
-/** After these, coming back soon would only be refused again. */
-const PATIENCE = [4000, 4001];
+/** After these codes a quick reconnect would be refused again. */
+const SLOW_RETRY = [4000, 4001];
 
 export class Relay {
   /** @type {Settings} */
-  settings = NONE;
+  settings = UNSET;
   /** @type {WebSocket | null} */
   #socket = null;
   /** @type {"off" | "connecting" | "connected" | "waiting"} */
@@ -69,54 +69,54 @@ export class Relay {
     this.#wiring = wiring;
   }
 
-  /** The relay in words. */
+  /** The relay's host, for messages. */
   get place() {
-    const url = addressOf(this.settings);
+    const url = urlOf(this.settings);
     return URL.canParse(url) ? new URL(url).host : "no relay";
   }
 
-  /** How it stands, for a panel: never with the token. */
+  /** The state for a panel, without the token. */
   state() {
     const { url, token, acting, instead } = this.settings;
-    const about = { phase: this.#phase, reason: this.#reason, retryAt: this.#retryAt };
-    return { url, hasToken: token !== "", acting, instead, user: this.#user, agents: this.#agents, ...about };
+    const connection = { phase: this.#phase, reason: this.#reason, retryAt: this.#retryAt };
+    return { url, hasToken: token !== "", acting, instead, user: this.#user, agents: this.#agents, ...connection };
   }
 
-  /** Read the settings and begin. */
+  /** Read the settings and connect. */
   async start() {
     try {
-      const { [STORED]: stored } = await chrome.storage.local.get(STORED);
-      if (isObject(stored)) this.settings = readSettings(stored, NONE);
+      const { [STORAGE_KEY]: stored } = await chrome.storage.local.get(STORAGE_KEY);
+      if (isObject(stored)) this.settings = readSettings(stored, UNSET);
     } catch (error) {
-      this.#wiring.note(`The relay's settings are not used: ${textOf(error)}`);
+      this.#wiring.note(`The relay's settings cannot be used: ${textOf(error)}`);
     }
     this.#wiring.changed();
     this.wake();
   }
 
   /**
-   * Take other settings from the person; what is left out stays.
+   * Change the settings; omitted ones stay.
    * @param {Params} given
    */
   async change(given) {
     const next = readSettings(given, this.settings);
-    await chrome.storage.local.set({ [STORED]: next });
-    const moved = addressOf(next) !== addressOf(this.settings) || next.token !== this.settings.token;
+    await chrome.storage.local.set({ [STORAGE_KEY]: next });
+    const moved = urlOf(next) !== urlOf(this.settings) || next.token !== this.settings.token;
     this.settings = next;
-    if (moved) this.#anew();
+    if (moved) this.#reconnect();
     this.#wiring.changed();
   }
 
-  /** Connect now if there is no connection and there should be one. */
+  /** Connect now, if it is configured and not connected. */
   wake() {
     if (this.#socket || !this.settings.url || !this.settings.token) return;
     if (Date.now() < this.#notBefore) return;
     clearTimeout(this.#timer);
-    this.#open(new WebSocket(`${addressOf(this.settings)}/extension`));
+    this.#open(new WebSocket(`${urlOf(this.settings)}/extension`));
   }
 
-  /** Begin again with what is set now. */
-  #anew() {
+  /** Reconnect with the current settings. */
+  #reconnect() {
     clearTimeout(this.#timer);
     this.#failures = this.#notBefore = 0;
     if (this.#socket) this.#socket.close(1000, "the settings were changed");
@@ -129,40 +129,40 @@ export class Relay {
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     this.#set("connecting", this.#reason, null);
-    const impatience = setTimeout(() => socket.close(), HANDSHAKE_MS);
+    const timeout = setTimeout(() => socket.close(), HANDSHAKE_MS);
     const began = Date.now();
     /** @type {Rpc} */
     const rpc = new Rpc({
       send: (text) => this.#send(socket, text),
-      methods: new Map([...this.#wiring.methods, ["authenticate", (_, call) => this.#introduce(call.id)]]),
+      methods: new Map([...this.#wiring.methods, ["authenticate", (_, call) => this.#authenticate(call.id)]]),
       notifications: new Map([
         ...this.#wiring.notifications,
-        ["authenticated", (params) => this.#welcome(String(params["user_id"]), impatience)],
-        ["status", (params) => this.#peers(rpc, params["peer_count"])],
+        ["authenticated", (params) => this.#authenticated(String(params["user_id"]), timeout)],
+        ["status", (params) => this.#setAgents(rpc, params["peer_count"])],
         ["ping", () => void rpc.notify("pong", {})],
         ["pong", () => {}],
         ["cancel", (params) => rpc.cancel(params["id"])],
       ]),
       note: this.#wiring.note,
     });
-    const pulse = new Pulse({ ping: () => rpc.notify("ping", {}), dead: () => socket.close(4005, "no answer to a ping") });
+    const heartbeat = new Heartbeat({ ping: () => rpc.notify("ping", {}), dead: () => socket.close(4005, "no answer to a ping") });
     socket.onmessage = (event) => {
-      pulse.heard();
+      heartbeat.received();
       rpc.receive(event.data);
     };
     socket.onclose = (event) => {
-      clearTimeout(impatience);
-      pulse.stop();
+      clearTimeout(timeout);
+      heartbeat.stop();
       this.#socket = null;
-      this.#peers(rpc, 0);
+      this.#setAgents(rpc, 0);
       rpc.close();
-      if (this.#phase === "connected" && Date.now() - began >= GOOD_MS) this.#failures = 0;
+      if (this.#phase === "connected" && Date.now() - began >= STABLE_MS) this.#failures = 0;
       this.#closed(event);
     };
   }
 
   /** @param {string | number} id */
-  async #introduce(id) {
+  async #authenticate(id) {
     if (typeof id !== "string" || !id.startsWith("proxy:")) throw new RpcError(METHOD_NOT_FOUND, "Method not found: authenticate");
     const { instanceId, browserName, browserVersion } = await this.#wiring.identity();
     const name = `${browserName} ${browserVersion.split(".")[0]}`.trim();
@@ -171,10 +171,10 @@ export class Relay {
 
   /**
    * @param {string} user
-   * @param {ReturnType<typeof setTimeout>} impatience
+   * @param {ReturnType<typeof setTimeout>} timeout
    */
-  #welcome(user, impatience) {
-    clearTimeout(impatience);
+  #authenticated(user, timeout) {
+    clearTimeout(timeout);
     this.#user = user.slice(0, 256);
     this.#set("connected", null, null);
   }
@@ -183,11 +183,11 @@ export class Relay {
    * @param {Rpc} rpc
    * @param {unknown} count
    */
-  #peers(rpc, count) {
+  #setAgents(rpc, count) {
     const [before, now] = [this.#agents, typeof count === "number" ? count : 0];
     this.#agents = now;
-    if (now > before) this.#wiring.peers(rpc);
-    else if (now === 0 && before > 0) this.#wiring.peers(null);
+    if (now > before) this.#wiring.agentsChanged(rpc);
+    else if (now === 0 && before > 0) this.#wiring.agentsChanged(null);
     if (now !== before) this.#wiring.changed();
   }
 
@@ -205,13 +205,13 @@ export class Relay {
   #closed({ code }) {
     if (!this.settings.url || !this.settings.token) return this.#set("off", null, null);
     const reached = this.#phase === "connected";
-    const why = reached ? `The connection to the relay ended (code ${code}).` : `No relay answers at ${this.place}.`;
-    const grown = FIRST_DELAY * 2 ** Math.min(this.#failures++, 10) * (1 + Math.random() * 0.3);
-    const delay = PATIENCE.includes(code) ? LONGEST_DELAY : code === 1000 ? 0 : Math.min(grown, LONGEST_DELAY);
-    if (PATIENCE.includes(code)) this.#notBefore = Date.now() + delay - 100;
+    const reason = reached ? `The connection to the relay ended (code ${code}).` : `No relay answers at ${this.place}.`;
+    const backoff = FIRST_DELAY * 2 ** Math.min(this.#failures++, 10) * (1 + Math.random() * 0.3);
+    const delay = SLOW_RETRY.includes(code) ? MAX_DELAY : code === 1000 ? 0 : Math.min(backoff, MAX_DELAY);
+    if (SLOW_RETRY.includes(code)) this.#notBefore = Date.now() + delay - 100;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.wake(), delay);
-    this.#set("waiting", CLOSE_REASONS.get(code) ?? why, Date.now() + delay);
+    this.#set("waiting", CLOSE_REASONS.get(code) ?? reason, Date.now() + delay);
   }
 
   /**
@@ -232,37 +232,37 @@ export class Relay {
  */
 export function readSettings(given, before) {
   const { url = before.url, token = before.token, acting = before.acting, instead = before.instead } = given;
-  if (typeof url !== "string" || typeof token !== "string") throw new Error("The relay's address and token are texts.");
+  if (typeof url !== "string" || typeof token !== "string") throw new Error("The relay's URL and token must be strings.");
   const level = LEVELS.find((each) => each === acting);
-  if (!level) throw new Error("Acting is off, ask or auto.");
+  if (!level) throw new Error("acting must be off, ask or auto.");
   const [address, secret] = [url.trim().replace(/\/+(extension|mcp)?$/, ""), token.trim()];
-  if (secret.length > LONGEST_TOKEN || /[^A-Za-z0-9._-]/.test(secret)) throw new Error("This is not a relay's token.");
+  if (secret.length > MAX_TOKEN_LENGTH || /[^A-Za-z0-9._-]/.test(secret)) throw new Error("This is not a relay token.");
   const next = { url: address, token: secret, acting: level, instead: instead === true };
-  if (address) check(address);
-  if (secret) check(addressOf({ ...next, url: address || "wss://relay.invalid" }));
+  if (address) checkUrl(address);
+  if (secret) checkUrl(urlOf({ ...next, url: address || "wss://relay.invalid" }));
   return next;
 }
 
 /**
- * Where to connect: the token may say so itself.
+ * The URL to connect to; the token may name another one.
  * @param {Settings} settings
  */
-function addressOf({ url, token }) {
+function urlOf({ url, token }) {
   try {
     const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
     const { connection_url: named } = JSON.parse(atob(payload));
     return typeof named === "string" && named && url ? named.replace(/\/+(extension|mcp)?$/, "") : url;
   } catch {
-    return url; // a token of another form: the relay will say what it thinks of it
+    return url; // not a JWT: the relay will refuse it
   }
 }
 
 /** @param {string} url */
-function check(url) {
+function checkUrl(url) {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const here = ["127.0.0.1", "localhost"].includes(parsed?.hostname ?? "");
   if (!parsed || !["ws:", "wss:"].includes(parsed.protocol) || parsed.username || parsed.search || parsed.hash) {
-    throw new Error("A relay's address is like wss://relay.example.com");
+    throw new Error("Enter a URL like wss://relay.example.com");
   }
-  if (parsed.protocol === "ws:" && !here) throw new Error("Without TLS the token could be read on the way: use wss://");
+  if (parsed.protocol === "ws:" && !here) throw new Error("Without TLS the token could be intercepted. Use wss://");
 }

@@ -1,6 +1,6 @@
 /**
- * What agents over a relay may tell this browser. Settings, marks and panel matters are the hub's on this computer
- * alone; plugins are taken only where there is no such hub, and the person agrees to code of theirs in pages.
+ * Notifications from agents over a relay. Settings, badges and panel events are accepted only from the local hub.
+ * Plugins are accepted only without a local hub, and if the person allows their code in pages.
  */
 
 /** @typedef {Record<string, unknown>} Params */
@@ -9,31 +9,31 @@
 /**
  * @param {object} wiring
  * @param {[string, Notified][]} wiring.plugins
- * @param {() => boolean} wiring.direct whether a hub on this computer is connected
+ * @param {() => boolean} wiring.direct whether the local hub is connected
  * @param {() => Promise<boolean>} wiring.may
  * @param {(message: string) => void} wiring.note
  * @returns {Map<string, Notified>}
  */
 export function relayNotifications({ plugins, direct, may, note }) {
-  let given = false;
+  let accepted = false;
 
   /**
-   * @param {Notified} take
+   * @param {Notified} receive
    * @param {Params} params
    */
-  async function plugin(take, params) {
+  async function plugin(receive, params) {
     const none = Array.isArray(params["plugins"]) && params["plugins"].length === 0;
-    if (direct() || (none && !given)) return;
-    if (!(await may())) return note("Plugins of an agent over the relay were not taken: they are not allowed.");
+    if (direct() || (none && !accepted)) return;
+    if (!(await may())) return note("Plugins of an agent over the relay were refused: they are not allowed.");
     if (direct()) return;
-    given = true;
-    take(params);
+    accepted = true;
+    receive(params);
   }
 
   /** @type {[string, Notified][]} */
   const ignored = ["pages.settings", "agents.marks", "plugins.changed"].map((method) => [method, () => {}]);
   return new Map([
     ...ignored,
-    ...plugins.map(([method, take]) => /** @type {[string, Notified]} */ ([method, (params) => void plugin(take, params)])),
+    ...plugins.map(([method, receive]) => /** @type {[string, Notified]} */ ([method, (params) => void plugin(receive, params)])),
   ]);
 }

@@ -1,13 +1,13 @@
 /**
- * What agents over a relay may do in this browser: looking is allowed, acting is as the person set it: off, ask, auto.
+ * Permissions of agents over a relay: reading is allowed, acting is off, ask or auto, as the person has set it.
  *
- * Owns the list of what is looking (everything else is acting), the questions that wait for the person, and what was
- * granted: to one connection of the relay, for one site, until that connection's end.
+ * Owns the list of commands that only read (all others act), the pending approvals, and what was approved: for one
+ * connection of the relay and one site, until that connection ends.
  */
 
 import { ownerOf } from "./recipients.js";
 import { FAILED, METHOD_NOT_FOUND, RpcError, isObject, textOf } from "./rpc.js";
-import { aboutOf, wordsFor } from "./command_sites.js";
+import { describeCommand, targetsOf } from "./command_sites.js";
 import { ownPage } from "../tabs/errors.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
@@ -16,18 +16,18 @@ import { ownPage } from "../tabs/errors.js";
 /** @typedef {{ id: string, key: string, what: string, site: string, place: string, at: number, once: boolean, decide: (allowed: boolean) => void }} Question */
 
 const ANSWER_MS = 120_000;
-/** After a refusal the same is refused for this long without asking again. */
-const REFUSED_MS = 60_000;
-/** Questions that may wait at once, of one agent and of all. */
-const OF_ONE = 5;
-const MOST_QUESTIONS = 20;
-/** After so many refusals in a minute nothing is asked for the rest of it: a new site or connection is found easily. */
-const PATIENCE = 10;
+/** After a denial the same request is denied for this long without asking. */
+const DENIED_MS = 60_000;
+/** Maximum pending approvals of one agent and of all. */
+const MAX_PER_AGENT = 5;
+const MAX_PENDING = 20;
+/** After so many denials in a minute nothing is asked for a while: an agent can easily use a new site or connection. */
+const MAX_DENIALS = 10;
 const PREFIX = "relay:";
-const LONGEST_SITE = 80;
+const MAX_SITE_LENGTH = 80;
 
-const LOOKING = new Set(["screenshot", "getState", "getTabs", "getGroups", "getWindows", "getPanels", "getAdapters"]);
-const LOOKING_CDP = new Set([
+const READING = new Set(["screenshot", "getState", "getTabs", "getGroups", "getWindows", "getPanels", "getAdapters"]);
+const READING_CDP = new Set([
   ...["enable", "disable", "getFullAXTree", "getPartialAXTree", "getRootAXNode", "queryAXTree"].map(
     (name) => `Accessibility.${name}`,
   ),
@@ -41,28 +41,28 @@ const LOOKING_CDP = new Set([
   ...["CSS.enable", "CSS.disable", "CSS.getComputedStyleForNode", "DOMSnapshot.captureSnapshot", "Log.enable"],
   ...["Page.setLifecycleEventsEnabled", "Performance.enable", "Performance.getMetrics", "Runtime.releaseObject"],
 ]);
-/** Scripts are acting, unless the browser itself sees to it that they change nothing. */
+/** Scripts act, unless the browser prevents side effects. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
-const LOOKING_EVENTS = /^(Page|DOM|Accessibility|Inspector|Target|Log)\./;
+const READING_EVENTS = /^(Page|DOM|Accessibility|Inspector|Target|Log)\./;
 
 const FILES =
-  "Agents over a relay get no files of this machine: neither can they name any for a field, nor open file: addresses. " +
-  "Send what a file holds instead; browser_upload_file of a hub does that.";
+  "Agents over a relay have no access to files of this computer: not for file inputs, and not through file: URLs. " +
+  "Send the content of a file instead; browser_upload_file of a hub does that.";
 
-export class Gate {
+export class RelayPermissions {
   /** @type {Level} */
   level = "ask";
-  /** Which relay, in words. */
+  /** The relay's host, for messages. */
   place = "";
   /** @type {Map<string, Promise<boolean>>} */
-  #granted = new Map();
+  #approved = new Map();
   /** @type {Map<string, number>} */
-  #refused = new Map();
+  #denied = new Map();
   /** @type {Map<string, Question>} */
-  #questions = new Map();
+  #pending = new Map();
   #wiring;
 
-  /** @param {{ changed: () => void, watched: () => boolean, note: (message: string) => void }} wiring `watched` says whether a panel is open, which asks by itself */
+  /** @param {{ changed: () => void, watched: () => boolean, note: (message: string) => void }} wiring `watched` returns whether a panel is open, which shows approvals itself */
   constructor(wiring) {
     this.#wiring = wiring;
     chrome.notifications.onButtonClicked.addListener((notice, button) => {
@@ -71,12 +71,12 @@ export class Gate {
   }
 
   /**
-   * The same commands, behind the gate.
+   * The same commands, with permission checks.
    * @param {ReadonlyMap<string, Handler>} methods
    * @returns {Map<string, Handler>}
    */
   guard(methods) {
-    return new Map([...methods].map(([name, run]) => [name, (params, call) => this.#pass(name, run, params, call)]));
+    return new Map([...methods].map(([name, run]) => [name, (params, call) => this.#check(name, run, params, call)]));
   }
 
   /**
@@ -85,21 +85,21 @@ export class Gate {
    * @param {Params} params
    * @param {import("./rpc.js").Call} call
    */
-  async #pass(name, run, params, call) {
+  async #check(name, run, params, call) {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
-    await keepOffFileTabs(params);
+    await refuseFileTab(params);
     if (isActing(name, params)) {
-      keepOffFiles(params);
+      refuseFiles(params);
       const asked = new Set();
       for (;;) {
-        // A person takes their time, and tabs move on: what they allowed for one site holds for no other.
-        const { sites, page } = await aboutOf(name, params);
+        // A tab may navigate while the person decides, and an approval is for one site only.
+        const { sites, page } = await targetsOf(name, params);
         const site = sites.find((each) => !asked.has(each));
         call.site = this.level === "auto" ? undefined : page;
-        await keepOffPanel(params);
+        await refuseOwnPages(params);
         if (site === undefined) break;
-        if (!(await this.may(owner, site, wordsFor(name, params, site)))) throw new RpcError(FAILED, this.#refusal());
+        if (!(await this.may(owner, site, describeCommand(name, params, site)))) throw new RpcError(FAILED, this.#denialText());
         if (call.cancelled) return {};
         asked.add(site);
       }
@@ -107,96 +107,96 @@ export class Gate {
     return run(params, call);
   }
 
-  #refusal() {
-    const off = "Agents over a relay may only look in this browser: acting is off in its Tabhub settings.";
+  #denialText() {
+    const off = "Agents over a relay may only read in this browser: acting is off in its Tabhub settings.";
     return this.level === "off" ? off : "The person at the browser did not allow it.";
   }
 
   /**
-   * Whether something that acts is allowed; the person is asked if it is to be asked.
+   * Whether an action is allowed; asks the person if the level is ask.
    * @param {string} owner
-   * @param {string} site "" is the browser itself
+   * @param {string} site "" for the browser itself
    * @param {string} what
    * @returns {Promise<boolean>}
    */
   async may(owner, site, what) {
     if (this.level !== "ask") return this.level === "auto";
     const key = `${owner} ${site}`;
-    const known = this.#granted.get(key);
+    const known = this.#approved.get(key);
     if (known) return known;
-    if ((this.#refused.get(key) ?? 0) > Date.now()) return false;
-    this.#spare(owner);
+    if ((this.#denied.get(key) ?? 0) > Date.now()) return false;
+    this.#checkLimits(owner);
     const asking = this.#ask(key, site, what);
-    this.#granted.set(key, asking);
+    this.#approved.set(key, asking);
     const allowed = await asking;
     if (!allowed) {
-      this.#granted.delete(key);
-      this.#refused.set(key, Date.now() + REFUSED_MS);
+      this.#approved.delete(key);
+      this.#denied.set(key, Date.now() + DENIED_MS);
     }
     return allowed;
   }
 
   /**
-   * A page's own question, in a call over the relay.
+   * A confirmation that a page asks for, in a call over the relay.
    * @param {Params} question
    */
-  async asked({ message, toolName, callId }) {
+  async confirmForPage({ message, toolName, callId }) {
     const what = `confirm “${plain(message, 200)}” for the page's tool ${plain(toolName, 100)}`;
-    if (this.level !== "off") this.#spare(ownerOf(callId));
+    if (this.level !== "off") this.#checkLimits(ownerOf(callId));
     const key = `${ownerOf(callId)} ${what}`;
     const confirmed = this.level !== "off" && (await this.#ask(key, "", what, true));
-    if (!confirmed && this.level !== "off") this.#refused.set(key, Date.now() + REFUSED_MS);
+    if (!confirmed && this.level !== "off") this.#denied.set(key, Date.now() + DENIED_MS);
     return { confirmed, reason: confirmed ? "" : "The person at the browser did not confirm it." };
   }
 
   /**
-   * Put no more questions to a person than one can answer.
+   * Refuse more requests than a person can answer.
    * @param {string} owner
    */
-  #spare(owner) {
+  #checkLimits(owner) {
     const now = Date.now();
-    for (const [key, until] of this.#refused) if (until <= now) this.#refused.delete(key);
-    const again = "Repeat the command in a minute, if it is still wanted.";
-    if (this.#refused.size >= PATIENCE) {
-      throw new RpcError(FAILED, `The person at the browser refused ${this.#refused.size} times in the last minute, and is not asked now. ${again}`);
+    for (const [key, until] of this.#denied) if (until <= now) this.#denied.delete(key);
+    const hint = "Repeat the command in a minute, if it is still needed.";
+    if (this.#denied.size >= MAX_DENIALS) {
+      throw new RpcError(FAILED, `The person at the browser denied ${this.#denied.size} requests in the last minute, and is not asked now. ${hint}`);
     }
-    const waiting = [...this.#questions.values()];
+    const waiting = [...this.#pending.values()];
     const own = waiting.filter(({ key }) => key.startsWith(`${owner} `));
-    if (waiting.length >= MOST_QUESTIONS || own.length >= OF_ONE) {
-      throw new RpcError(FAILED, `${waiting.length} questions wait for the person at the browser already. ${again}`);
+    if (waiting.length >= MAX_PENDING || own.length >= MAX_PER_AGENT) {
+      throw new RpcError(FAILED, `${waiting.length} requests are already waiting for the person at the browser. ${hint}`);
     }
   }
 
-  /** What waits for the person. */
+  /** Pending approvals, as panels show them. */
   questions() {
-    return [...this.#questions.values()].map(({ id, what, site, place, at, once }) => {
+    return [...this.#pending.values()].map(({ id, what, site, place, at, once }) => {
       return { id, what, site, place, at, once, expiresAt: at + ANSWER_MS };
     });
   }
 
   /** @param {Params} params */
   answer({ id, allow }) {
-    const question = this.#questions.get(String(id));
+    const question = this.#pending.get(String(id));
     question?.decide(allow === true);
     return { known: question !== undefined };
   }
 
-  /** Nobody is connected any more: nothing is granted. What was refused stays so: whoever asks can come back at once. */
-  forget() {
-    for (const question of [...this.#questions.values()]) question.decide(false);
-    this.#granted.clear();
+  /** No agent is connected: approvals end. Denials stay, since an agent can reconnect at once. */
+  endApprovals() {
+    for (const question of [...this.#pending.values()]) question.decide(false);
+    this.#approved.clear();
   }
 
-  /** The person has set it anew: questions may be put as before. */
-  forgive() {
-    this.#refused.clear();
+  /** The person has changed the settings: requests may be shown again. */
+  clearDenials() {
+    this.#denied.clear();
   }
 
   /**
    * @param {string} key
    * @param {string} site
    * @param {string} what
-   * @param {boolean} [once] whether the answer holds for this question alone
+   * @param {boolean} [once] whether the decision is for this request alone
    * @returns {Promise<boolean>}
    */
   #ask(key, site, what, once = false) {
@@ -204,13 +204,13 @@ export class Gate {
       const id = crypto.randomUUID();
       const decide = (/** @type {boolean} */ allowed) => {
         clearTimeout(timer);
-        if (!this.#questions.delete(id)) return;
+        if (!this.#pending.delete(id)) return;
         chrome.notifications.clear(PREFIX + id).catch((error) => this.#wiring.note(textOf(error)));
         this.#wiring.changed();
         resolve(allowed);
       };
       const timer = setTimeout(() => decide(false), ANSWER_MS);
-      this.#questions.set(id, { id, key, what, site, place: this.place, at: Date.now(), once, decide });
+      this.#pending.set(id, { id, key, what, site, place: this.place, at: Date.now(), once, decide });
       this.#wiring.changed();
       if (this.#wiring.watched()) return;
       chrome.notifications
@@ -218,9 +218,9 @@ export class Gate {
           type: "basic",
           iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
           title: `An agent over ${this.place} wants to ${what}`.slice(0, 180),
-          // The end of a long name is what says whose it is.
-          message: site.length > LONGEST_SITE ? `…${site.slice(-LONGEST_SITE)}` : site || "In this browser",
-          contextMessage: once ? "Allowed this once" : "Allowed until it disconnects",
+          // The end of a long domain says who owns it.
+          message: site.length > MAX_SITE_LENGTH ? `…${site.slice(-MAX_SITE_LENGTH)}` : site || "In this browser",
+          contextMessage: once ? "Allows this once" : "Allows it until the agent disconnects",
           buttons: [{ title: "Allow" }, { title: "Deny" }],
           requireInteraction: true,
           priority: 2,
@@ -231,7 +231,7 @@ export class Gate {
 }
 
 /**
- * What a page says, on one line, without quotes that would end ours or characters that turn text around.
+ * A page's text on one line, without quotes and without characters that change the direction of text.
  * @param {unknown} text
  * @param {number} most
  */
@@ -244,24 +244,24 @@ function plain(text, most) {
  * @param {Params} params
  */
 export function isActing(name, params) {
-  if (LOOKING.has(name)) return false;
+  if (READING.has(name)) return false;
   if (name === "subscribeCDPEvents") {
     const { events, children } = params;
     if (children !== undefined) return true;
-    return !Array.isArray(events) || events.some((event) => typeof event !== "string" || !LOOKING_EVENTS.test(event));
+    return !Array.isArray(events) || events.some((event) => typeof event !== "string" || !READING_EVENTS.test(event));
   }
   if (name !== "forwardCDPCommand" || params["ahead"] !== undefined || params["follow"] !== undefined) return true;
   const { method, params: given } = params;
   if (typeof method !== "string") return true;
   if (SCRIPTS.includes(method)) return !(isObject(given) && given["throwOnSideEffect"] === true);
-  return !LOOKING_CDP.has(method);
+  return !READING_CDP.has(method);
 }
 
 /**
- * No agent acts in the extension's own pages, whatever is set: it would answer its own questions there.
+ * No agent acts in the extension's own pages, whatever the level: it could approve its own requests there.
  * @param {Params} params
  */
-async function keepOffPanel({ tabId }) {
+async function refuseOwnPages({ tabId }) {
   if (!Number.isSafeInteger(tabId)) return;
   const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
   const own = chrome.runtime.getURL("");
@@ -270,28 +270,28 @@ async function keepOffPanel({ tabId }) {
 }
 
 /**
- * No agent is given files of the person's machine, whatever is set: neither into a field nor as a page.
+ * No agent gets files of this computer, whatever the level: not in a file input, and not as a page.
  * @param {Params} params
  */
-function keepOffFiles(params) {
+function refuseFiles(params) {
   const { ahead, follow } = params;
-  for (const wish of [params, ...[ahead, follow].flat().filter(isObject)]) {
-    const own = isObject(wish["params"]) ? wish["params"] : {};
+  for (const command of [params, ...[ahead, follow].flat().filter(isObject)]) {
+    const own = isObject(command["params"]) ? command["params"] : {};
     const dropped = isObject(own["data"]) ? own["data"]["files"] : undefined;
-    const named = wish["method"] === "DOM.setFileInputFiles" || (Array.isArray(dropped) && dropped.length > 0);
-    if (named || isFile(wish["url"]) || isFile(own["url"])) throw new RpcError(FAILED, FILES);
+    const named = command["method"] === "DOM.setFileInputFiles" || (Array.isArray(dropped) && dropped.length > 0);
+    if (named || isFile(command["url"]) || isFile(own["url"])) throw new RpcError(FAILED, FILES);
   }
 }
 
 /**
- * Nor does one see a file that the person has open.
+ * Nor does an agent see a file that the person has opened.
  * @param {Params} params
  */
-async function keepOffFileTabs({ tabId }) {
+async function refuseFileTab({ tabId }) {
   if (!Number.isSafeInteger(tabId)) return;
   const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
   if (!isFile(tab?.url || tab?.pendingUrl)) return;
-  throw new RpcError(FAILED, `Tab ${tabId} shows a file of this machine, and agents over a relay get none. Use another tab.`);
+  throw new RpcError(FAILED, `Tab ${tabId} shows a file of this computer, to which agents over a relay have no access. Use another tab.`);
 }
 
 /** @param {unknown} url */

@@ -1,10 +1,10 @@
 /**
- * JSON-RPC 2.0 over one connection: what a text means, which handler answers it, and exactly one answer each.
+ * JSON-RPC 2.0 over one connection: parsing, dispatch, and exactly one answer to each request.
  *
- * Owns validation, dispatch by allow-list, the requests in flight both ways, and cancellation. It knows nothing of
- * sockets or of the browser: it is given a `send` and two tables. It never throws on what comes in.
+ * Owns validation, the allow-list of methods, pending requests in both directions, and cancellation. It knows nothing of
+ * sockets or of the browser: it gets a `send` and two tables. It never throws on received messages.
  *
- * One Rpc lives as long as one connection, so an answer can never reach another one.
+ * An Rpc exists for one connection, so that an answer can never reach another one.
  */
 
 export const PARSE_ERROR = -32700;
@@ -15,9 +15,9 @@ export const FAILED = -32000;
 export const TAB_NOT_FOUND = -32001;
 export const CANCELLED = -32010;
 
-/** The largest message the hub takes; a larger answer would cost the connection. */
+/** The largest message that the hub accepts; a larger one would close the connection. */
 export const MAX_MESSAGE = 10 * 1024 * 1024;
-/** Most requests of ours that may wait for the hub's answer. */
+/** How many requests to the hub may be pending. */
 const MAX_WAITING = 1000;
 
 /** An error with the code it has on the wire. */
@@ -25,7 +25,7 @@ export class RpcError extends Error {
   /**
    * @param {number} code
    * @param {string} message
-   * @param {Params} [data] what the hub needs beside the words
+   * @param {Params} [data] details for the hub
    */
   constructor(code, message, data) {
     super(message);
@@ -35,14 +35,14 @@ export class RpcError extends Error {
 }
 
 /**
- * One request of the hub while it runs. A handler that can stop early sets `onCancel`; with a `site`, it acts in no other.
+ * A running request of the hub. A handler that can stop early sets `onCancel`; with a `site`, it acts only on that site.
  * @typedef {{ id: string | number, cancelled: boolean, onCancel: (() => void) | null, site?: string | undefined }} Call
  */
 /** @typedef {Record<string, unknown>} Params */
 /** @typedef {(params: Params, call: Call) => unknown} Handler */
 /** @typedef {import("./messages.js").Commands} Commands */
 /**
- * Commands by method. What a handler is given is not trusted; what it returns is what src/tabhub/wire declares.
+ * Commands by method. Parameters are not trusted; results have the types that src/tabhub/wire declares.
  * @typedef {{ [M in keyof Commands]?: (params: Params, call: Call) => Commands[M]["result"] | Promise<Commands[M]["result"]> }} CommandTable
  */
 /** @typedef {string | number | null} Id */
@@ -62,9 +62,9 @@ export class Rpc {
   /**
    * @param {object} wiring
    * @param {(text: string) => void} wiring.send
-   * @param {ReadonlyMap<string, Handler>} wiring.methods the allow-list; a Map, so no inherited name is in it
+   * @param {ReadonlyMap<string, Handler>} wiring.methods the allow-list; a Map, which has no inherited names
    * @param {ReadonlyMap<string, (params: Params) => void>} wiring.notifications
-   * @param {(message: string) => void} wiring.note where a dropped message is remarked upon
+   * @param {(message: string) => void} wiring.note logs a dropped message
    */
   constructor({ send, methods, notifications, note }) {
     this.#send = send;
@@ -74,7 +74,7 @@ export class Rpc {
   }
 
   /**
-   * Take one message from the hub.
+   * Receive a message from the hub.
    * @param {unknown} data
    */
   receive(data) {
@@ -93,7 +93,7 @@ export class Rpc {
     const { id, method } = message;
     const answers = Object.hasOwn(message, "result") || Object.hasOwn(message, "error");
     if (typeof method !== "string" || answers) {
-      if (method === undefined && answers) this.#settle(message);
+      if (method === undefined && answers) this.#resolve(message);
       else this.#refuse(isId(id) ? id : null, INVALID_REQUEST, "A message has a method, or a result, or an error.");
       return;
     }
@@ -102,12 +102,12 @@ export class Rpc {
       return;
     }
     const params = message["params"] ?? {};
-    if (id === undefined) this.#notified(method, params);
+    if (id === undefined) this.#handleNotification(method, params);
     else this.#call(id, method, params);
   }
 
   /**
-   * Ask the hub something; rejects when it says no or the connection ends.
+   * Send a request to the hub; rejects on an error or when the connection ends.
    * @param {string} method
    * @param {Params} params
    * @returns {Promise<unknown>}
@@ -122,7 +122,7 @@ export class Rpc {
   }
 
   /**
-   * Tell the hub something; false when it is too large to be sent.
+   * Send a notification to the hub; false if it is too large.
    * @param {string} method
    * @param {Params} params
    */
@@ -131,7 +131,7 @@ export class Rpc {
   }
 
   /**
-   * Stop one of the hub's requests: it is answered at once as cancelled, and what it still gives is dropped.
+   * Cancel a request of the hub: it is answered at once as cancelled, and its result is dropped.
    * @param {unknown} id
    */
   cancel(id) {
@@ -142,7 +142,7 @@ export class Rpc {
     this.#refuse(id, CANCELLED, "cancelled");
   }
 
-  /** The connection is gone: what runs is stopped, what waits fails. */
+  /** The connection is closed: running requests are cancelled, pending ones fail. */
   close() {
     const [running, waiting] = [[...this.#running.values()], [...this.#waiting.values()]];
     this.#running.clear();
@@ -206,28 +206,28 @@ export class Rpc {
    * @param {string} method
    * @param {unknown} params
    */
-  #notified(method, params) {
+  #handleNotification(method, params) {
     const handler = this.#notifications.get(method);
     if (!handler || !isObject(params)) return this.#note(`Dropped a notification: ${method.slice(0, 100)}`);
     try {
       handler(params);
     } catch (error) {
-      this.#note(`The notification ${method} was not acted on: ${textOf(error)}`);
+      this.#note(`The notification ${method} failed: ${textOf(error)}`);
     }
   }
 
   /** @param {Params} message a response */
-  #settle(message) {
+  #resolve(message) {
     const id = message["id"];
     const waiter = typeof id === "string" ? this.#waiting.get(id) : undefined;
-    if (!waiter || typeof id !== "string") return this.#note("Dropped a reply nobody waits for.");
+    if (!waiter || typeof id !== "string") return this.#note("Dropped a reply to an unknown request.");
     this.#waiting.delete(id);
     const failed = Object.hasOwn(message, "error");
     if (!failed) return waiter.resolve(message["result"]);
     const error = message["error"];
     if (Object.hasOwn(message, "result") || !isObject(error)) return waiter.reject(new Error("Invalid response."));
-    const { code, message: words, data } = error;
-    waiter.reject(new RpcError(typeof code === "number" ? code : FAILED, String(words), isObject(data) ? data : undefined));
+    const { code, message: text, data } = error;
+    waiter.reject(new RpcError(typeof code === "number" ? code : FAILED, String(text), isObject(data) ? data : undefined));
   }
 
   /**
@@ -242,7 +242,7 @@ export class Rpc {
 
   /** @param {Params} message */
   #write(message) {
-    const text = wholeCharacters(JSON.stringify(message));
+    const text = replaceLoneSurrogates(JSON.stringify(message));
     // A UTF-16 unit is at most 3 bytes of UTF-8: only a large text needs to be measured.
     if (text.length * 3 > MAX_MESSAGE && new TextEncoder().encode(text).length > MAX_MESSAGE) return false;
     this.#send(text);
@@ -251,17 +251,16 @@ export class Rpc {
 }
 
 /**
- * JSON in which half a character, as a text that was cut in its middle ends with, is a replacement character: only
- * JavaScript reads such halves, and the hub would refuse the whole message for one of them.
- * @param {string} json as JSON.stringify writes it: with `\ud` for halves, and for nothing else
+ * JSON with lone surrogates replaced, which cut strings may end with: the hub would refuse the whole message for one.
+ * @param {string} json from JSON.stringify, which writes `\ud` only for lone surrogates
  */
-function wholeCharacters(json) {
+function replaceLoneSurrogates(json) {
   if (!json.includes("\\ud")) return json;
   return json.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (found) => (found === "\\\\" ? found : "\ufffd"));
 }
 
 /**
- * The commands of a module as the allow-list has them. Here they are checked against the messages of the hub.
+ * The commands of a module for the allow-list. Their types are checked against the hub's messages here.
  * @param {CommandTable} table
  * @returns {ReadonlyMap<string, Handler>}
  */
@@ -292,7 +291,7 @@ function isId(value) {
 }
 
 /**
- * What an error says, whatever was thrown.
+ * The message of whatever was thrown.
  * @param {unknown} error
  */
 export function textOf(error) {

@@ -1,11 +1,11 @@
 /**
- * The WebSocket to the hub: never more than one, reconnecting by itself for as long as the worker lives.
+ * The WebSocket to the hub: at most one, which reconnects for as long as the worker lives.
  *
- * Owns when to connect and why the connection is down, in words. It knows nothing of what the messages mean.
+ * Owns when to connect, and the message that says why there is no connection. It knows nothing of the messages' meaning.
  */
 
 import { isHub, readAuth } from "./auth.js";
-import { Pulse } from "./keepalive.js";
+import { Heartbeat } from "./keepalive.js";
 
 /** @typedef {import("./auth.js").Auth} Auth */
 
@@ -19,7 +19,7 @@ import { Pulse } from "./keepalive.js";
  */
 
 /**
- * What one connection is used for. `opened` gives back who takes its messages.
+ * The user of a connection. `opened` returns the receiver of its messages.
  * @typedef {object} Wiring
  * @property {() => Promise<string>} browserId
  * @property {(auth: Auth, send: (text: string) => void) => Session} opened
@@ -29,26 +29,26 @@ import { Pulse } from "./keepalive.js";
 /** @typedef {{ receive: (data: unknown) => void, ping: () => void, closed: () => void }} Session */
 
 const FIRST_DELAY = 500;
-const LONGEST_DELAY = 30_000;
+const MAX_DELAY = 30_000;
 const HANDSHAKE_MS = 10_000;
-/** A connection that lasted this long was a good one: the next attempt starts with the shortest delay. */
-const GOOD_MS = 5_000;
-/** Bytes that may wait for a hub that does not read. */
+/** After a connection that lasted this long, the next attempt starts with the shortest delay. */
+const STABLE_MS = 5_000;
+/** Unsent bytes at which a hub that does not read is disconnected. */
 const MAX_UNSENT = 32 * 1024 * 1024;
 
-const RESTING = "This browser is set to be reached over its relay only.";
+const RELAY_ONLY = "This browser is set to connect only to its relay.";
 const REPLACED = 4000;
 const SHUTTING_DOWN = 4004;
 const RECONNECT = 4006;
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
-  [REPLACED, "Another browser with the same id took this one's place. A copied profile does that."],
-  [4001, "The hub refused the secret. Run 'tabhub start' to have it written again."],
-  [4002, "The hub refused the connection's parameters. Hub and extension may be of different versions."],
-  [4003, "The connection was too slow and was cut."],
+  [REPLACED, "Another browser with the same id has connected. This happens with a copied profile."],
+  [4001, "The hub refused the secret. Run 'tabhub start' to write it again."],
+  [4002, "The hub refused the connection's parameters. Hub and extension may have different versions."],
+  [4003, "The connection was too slow and was closed."],
   [SHUTTING_DOWN, "The hub is shutting down."],
   [RECONNECT, "The hub asked for a new connection."],
-  [1009, "A message was too big for the other side."],
+  [1009, "A message was too large for the hub."],
 ]);
 
 export class Link {
@@ -59,9 +59,9 @@ export class Link {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #notBefore = 0;
-  #resting = false;
-  /** Why we end the connection ourselves. @type {string | null} */
-  #complaint = null;
+  #relayOnly = false;
+  /** Why this side closes the connection. @type {string | null} */
+  #closeReason = null;
   #wiring;
   /** @type {LinkState} */
   state = { phase: "connecting", address: null, reason: null, retryAt: null, since: null };
@@ -72,11 +72,11 @@ export class Link {
   }
 
   /**
-   * Begin: connect at once, unless this browser was replaced just before the worker was stopped.
-   * @param {Promise<unknown>} known when it is known whether there is to be a connection at all
+   * Connect at once, unless this browser was replaced just before the worker was stopped.
+   * @param {Promise<unknown>} known resolves when it is known whether to connect at all
    */
   async start(known) {
-    // Held so that an event that wakes the worker cannot connect before the pause is known.
+    // So that an event that wakes the worker cannot connect before the delay is known.
     this.#attempting = true;
     await known;
     /** @type {Record<string, unknown>} */
@@ -85,45 +85,45 @@ export class Link {
       return {};
     });
     this.#attempting = false;
-    // Bounded, for a clock that was set back in between.
-    const until = typeof notBefore === "number" ? Math.min(notBefore, Date.now() + LONGEST_DELAY) : 0;
+    // Bounded in case the clock was set back.
+    const until = typeof notBefore === "number" ? Math.min(notBefore, Date.now() + MAX_DELAY) : 0;
     if (until > Date.now()) this.#replacedUntil(until);
     else this.wake();
   }
 
   /** Connect now if there is no connection and nothing forbids it. */
   wake() {
-    if (this.#resting || this.#socket || this.#attempting || Date.now() < this.#notBefore) return;
+    if (this.#relayOnly || this.#socket || this.#attempting || Date.now() < this.#notBefore) return;
     clearTimeout(this.#timer);
     this.#attempting = true;
     this.#attempt()
-      .catch((error) => this.#later(`Could not connect: ${error.message}`))
+      .catch((error) => this.#retryLater(`Could not connect: ${error.message}`))
       .finally(() => {
         this.#attempting = false;
       });
   }
 
   /**
-   * Have no connection until told otherwise, for a browser that is reached in another way.
-   * @param {boolean} resting
+   * Do not connect to the hub while this browser connects only to a relay.
+   * @param {boolean} relayOnly
    */
-  rest(resting) {
-    if (resting === this.#resting) return;
-    this.#resting = resting;
-    if (!resting) return this.wake();
-    if (this.#socket) this.#leave(this.#socket, 1000, RESTING);
-    else this.#later(RESTING);
+  setRelayOnly(relayOnly) {
+    if (relayOnly === this.#relayOnly) return;
+    this.#relayOnly = relayOnly;
+    if (!relayOnly) return this.wake();
+    if (this.#socket) this.#closeWith(this.#socket, 1000, RELAY_ONLY);
+    else this.#retryLater(RELAY_ONLY);
   }
 
   async #attempt() {
     const auth = await readAuth();
-    if (typeof auth === "string") return this.#later(auth, "setup");
+    if (typeof auth === "string") return this.#retryLater(auth, "setup");
     const id = await this.#wiring.browserId();
     const address = `${auth.host}:${auth.port}`;
     this.#set({ phase: "connecting", address, reason: this.state.reason, retryAt: null, since: null });
-    const there = await isHub(auth);
-    if (there !== "yes") return this.#later(there === "no" ? noAnswer(auth) : impostor(auth));
-    if (this.#resting) return this.#later(RESTING);
+    const hub = await isHub(auth);
+    if (hub !== "yes") return this.#retryLater(hub === "no" ? noAnswer(auth) : impostor(auth));
+    if (this.#relayOnly) return this.#retryLater(RELAY_ONLY);
     this.#open(auth, new WebSocket(`ws://${address}/ws`, ["tabhub", auth.secret, id]));
   }
 
@@ -136,34 +136,34 @@ export class Link {
     socket.binaryType = "arraybuffer";
     /** @type {Session | null} */
     let session = null;
-    /** @type {Pulse | null} */
-    let pulse = null;
+    /** @type {Heartbeat | null} */
+    let heartbeat = null;
     let openedAt = 0;
-    const impatience = setTimeout(() => socket.close(), HANDSHAKE_MS);
+    const timeout = setTimeout(() => socket.close(), HANDSHAKE_MS);
     socket.onopen = () => {
-      clearTimeout(impatience);
+      clearTimeout(timeout);
       openedAt = Date.now();
       this.#set({ phase: "connected", address: this.state.address, reason: null, retryAt: null, since: openedAt });
       const opened = this.#wiring.opened(auth, (text) => this.#send(socket, text));
       session = opened;
-      pulse = new Pulse({
+      heartbeat = new Heartbeat({
         ping: () => opened.ping(),
-        dead: () => this.#leave(socket, 4005, "The hub did not answer a ping."),
+        dead: () => this.#closeWith(socket, 4005, "The hub did not answer a ping."),
         ...(auth.pingMs === undefined ? {} : { every: auth.pingMs }),
       });
     };
     socket.onmessage = (event) => {
-      pulse?.heard();
+      heartbeat?.received();
       session?.receive(event.data);
     };
     socket.onclose = (event) => {
-      clearTimeout(impatience);
-      pulse?.stop();
+      clearTimeout(timeout);
+      heartbeat?.stop();
       this.#socket = null;
-      if (openedAt && Date.now() - openedAt >= GOOD_MS) this.#failures = 0;
+      if (openedAt && Date.now() - openedAt >= STABLE_MS) this.#failures = 0;
       session?.closed();
-      // Said only now, so that the next hub hears of it: this one cannot.
-      if (this.#complaint) this.#wiring.note(`The connection was given up: ${this.#complaint}`);
+      // Logged only now, so that it is sent to the next hub.
+      if (this.#closeReason) this.#wiring.note(`The connection was closed: ${this.#closeReason}`);
       void this.#closed(auth, event, openedAt > 0);
     };
   }
@@ -174,18 +174,18 @@ export class Link {
    */
   #send(socket, text) {
     if (socket.readyState !== WebSocket.OPEN) return;
-    if (socket.bufferedAmount > MAX_UNSENT) this.#leave(socket, 4003, "The hub does not read what it is sent.");
+    if (socket.bufferedAmount > MAX_UNSENT) this.#closeWith(socket, 4003, "The hub does not read its messages.");
     else socket.send(text);
   }
 
   /**
    * @param {WebSocket} socket
    * @param {number} code
-   * @param {string} complaint
+   * @param {string} reason
    */
-  #leave(socket, code, complaint) {
-    this.#complaint = complaint;
-    socket.close(code, complaint);
+  #closeWith(socket, code, reason) {
+    this.#closeReason = reason;
+    socket.close(code, reason);
   }
 
   /**
@@ -194,18 +194,18 @@ export class Link {
    * @param {boolean} opened
    */
   async #closed(auth, event, opened) {
-    const why = this.#complaint ?? CLOSE_REASONS.get(event.code);
-    this.#complaint = null;
+    const why = this.#closeReason ?? CLOSE_REASONS.get(event.code);
+    this.#closeReason = null;
     if (event.code === REPLACED) {
-      const until = Date.now() + LONGEST_DELAY;
+      const until = Date.now() + MAX_DELAY;
       await chrome.storage.session.set({ notBefore: until });
       return this.#replacedUntil(until);
     }
     if (event.code === SHUTTING_DOWN) this.#failures = 0;
     if (event.code === RECONNECT) return this.#wait(0, CLOSE_REASONS.get(RECONNECT) ?? "", "waiting");
-    // It has just proved that it is the hub: a handshake that fails now was refused.
+    // It has just proved that it is the hub, so a failed handshake was refused.
     const refused = `A hub answers at ${auth.host}:${auth.port} but refuses this browser. Run "tabhub doctor".`;
-    this.#later(why ?? (opened ? `The connection to the hub ended (code ${event.code}).` : refused));
+    this.#retryLater(why ?? (opened ? `The connection to the hub ended (code ${event.code}).` : refused));
   }
 
   /** @param {number} until */
@@ -215,17 +215,17 @@ export class Link {
   }
 
   /**
-   * Try again after a while that grows with every failure.
+   * Retry with exponential backoff.
    * @param {string} reason
    * @param {"setup" | "waiting"} [phase]
    */
-  #later(reason, phase = "waiting") {
-    if (this.#resting) {
+  #retryLater(reason, phase = "waiting") {
+    if (this.#relayOnly) {
       clearTimeout(this.#timer);
-      return this.#set({ phase: "waiting", address: this.state.address, reason: RESTING, retryAt: null, since: null });
+      return this.#set({ phase: "waiting", address: this.state.address, reason: RELAY_ONLY, retryAt: null, since: null });
     }
     const delay = FIRST_DELAY * 2 ** Math.min(this.#failures++, 10) * (1 + Math.random() * 0.3);
-    this.#wait(Math.min(delay, LONGEST_DELAY), reason, phase);
+    this.#wait(Math.min(delay, MAX_DELAY), reason, phase);
   }
 
   /**
@@ -256,5 +256,5 @@ function noAnswer(auth) {
 
 /** @param {Auth} auth */
 function impostor(auth) {
-  return `What answers at ${auth.host}:${auth.port} is not the hub of this browser: it does not know its secret. Run "tabhub doctor".`;
+  return `The program at ${auth.host}:${auth.port} is not the hub of this browser: it does not know the secret. Run "tabhub doctor".`;
 }

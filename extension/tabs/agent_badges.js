@@ -1,19 +1,19 @@
 /**
- * The mark in a tab that an agent works in: a small badge in a corner of the page that names the agent.
+ * Agent badges: a small badge with the agent's name in a corner of each tab that an agent holds.
  *
- * It is style and nothing else: the document has no element more, so neither the page's scripts nor an agent that reads
- * the page come upon it. It takes no clicks, is not in the accessibility tree, not on paper, and not in the pictures
- * agents take. With no hub there is no agent, and no mark.
+ * A badge is only CSS: it adds no element, so neither the page's scripts nor an agent that reads the page see it. It
+ * receives no clicks and is not in the accessibility tree, in print or in screenshots of agents. Without a hub there are
+ * no badges.
  */
 
 import { textOf } from "../link/rpc.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {{ label: string, color: string }} Mark */
+/** @typedef {{ label: string, color: string }} Badge */
 
-const STORED = "marks";
-const MOST = 500;
-const LONGEST_LABEL = 60;
+const STORAGE_KEY = "marks";
+const MAX_TABS = 500;
+const MAX_LABEL = 60;
 /** The colours of tab groups, as the browser shows them; others come as `#rrggbb`. @type {Readonly<Record<string, string>>} */
 const COLORS = {
   grey: "#5f6368",
@@ -26,12 +26,12 @@ const COLORS = {
   cyan: "#00796b",
   orange: "#c4460a",
 };
-/** No agent's picture waits longer for a page to hide its mark. */
+/** How long a screenshot waits for a page to hide its badge. */
 const HIDE_MS = 500;
 
-export class Marks {
-  /** @type {Map<number, Mark>} */
-  #marks = new Map();
+export class AgentBadges {
+  /** @type {Map<number, Badge>} */
+  #badges = new Map();
   #ready = Promise.resolve();
   #note;
 
@@ -40,51 +40,51 @@ export class Marks {
     this.#note = note;
   }
 
-  /** Listen to the browser; call this while the worker starts. */
+  /** Listen for events; call this while the worker starts. */
   start() {
-    this.#ready = this.#recall().catch((error) => this.#note(`The marks were not remembered: ${textOf(error)}`));
+    this.#ready = this.#restore().catch((error) => this.#note(`The agent badges could not be restored: ${textOf(error)}`));
     chrome.webNavigation.onCommitted.addListener(({ tabId, frameId }) => {
       if (frameId === 0) void this.#ready.then(() => this.#draw(tabId));
     });
-    chrome.tabs.onRemoved.addListener((tabId) => this.#marks.delete(tabId));
+    chrome.tabs.onRemoved.addListener((tabId) => this.#badges.delete(tabId));
   }
 
   /**
-   * These tabs have marks, and no others.
+   * Set the tabs that have badges.
    * @param {Params} params of `agents.marks`
    */
   change({ tabs }) {
-    /** @type {Map<number, Mark>} */
+    /** @type {Map<number, Badge>} */
     const next = new Map();
-    for (const given of Array.isArray(tabs) ? tabs.slice(0, MOST) : []) {
+    for (const given of Array.isArray(tabs) ? tabs.slice(0, MAX_TABS) : []) {
       const { tabId, label, color } = Object(given);
       if (!Number.isInteger(tabId) || typeof label !== "string" || label === "") continue;
-      next.set(tabId, { label: label.slice(0, LONGEST_LABEL), color: colorOf(String(color)) });
+      next.set(tabId, { label: label.slice(0, MAX_LABEL), color: colorOf(String(color)) });
     }
     this.#ready = this.#ready
       .then(async () => {
-        const before = this.#marks;
-        this.#marks = next;
+        const before = this.#badges;
+        this.#badges = next;
         const touched = [...new Set([...before.keys(), ...next.keys()])].filter((tabId) => {
           const [one, other] = [before.get(tabId), next.get(tabId)];
           return one?.label !== other?.label || one?.color !== other?.color;
         });
-        await chrome.storage.session.set({ [STORED]: [...next] });
-        // Not waited for: a page that is blocked would hold up all others.
+        await chrome.storage.session.set({ [STORAGE_KEY]: [...next] });
+        // Not awaited: a blocked page would delay the others.
         for (const tabId of touched) void this.#erase(tabId, before.get(tabId)).then(() => this.#draw(tabId));
       })
-      .catch((error) => this.#note(`The marks were not changed: ${textOf(error)}`));
+      .catch((error) => this.#note(`The agent badges could not be changed: ${textOf(error)}`));
   }
 
   /**
-   * Do something during which a tab's mark is not to be seen.
-   * @template Given
+   * Do something while a tab's badge is hidden.
+   * @template Result
    * @param {number} tabId
-   * @param {() => Promise<Given>} work
-   * @returns {Promise<Given>}
+   * @param {() => Promise<Result>} work
+   * @returns {Promise<Result>}
    */
-  async without(tabId, work) {
-    if (!this.#marks.has(tabId)) return work();
+  async hideDuring(tabId, work) {
+    if (!this.#badges.has(tabId)) return work();
     await Promise.race([this.#erase(tabId), new Promise((resolve) => setTimeout(resolve, HIDE_MS))]);
     try {
       return await work();
@@ -93,28 +93,28 @@ export class Marks {
     }
   }
 
-  async #recall() {
-    const { [STORED]: stored } = await chrome.storage.session.get(STORED);
-    if (Array.isArray(stored)) this.#marks = new Map(stored);
+  async #restore() {
+    const { [STORAGE_KEY]: stored } = await chrome.storage.session.get(STORAGE_KEY);
+    if (Array.isArray(stored)) this.#badges = new Map(stored);
   }
 
   /** @param {number} tabId */
   async #draw(tabId) {
-    const mark = this.#marks.get(tabId);
-    if (mark) await chrome.scripting.insertCSS(styled(tabId, mark)).catch(unmarkable);
+    const badge = this.#badges.get(tabId);
+    if (badge) await chrome.scripting.insertCSS(badgeStyle(tabId, badge)).catch(ignoreFailure);
   }
 
   /**
    * @param {number} tabId
-   * @param {Mark} [mark] the one it has
+   * @param {Badge} [badge] the one it has
    */
-  async #erase(tabId, mark = this.#marks.get(tabId)) {
-    if (mark) await chrome.scripting.removeCSS(styled(tabId, mark)).catch(unmarkable);
+  async #erase(tabId, badge = this.#badges.get(tabId)) {
+    if (badge) await chrome.scripting.removeCSS(badgeStyle(tabId, badge)).catch(ignoreFailure);
   }
 }
 
-/** A page of the browser's own takes no mark, and one that was left needs none. */
-function unmarkable() {
+/** A page of the browser cannot have a badge, and one that was left needs none. */
+function ignoreFailure() {
   return null;
 }
 
@@ -124,18 +124,18 @@ function colorOf(color) {
 }
 
 /**
- * The style that draws a mark; the same each time, so that it can be taken away again.
+ * The CSS of a badge; always the same, so that it can be removed again.
  * @param {number} tabId
- * @param {Mark} mark
+ * @param {Badge} badge
  * @returns {chrome.scripting.CSSInjection}
  */
-function styled(tabId, { label, color }) {
-  // Every character that means something in a style is written as its number.
-  const words = label.replace(/[^\p{L}\p{N} ._-]/gu, (letter) => `\\${(letter.codePointAt(0) ?? 0).toString(16)} `);
+function badgeStyle(tabId, { label, color }) {
+  // Characters with a meaning in CSS are escaped.
+  const text = label.replace(/[^\p{L}\p{N} ._-]/gu, (letter) => `\\${(letter.codePointAt(0) ?? 0).toString(16)} `);
   const rules = [
     "all: initial",
-    // What follows the stroke is what a screen reader says: nothing.
-    `content: "${words}" / ""`,
+    // After the slash: the text for screen readers, which is empty.
+    `content: "${text}" / ""`,
     "position: fixed",
     "right: 8px",
     "bottom: 8px",

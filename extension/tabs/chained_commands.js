@@ -1,5 +1,5 @@
 /**
- * What follows a script without another way to the hub and back: commands that are sent as soon as it says so.
+ * Commands that follow a script without another round trip to the hub: they are sent if the script's result says so.
  */
 
 import { cdpText } from "./errors.js";
@@ -9,22 +9,22 @@ import { keepFocus } from "./focus.js";
 /** @typedef {{ method: string, params: CdpObject }} Command */
 
 /**
- * Whether a script wants what follows it to be sent.
+ * Whether the result of a script says that the chained commands are to be sent.
  * @param {CdpObject} found
  */
-export function saysGo({ result }) {
+export function wantsToProceed({ result }) {
   const value = /** @type {{ value?: unknown } | undefined} */ (result)?.value;
   return typeof value === "object" && value !== null && /** @type {CdpObject} */ (value)["go"] === true;
 }
 
 /**
- * Send what follows a script, in order, and give what the script gave with the answer of the last. A failure on the way
- * is told beside it: what the script did is done.
+ * Send the chained commands in order. Returns the script's result with the answer to the last one, or with the error: the
+ * script itself has run in any case.
  * @param {chrome.debugger.DebuggerSession & { tabId: number }} session
  * @param {CdpObject} found
  * @param {readonly Command[]} follow
  */
-export async function followed(session, found, follow) {
+export async function runChained(session, found, follow) {
   keepFocus(session.tabId, follow);
   try {
     const sent = follow.map(({ method, params }) => chrome.debugger.sendCommand(session, method, params));

@@ -1,22 +1,22 @@
 /**
- * The child sessions of a tab that is debugged: frames in other processes, and workers.
+ * The child sessions of a debugged tab: frames in other processes, and workers.
  *
- * Owns what a new child is told before it runs, and that each of them runs: none is ever left waiting for us, whatever
- * becomes of the hub. It knows nothing of what the commands mean.
+ * Owns the commands for a new child before it runs, and that every child is resumed, whatever happens to the hub. It knows
+ * nothing of what the commands mean.
  */
 
 /** @typedef {Record<string, unknown>} CdpObject */
 /** @typedef {{ method: string, params: CdpObject }} Command */
 
-/** Kinds that are told something first; a worker that is shared is not the tab's. */
-const TOLD = ["iframe", "worker"];
+/** Types of children that get commands; a shared worker does not belong to the tab. */
+const TYPES = ["iframe", "worker"];
 
 export class Children {
   #tabId;
   #waits = false;
   /** @type {Map<string, CdpObject>} the Target.attachedToTarget of each */
   #known = new Map();
-  /** @type {Map<string, readonly Command[]>} what a new one is told first, by who wants it */
+  /** @type {Map<string, readonly Command[]>} commands for a new child, by owner */
   #first = new Map();
 
   /** @param {number} tabId */
@@ -24,64 +24,55 @@ export class Children {
     this.#tabId = tabId;
   }
 
-  /** How a session attaches to its own children: each to its own, so frames within frames are asked in turn. */
+  /** The auto-attach parameters of every session, since frames in frames attach to their own children. */
   autoAttach() {
     this.#waits = [...this.#first.values()].some((commands) => commands.length > 0);
     return { autoAttach: true, waitForDebuggerOnStart: this.#waits, flatten: true };
   }
 
-  /** The events that announced those that are there. */
+  /** The events that announced existing children. */
   announced() {
     return this.#known.values();
   }
 
   /**
-   * Choose what new ones are told before they run; they wait for it only while there is something to tell.
-   * @param {string} owner who wants it
+   * Set the commands for new children before they run; they wait only while there are any.
+   * @param {string} owner
    * @param {readonly Command[]} commands
    */
-  tell(owner, commands) {
+  setFirst(owner, commands) {
     this.#first.set(owner, commands);
   }
 
-  /**
-   * Someone is gone.
-   * @param {string} owner
-   */
+  /** @param {string} owner that has disconnected */
   forget(owner) {
     this.#first.delete(owner);
   }
 
-  /** Let what was chosen take effect, in a tab that is attached. */
+  /** Apply changed commands to an attached tab. */
   refresh() {
     const before = this.#waits;
-    const how = this.autoAttach();
-    if (this.#waits !== before) this.all("Target.setAutoAttach", how);
+    const params = this.autoAttach();
+    if (this.#waits !== before) this.all("Target.setAutoAttach", params);
   }
 
-  /**
-   * A new one is there.
-   * @param {CdpObject} params of its Target.attachedToTarget
-   */
-  taken(params) {
+  /** @param {CdpObject} params of Target.attachedToTarget */
+  attached(params) {
     const sessionId = String(params["sessionId"]);
     const session = { tabId: this.#tabId, sessionId };
     const waits = params["waitingForDebugger"] === true;
-    // Whoever is told of it later is told of one that runs.
+    // Announced to later subscribers as running.
     this.#known.set(sessionId, { ...params, waitingForDebugger: false });
     send(session, "Target.setAutoAttach", this.autoAttach());
     if (!waits) return;
     const { type } = /** @type {{ type?: unknown }} */ (params["targetInfo"] ?? {});
-    const commands = TOLD.includes(String(type)) ? [...this.#first.values()].flat() : [];
+    const commands = TYPES.includes(String(type)) ? [...this.#first.values()].flat() : [];
     for (const { method, params: given } of commands) send(session, method, given);
-    letRun(session);
+    resume(session);
   }
 
-  /**
-   * One is gone.
-   * @param {CdpObject} params of its Target.detachedFromTarget
-   */
-  left(params) {
+  /** @param {CdpObject} params of Target.detachedFromTarget */
+  detached(params) {
     this.#known.delete(String(params["sessionId"]));
   }
 
@@ -98,10 +89,10 @@ export class Children {
 }
 
 /**
- * Let a child run that waits for a debugger.
+ * Resume a child that waits for a debugger.
  * @param {chrome.debugger.DebuggerSession} session
  */
-export function letRun(session) {
+export function resume(session) {
   send(session, "Runtime.runIfWaitingForDebugger", {});
 }
 
@@ -112,6 +103,6 @@ export function letRun(session) {
  */
 function send(session, method, params) {
   chrome.debugger.sendCommand(session, method, params).catch(() => {
-    // A child that is gone again, or knows no such thing: a worker has no Page, and no children of some kinds.
+    // The child has ended, or does not have this domain: a worker has no Page.
   });
 }

@@ -1,14 +1,14 @@
 /**
- * The commands on tabs: what the hub may ask of the browser, one function each, listed in one table.
+ * Commands on tabs, one function each, in one table.
  *
- * Nothing here takes the focus unless it is asked to.
+ * None of them takes the focus unless requested.
  */
 
 import * as read from "../link/params.js";
 import { FAILED, RpcError, commandMap } from "../link/rpc.js";
 import { failure } from "./errors.js";
-import { allowedUrl, travel } from "./navigation.js";
-import { groupWish, ownGroup, putIntoGroup } from "./session_groups.js";
+import { allowedUrl, navigateAndWait } from "./navigation.js";
+import { putIntoGroup, requestedGroup, sessionGroup } from "./session_groups.js";
 import { allTabs, reportTab, tabInfo } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
@@ -17,8 +17,8 @@ import { allTabs, reportTab, tabInfo } from "./state.js";
 /** @typedef {import("./debugger.js").Debugger} Debugger */
 
 const CLOSE_MS = 2_000;
-const LONGEST_WAIT = 300_000;
-/** A page that is slow to load is given as it is. */
+const MAX_WAIT = 300_000;
+/** After this a page that is still loading is reported as it is. */
 const LOAD_MS = 10_000;
 
 async function getTabs() {
@@ -32,9 +32,9 @@ async function getTabs() {
 async function createTab(params, note) {
   const url = await allowedUrl(read.optionalString(params, "url") ?? "about:blank");
   const active = read.optionalBoolean(params, "active") ?? false;
-  const wish = groupWish(params);
-  // Where its group is: a tab that is grouped in another window would move there.
-  const windowId = read.optionalInteger(params, "windowId") ?? (wish && (await ownGroup(wish.key))?.windowId);
+  const group = requestedGroup(params);
+  // In the window of its group: a tab that is added to a group in another window moves there.
+  const windowId = read.optionalInteger(params, "windowId") ?? (group && (await sessionGroup(group.key))?.windowId);
   const index = read.optionalInteger(params, "index");
   const openerTabId = read.optionalInteger(params, "openerTabId");
   const until = read.oneOf(params, "waitUntil", ["none", "load"]);
@@ -52,13 +52,13 @@ async function createTab(params, note) {
     throw failure(error, openerTabId ?? chrome.tabs.TAB_ID_NONE);
   }
   if (tab.id === undefined) return tabInfo(tab);
-  if (wish) await putIntoGroup(wish, tab, note);
+  if (group) await putIntoGroup(group, tab, note);
   if (until === "load") return reportTab(await loaded(tab.id));
   return reportTab(await existing(tab.id));
 }
 
 /**
- * A tab just made, when its page has loaded.
+ * A new tab, once its page has loaded.
  * @param {number} tabId
  */
 async function loaded(tabId) {
@@ -71,7 +71,7 @@ async function loaded(tabId) {
   const listener = (changed, change) => {
     if (changed === tabId && (!change || change.status === "complete")) resolve();
   };
-  const removed = (/** @type {number} */ gone) => listener(gone);
+  const removed = (/** @type {number} */ removedId) => listener(removedId);
   chrome.tabs.onUpdated.addListener(listener);
   chrome.tabs.onRemoved.addListener(removed);
   try {
@@ -85,13 +85,13 @@ async function loaded(tabId) {
 }
 
 /**
- * A browser can run without a window.
+ * For a browser that runs without a window.
  * @param {string} url
  * @param {boolean} focused
  */
 async function createWindow(url, focused) {
-  const made = await chrome.windows.create({ url, focused });
-  const tab = made?.tabs?.[0];
+  const created = await chrome.windows.create({ url, focused });
+  const tab = created?.tabs?.[0];
   if (!tab) throw new RpcError(FAILED, "The browser has no window and did not open one.");
   return tab;
 }
@@ -115,29 +115,29 @@ async function activateTab(params) {
 async function closeTab(params) {
   const tabId = read.tabIdOf(params);
   await existing(tabId);
-  const gone = removal(tabId);
-  // The browser does not answer before its page has let the tab go.
-  await Promise.race([chrome.tabs.remove(tabId), gone]);
-  if (!(await gone)) throw new RpcError(FAILED, `Tab ${tabId} is still open: its page asks the person first.`);
+  const closed = waitForRemoval(tabId);
+  // The browser answers only when the page has allowed closing.
+  await Promise.race([chrome.tabs.remove(tabId), closed]);
+  if (!(await closed)) throw new RpcError(FAILED, `Tab ${tabId} is still open: its page asks for confirmation.`);
   return { closed: true };
 }
 
 /**
- * Whether a tab goes away soon: a page may hold its tab open with a question to the person.
+ * Whether a tab is closed in time: a page may ask for confirmation first.
  * @param {number} tabId
  * @returns {Promise<boolean>}
  */
-function removal(tabId) {
+function waitForRemoval(tabId) {
   return new Promise((resolve) => {
     /** @param {number} removed */
     const listener = (removed) => {
       if (removed === tabId) finish(true);
     };
-    /** @param {boolean} gone */
-    const finish = (gone) => {
+    /** @param {boolean} closed */
+    const finish = (closed) => {
       clearTimeout(timer);
       chrome.tabs.onRemoved.removeListener(listener);
-      resolve(gone);
+      resolve(closed);
     };
     const timer = setTimeout(() => finish(false), CLOSE_MS);
     chrome.tabs.onRemoved.addListener(listener);
@@ -154,7 +154,7 @@ async function existing(tabId) {
 }
 
 /**
- * The commands, given the debugger that does what the browser's own functions for extensions do not.
+ * The commands; the debugger is for what the extension API does not offer.
  * @param {Debugger} cdp
  * @param {(message: string) => void} note
  * @returns {ReadonlyMap<string, Handler>}
@@ -170,21 +170,21 @@ export function tabCommands(cdp, note) {
     const timeoutMs = read.optionalInteger(params, "timeoutMs", 1);
     const url = await allowedUrl(read.requiredString(params, "url"));
     await existing(tabId);
-    // The browser would abort it without a word, by the debugger too.
-    if (url.startsWith("data:")) throw new RpcError(FAILED, "A data: address opens only in a new tab. Create one.");
+    // The browser would abort it silently, also with the debugger.
+    if (url.startsWith("data:")) throw new RpcError(FAILED, "A data: URL can only be opened in a new tab. Create one.");
     const move = () => chrome.tabs.update(tabId, { url });
-    return travel(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, LONGEST_WAIT) }, call);
+    return navigateAndWait(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, MAX_WAIT) }, call);
   }
 
   /**
-   * How to go along the tab's history, if there is a page to go to. The browser's own function for it passes over every
-   * page the person has not touched, which is every page an agent was on; it is only used where no debugger may attach.
+   * A function that goes back or forward in the tab's history. The extension API skips every page without a user gesture,
+   * which is every page an agent was on; it is used only where no debugger can attach.
    * @param {number} tabId
    * @param {-1 | 1} step
    * @param {Call} call
    * @returns {Promise<() => Promise<unknown>>}
    */
-  async function going(tabId, step, call) {
+  async function historyStep(tabId, step, call) {
     let history;
     try {
       history = await cdp.command(tabId, "Page.getNavigationHistory", {}, call);
@@ -198,18 +198,18 @@ export function tabCommands(cdp, note) {
   }
 
   /**
-   * A move along the tab's history, or a reload.
-   * @param {(tabId: number, params: Params, call: Call) => Promise<() => Promise<unknown>>} way
+   * A step in the history, or a reload.
+   * @param {(tabId: number, params: Params, call: Call) => Promise<() => Promise<unknown>>} prepare
    * @returns {(params: Params, call: Call) => Promise<import("../link/messages.js").Arrival>}
    */
-  function moving(way) {
+  function moving(prepare) {
     return async (params, call) => {
       const tabId = read.tabIdOf(params);
       await existing(tabId);
-      const move = await way(tabId, params, call);
-      const arrived = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
+      const move = await prepare(tabId, params, call);
+      const arrived = await navigateAndWait(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
       const short = { tabId, url: arrived.url, title: arrived.title, status: arrived.status };
-      return arrived.ok ? short : { ...short, ok: false, ...read.given({ error: arrived.error }) };
+      return arrived.ok ? short : { ...short, ok: false, ...read.withoutUndefined({ error: arrived.error }) };
     };
   }
 
@@ -220,8 +220,8 @@ export function tabCommands(cdp, note) {
     activateTab,
     closeTab,
     browser_navigate: navigate,
-    goBack: moving((tabId, _params, call) => going(tabId, -1, call)),
-    goForward: moving((tabId, _params, call) => going(tabId, 1, call)),
+    goBack: moving((tabId, _params, call) => historyStep(tabId, -1, call)),
+    goForward: moving((tabId, _params, call) => historyStep(tabId, 1, call)),
     reloadTab: moving(async (tabId, params) => {
       const bypassCache = read.optionalBoolean(params, "ignoreCache") ?? false;
       return () => chrome.tabs.reload(tabId, { bypassCache });

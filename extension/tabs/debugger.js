@@ -1,49 +1,49 @@
 /**
- * The debugger of a tab: attached when first used, shared by all commands, let go when idle.
+ * The debugger of a tab: attached on first use, shared by all commands, detached when idle.
  *
- * Owns which tabs we are attached to, their child sessions (frames in other processes, workers), the commands in
- * flight and which events the hub wants. A debugged tab shows a bar to the person: it must not stay for nothing.
+ * Owns the attached tabs, their child sessions (frames in other processes, workers), the running commands and the event
+ * subscriptions. The browser shows a bar while a debugger is attached, so it is detached as soon as possible.
  */
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
-import { Children, letRun } from "./children.js";
+import { Children, resume } from "./children.js";
 import { cdpText, failure, noTab, ownPage } from "./errors.js";
 import { keepFocus } from "./focus.js";
-import { followed, saysGo } from "./chained_commands.js";
+import { runChained, wantsToProceed } from "./chained_commands.js";
 import { Interrupts } from "./interrupt.js";
-import { couldShowOwn, isOwn, keepOut } from "./extension_pages.js";
-import { bound, stillAt } from "./site_guard.js";
+import { couldShowOwn, isOwn, refuseOwnPages } from "./extension_pages.js";
+import { requireSite, restrictToSite } from "./site_guard.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */
-/** @typedef {{ reject: (error: Error) => void }} Flight */
+/** @typedef {{ reject: (error: Error) => void }} Running */
 /** @typedef {{ method: string, params: CdpObject }} Command */
 
 /**
- * @typedef {object} How
+ * @typedef {object} CommandOptions
  * @property {string | undefined} [sessionId]
  * @property {boolean | undefined} [interruptible]
- * @property {readonly Command[]} [ahead] sent first, in order, without waiting for them
- * @property {readonly Command[]} [follow] sent when the script that is the command says so: its value has `go: true`
+ * @property {readonly Command[]} [ahead] sent first, in order, without waiting for their results
+ * @property {readonly Command[]} [follow] sent if the command is a script and its result has `go: true`
  */
 
 /**
  * @typedef {object} Attachment
  * @property {Promise<void> | null} attaching
  * @property {boolean} crashed
- * @property {number} dialogs how many have opened so far
- * @property {Set<(words: string) => void>} opened who is told of the next
- * @property {number} used when a command last ended or began
- * @property {Set<Flight>} flights
+ * @property {number} dialogs how many dialogs have opened
+ * @property {Set<(text: string) => void>} dialogListeners called with the text of a dialog
+ * @property {number} used when a command last began or ended
+ * @property {Set<Running>} running
  * @property {Children} children
- * @property {Map<string, readonly string[]>} wanted by who wants them: names, or "Domain." prefixes
- * @property {readonly string[]} events all of these; while there are any, the tab is in use
+ * @property {Map<string, readonly string[]>} subscriptions by owner: event names, or "Domain." prefixes
+ * @property {readonly string[]} events all subscribed events; with any, the tab is in use
  * @property {ReturnType<typeof setTimeout> | undefined} timer
  */
 
 /**
- * @typedef {object} Outlet
- * @property {(event: { tabId: number, sessionId?: string, method: string, params: CdpObject }, wantedBy: string[]) => void} event
+ * @typedef {object} Listener
+ * @property {(event: { tabId: number, sessionId?: string, method: string, params: CdpObject }, owners: string[]) => void} event
  * @property {(tabId: number, reason: string) => void} detached
  * @property {(attached: number[]) => void} changed
  * @property {(message: string) => void} note
@@ -52,46 +52,46 @@ import { bound, stillAt } from "./site_guard.js";
 const PROTOCOL = "1.3";
 const DETACHED = "The debugger was detached from the tab";
 const CRASHED = "The tab crashed. Reload it.";
-const CRASHED_UNDER = "The tab crashed under the command. Reload it.";
-/** Commands that run a script of the hub's, which cancelling must end. */
+const CRASHED_UNDER = "The tab crashed during the command. Reload it.";
+/** Commands that run a script, which is stopped on cancellation. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
-/** A script that blocks its page for that long is ended, unless the hub gives another limit. */
+/** The default timeout of a script. */
 const SCRIPT_MS = 30_000;
 const PAUSED = "Fetch.requestPaused";
-/** Characters of a dialog that are told. */
-const MOST_WORDS = 1_000;
-/** What still works on a page that crashed. */
+/** Maximum length of a dialog's text. */
+const MAX_DIALOG_TEXT = 1_000;
+/** Commands that work after a crash. */
 const AFTER_CRASH = ["Page.reload", "Page.navigate"];
 
 export class Debugger {
   idleMs = 60_000;
   /** @type {Map<number, Attachment>} */
-  #held = new Map();
+  #attachments = new Map();
   /** @type {Promise<unknown>} */
-  #tidied = Promise.resolve();
-  #outlet;
+  #cleanedUp = Promise.resolve();
+  #listener;
   #interrupts;
 
-  /** @param {Outlet} outlet */
-  constructor(outlet) {
-    this.#outlet = outlet;
-    this.#interrupts = new Interrupts(outlet.note);
+  /** @param {Listener} listener */
+  constructor(listener) {
+    this.#listener = listener;
+    this.#interrupts = new Interrupts(listener.note);
   }
 
-  /** Listen to the browser, and let go of what a worker before this one held; call this while the worker starts. */
+  /** Listen for events, and detach debuggers of a previous worker; call this while the worker starts. */
   start() {
     chrome.debugger.onEvent.addListener((source, method, params) => this.#event(source, method, params));
     chrome.debugger.onDetach.addListener((source, reason) => {
-      if (source.tabId !== undefined) this.#lost(source.tabId, reason);
+      if (source.tabId !== undefined) this.#detached(source.tabId, reason);
     });
-    // Before its page is there: what waits for an element would find ours.
-    chrome.tabs.onUpdated.addListener((tabId, { url }) => isOwn(url) && this.#leave(tabId));
-    this.#tidied = this.#tidy().catch((error) => this.#outlet.note(`Debuggers could not be listed: ${textOf(error)}`));
+    // Before the extension's page has loaded: a command that waits for an element would find it there.
+    chrome.tabs.onUpdated.addListener((tabId, { url }) => isOwn(url) && this.#detachFromOwnPage(tabId));
+    this.#cleanedUp = this.#cleanUp().catch((error) => this.#listener.note(`Debuggers could not be listed: ${textOf(error)}`));
   }
 
-  /** The tabs we are attached to. */
+  /** The attached tabs. */
   attached() {
-    return [...this.#held].filter(([, held]) => !held.attaching).map(([tabId]) => tabId);
+    return [...this.#attachments].filter(([, attachment]) => !attachment.attaching).map(([tabId]) => tabId);
   }
 
   /**
@@ -100,44 +100,44 @@ export class Debugger {
    * @param {string} method
    * @param {CdpObject} params
    * @param {Call} call
-   * @param {How} [how]
+   * @param {CommandOptions} [options]
    * @returns {Promise<CdpObject>}
    */
   async command(tabId, method, params, call, { sessionId, interruptible, ahead = [], follow = [] } = {}) {
-    keepOut(tabId, [...ahead, { method, params }, ...follow], sessionId !== undefined);
-    const held = this.#held.get(tabId) ?? this.#attach(tabId);
-    if (held.attaching) await held.attaching;
-    if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
+    refuseOwnPages(tabId, [...ahead, { method, params }, ...follow], sessionId !== undefined);
+    const attachment = this.#attachments.get(tabId) ?? this.#attach(tabId);
+    if (attachment.attaching) await attachment.attaching;
+    if (attachment.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
     const { site } = call;
     if (site !== undefined) {
-      const url = await stillAt(tabId, site);
-      ahead = ahead.map((each) => bound(each, site, url));
-      ({ params } = bound({ method, params }, site, url));
+      const url = await requireSite(tabId, site);
+      ahead = ahead.map((each) => restrictToSite(each, site, url));
+      ({ params } = restrictToSite({ method, params }, site, url));
     }
-    // Cancelled while it was attached: nothing has run, and nothing shall.
+    // Cancelled while the debugger attached: nothing has run.
     if (call.cancelled) return {};
-    held.used = Date.now();
+    attachment.used = Date.now();
     const session = sessionId === undefined ? { tabId } : { tabId, sessionId };
     const { promise, resolve, reject } = /** @type {PromiseWithResolvers<CdpObject>} */ (Promise.withResolvers());
-    const flight = { reject };
-    held.flights.add(flight);
+    const running = { reject };
+    attachment.running.add(running);
     const script = SCRIPTS.includes(method);
-    // A hub that listens to the Debugger domain uses it itself, and is not to be disturbed.
-    const armed = script && interruptible && !wants(held.events, "Debugger.paused");
+    // A hub that subscribes to the Debugger domain uses it itself.
+    const armed = script && interruptible && !wants(attachment.events, "Debugger.paused");
     const disarm = armed ? this.#interrupts.arm(session) : null;
     if (script) call.onCancel = () => void this.#interrupts.stop(session);
     const given = method === "Runtime.evaluate" ? { timeout: SCRIPT_MS, ...params } : params;
-    // What keeps one of these from its end keeps the command they lead to from it as well, and is told there.
+    // Errors of these are not reported: they also affect the command, which reports them.
     keepFocus(tabId, [...ahead, { method, params }]);
     for (const each of ahead) chrome.debugger.sendCommand(session, each.method, each.params).catch(() => {});
-    const { dialogs } = held;
+    const { dialogs } = attachment;
     chrome.debugger.sendCommand(session, method, given).then(
       (result) => {
         const found = /** @type {CdpObject} */ (result ?? {});
-        // Behind a dialog the hub has given up on it: what comes so late would surprise the page and the person.
-        const goes = follow.length > 0 && saysGo(found) && held.dialogs === dialogs && !call.cancelled;
-        const where = goes && site !== undefined ? stillAt(tabId, site) : Promise.resolve();
-        resolve(goes ? where.then(() => followed(session, found, follow)) : found);
+        // After a dialog the hub no longer expects the commands that would follow.
+        const proceed = follow.length > 0 && wantsToProceed(found) && attachment.dialogs === dialogs && !call.cancelled;
+        const onSite = proceed && site !== undefined ? requireSite(tabId, site) : Promise.resolve();
+        resolve(proceed ? onSite.then(() => runChained(session, found, follow)) : found);
       },
       (error) => void refusal(tabId, cdpText(error)).then(reject),
     );
@@ -145,103 +145,103 @@ export class Debugger {
       return await promise;
     } finally {
       disarm?.();
-      held.flights.delete(flight);
-      held.used = Date.now();
+      attachment.running.delete(running);
+      attachment.used = Date.now();
     }
   }
 
   /**
-   * Do something in a tab whose Page domain is enabled. A dialog that opens first keeps it from its end; then its words
-   * are the answer.
+   * Do something in a tab whose Page domain is enabled. If a dialog opens first, which would block it, the result is the
+   * dialog's text.
    * @param {number} tabId
    * @param {() => Promise<CdpObject>} work
    * @returns {Promise<CdpObject>}
    */
   async orDialog(tabId, work) {
-    const opened = this.#held.get(tabId)?.opened;
+    const listeners = this.#attachments.get(tabId)?.dialogListeners;
     const { promise, resolve } = /** @type {PromiseWithResolvers<CdpObject>} */ (Promise.withResolvers());
-    const tell = (/** @type {string} */ words) => resolve({ dialog: words });
-    opened?.add(tell);
+    const onDialog = (/** @type {string} */ text) => resolve({ dialog: text });
+    listeners?.add(onDialog);
     try {
       return await Promise.race([work(), promise]);
     } finally {
-      opened?.delete(tell);
+      listeners?.delete(onDialog);
     }
   }
 
   /**
-   * Choose the events of a tab that are passed on; an empty list ends it.
+   * Subscribe to events of a tab; an empty list ends the subscription.
    * @param {number} tabId
    * @param {readonly string[]} events
-   * @param {string} owner who wants them
-   * @param {readonly Command[]} [first] what frames in other processes, and workers, are told before they run
+   * @param {string} owner the subscriber
+   * @param {readonly Command[]} [first] commands for new frames in other processes, and workers, before they run
    */
   async subscribe(tabId, events, owner, first = []) {
-    const known = this.#held.get(tabId);
+    const known = this.#attachments.get(tabId);
     if (!known && events.length === 0) return;
-    const held = known ?? this.#attach(tabId);
-    const before = held.wanted.get(owner) ?? [];
-    held.wanted.set(owner, events);
-    held.events = [...held.wanted.values()].flat();
-    held.children.tell(owner, first);
-    held.used = Date.now();
-    if (held.attaching) return held.attaching.then(() => held.children.refresh());
-    held.children.refresh();
-    // Children that are there already were announced before anyone listened.
+    const attachment = known ?? this.#attach(tabId);
+    const before = attachment.subscriptions.get(owner) ?? [];
+    attachment.subscriptions.set(owner, events);
+    attachment.events = [...attachment.subscriptions.values()].flat();
+    attachment.children.setFirst(owner, first);
+    attachment.used = Date.now();
+    if (attachment.attaching) return attachment.attaching.then(() => attachment.children.refresh());
+    attachment.children.refresh();
+    // Existing children were announced before the subscription.
     const announced = "Target.attachedToTarget";
     if (wants(before, announced) || !wants(events, announced)) return;
-    for (const params of held.children.announced()) this.#outlet.event({ tabId, method: announced, params }, [owner]);
+    for (const params of attachment.children.announced()) this.#listener.event({ tabId, method: announced, params }, [owner]);
   }
 
   /**
-   * Someone is gone, and wants no events any more.
-   * @param {(owner: string) => boolean} gone
+   * End the subscriptions of owners that have disconnected.
+   * @param {(owner: string) => boolean} isDisconnected
    */
-  unsubscribe(gone) {
-    for (const held of this.#held.values()) {
-      const decided = wants(held.events, PAUSED);
-      for (const owner of [...held.wanted.keys()].filter(gone)) {
-        held.wanted.delete(owner);
-        held.children.forget(owner);
+  unsubscribe(isDisconnected) {
+    for (const attachment of this.#attachments.values()) {
+      const intercepted = wants(attachment.events, PAUSED);
+      for (const owner of [...attachment.subscriptions.keys()].filter(isDisconnected)) {
+        attachment.subscriptions.delete(owner);
+        attachment.children.forget(owner);
       }
-      held.events = [...held.wanted.values()].flat();
-      if (held.attaching) continue;
-      held.children.refresh();
-      // Requests that were stopped would wait for somebody who is gone, and the page with them.
-      if (decided && !wants(held.events, PAUSED)) held.children.all("Fetch.disable", {});
+      attachment.events = [...attachment.subscriptions.values()].flat();
+      if (attachment.attaching) continue;
+      attachment.children.refresh();
+      // Otherwise intercepted requests would wait for an owner that has disconnected.
+      if (intercepted && !wants(attachment.events, PAUSED)) attachment.children.all("Fetch.disable", {});
     }
   }
 
   /** @param {number} tabId */
   #attach(tabId) {
     /** @type {Attachment} */
-    const held = {
+    const attachment = {
       attaching: null,
       crashed: false,
       dialogs: 0,
-      opened: new Set(),
+      dialogListeners: new Set(),
       used: Date.now(),
-      flights: new Set(),
+      running: new Set(),
       children: new Children(tabId),
-      wanted: new Map(),
+      subscriptions: new Map(),
       events: [],
       timer: undefined,
     };
-    this.#held.set(tabId, held);
-    held.attaching = this.#attachTo(tabId, held.children).then(
+    this.#attachments.set(tabId, attachment);
+    attachment.attaching = this.#attachTo(tabId, attachment.children).then(
       () => {
-        held.attaching = null;
-        if (this.#held.get(tabId) !== held) throw noTab(tabId, "It was closed while the debugger attached.");
-        held.used = Date.now();
-        this.#rest(tabId, held, this.idleMs);
-        this.#outlet.changed(this.attached());
+        attachment.attaching = null;
+        if (this.#attachments.get(tabId) !== attachment) throw noTab(tabId, "It was closed while the debugger attached.");
+        attachment.used = Date.now();
+        this.#detachWhenIdle(tabId, attachment, this.idleMs);
+        this.#listener.changed(this.attached());
       },
       (error) => {
-        if (this.#held.get(tabId) === held) this.#held.delete(tabId);
+        if (this.#attachments.get(tabId) === attachment) this.#attachments.delete(tabId);
         throw failure(error, tabId);
       },
     );
-    return held;
+    return attachment;
   }
 
   /**
@@ -249,7 +249,7 @@ export class Debugger {
    * @param {Children} children
    */
   async #attachTo(tabId, children) {
-    await this.#tidied;
+    await this.#cleanedUp;
     const tab = await chrome.tabs.get(tabId);
     if (isOwn(tab.url) || isOwn(tab.pendingUrl)) throw ownPage(tabId);
     if (tab.discarded) throw new RpcError(FAILED, `Tab ${tabId} is unloaded to save memory. Reload it first.`);
@@ -262,41 +262,41 @@ export class Debugger {
     await chrome.debugger.sendCommand({ tabId }, "Target.setAutoAttach", children.autoAttach());
   }
 
-  /** A debugger outlives the worker that attached it; its child sessions are unknown to us, so it starts anew. */
-  async #tidy() {
+  /** A debugger outlives the worker that attached it. Its child sessions are unknown, so it is detached. */
+  async #cleanUp() {
     const targets = await chrome.debugger.getTargets();
     const left = targets.flatMap(({ attached, tabId }) => (attached && tabId !== undefined ? [tabId] : []));
-    // Refused where the debugger is not ours: DevTools may have the tab open.
+    // Refused for debuggers of others, such as DevTools.
     await Promise.allSettled(left.map((tabId) => chrome.debugger.detach({ tabId })));
   }
 
   /**
    * @param {number} tabId
-   * @param {Attachment} held
+   * @param {Attachment} attachment
    * @param {number} ms
    */
-  #rest(tabId, held, ms) {
-    held.timer = setTimeout(() => {
-      const left = held.used + this.idleMs - Date.now();
-      if (left > 0) return this.#rest(tabId, held, left);
-      if (held.flights.size > 0 || held.events.length > 0) return this.#rest(tabId, held, this.idleMs);
-      this.#lost(tabId, "idle");
+  #detachWhenIdle(tabId, attachment, ms) {
+    attachment.timer = setTimeout(() => {
+      const left = attachment.used + this.idleMs - Date.now();
+      if (left > 0) return this.#detachWhenIdle(tabId, attachment, left);
+      if (attachment.running.size > 0 || attachment.events.length > 0) return this.#detachWhenIdle(tabId, attachment, this.idleMs);
+      this.#detached(tabId, "idle");
       chrome.debugger.detach({ tabId }).catch((error) => {
-        this.#outlet.note(`Letting go of tab ${tabId}: ${textOf(error)}`);
+        this.#listener.note(`The debugger could not be detached from tab ${tabId}: ${textOf(error)}`);
       });
     }, ms);
   }
 
   /**
-   * Let go of a tab that has gone to a page of ours.
+   * Detach from a tab that has navigated to a page of the extension.
    * @param {number} tabId
    */
-  #leave(tabId) {
-    const held = this.#held.get(tabId);
-    if (!held) return;
-    const attached = held.attaching ?? Promise.resolve();
-    this.#lost(tabId, "own page");
-    // It may have been let go of already: attaching failed, or the browser did so itself.
+  #detachFromOwnPage(tabId) {
+    const attachment = this.#attachments.get(tabId);
+    if (!attachment) return;
+    const attached = attachment.attaching ?? Promise.resolve();
+    this.#detached(tabId, "own page");
+    // It may already be detached: attaching failed, or the browser detached it.
     void attached.catch(() => {}).then(() => chrome.debugger.detach({ tabId }).catch(() => {}));
   }
 
@@ -304,16 +304,16 @@ export class Debugger {
    * @param {number} tabId
    * @param {string} reason
    */
-  #lost(tabId, reason) {
-    const held = this.#held.get(tabId);
-    if (!held) return;
-    this.#held.delete(tabId);
-    clearTimeout(held.timer);
+  #detached(tabId, reason) {
+    const attachment = this.#attachments.get(tabId);
+    if (!attachment) return;
+    this.#attachments.delete(tabId);
+    clearTimeout(attachment.timer);
     void refusal(tabId, `detached: ${reason}`).then((error) => {
-      for (const flight of held.flights) flight.reject(error);
+      for (const running of attachment.running) running.reject(error);
     });
-    this.#outlet.detached(tabId, reason);
-    this.#outlet.changed(this.attached());
+    this.#listener.detached(tabId, reason);
+    this.#listener.changed(this.attached());
   }
 
   /**
@@ -323,39 +323,39 @@ export class Debugger {
    */
   #event({ tabId, sessionId }, method, given) {
     if (tabId === undefined) return;
-    const held = this.#held.get(tabId);
+    const attachment = this.#attachments.get(tabId);
     const params = /** @type {CdpObject} */ (given ?? {});
-    if (!held) {
-      // Of a debugger we are letting go of.
-      if (method === "Target.attachedToTarget") letRun({ tabId, sessionId: String(params["sessionId"]) });
+    if (!attachment) {
+      // An event of a debugger that is being detached.
+      if (method === "Target.attachedToTarget") resume({ tabId, sessionId: String(params["sessionId"]) });
       return;
     }
     if (method === "Target.attachedToTarget") {
-      held.children.taken(params);
+      attachment.children.attached(params);
     } else if (method === "Target.detachedFromTarget") {
-      held.children.left(params);
+      attachment.children.detached(params);
     } else if (sessionId === undefined && method === "Inspector.targetCrashed") {
-      held.crashed = true;
-      for (const flight of held.flights) flight.reject(new RpcError(FAILED, CRASHED_UNDER));
+      attachment.crashed = true;
+      for (const running of attachment.running) running.reject(new RpcError(FAILED, CRASHED_UNDER));
     } else if (sessionId === undefined && method === "Inspector.targetReloadedAfterCrash") {
-      held.crashed = false;
+      attachment.crashed = false;
     } else if (method === "Page.javascriptDialogOpening") {
-      held.dialogs += 1;
-      for (const tell of held.opened) tell(String(params["message"]).slice(0, MOST_WORDS));
+      attachment.dialogs += 1;
+      for (const listener of attachment.dialogListeners) listener(String(params["message"]).slice(0, MAX_DIALOG_TEXT));
     } else if (method === PAUSED && isOwn(/** @type {CdpObject} */ (params["request"])["url"])) {
-      return this.#leave(tabId); // whoever answers it would write our page
+      return this.#detachFromOwnPage(tabId); // a reply to the request would replace the extension's page
     } else if (method === "Debugger.paused") {
       this.#interrupts.paused(sessionId === undefined ? { tabId } : { tabId, sessionId }, params);
     }
-    const wantedBy = [...held.wanted].filter(([, events]) => wants(events, method)).map(([owner]) => owner);
-    if (wantedBy.length === 0) return;
+    const owners = [...attachment.subscriptions].filter(([, events]) => wants(events, method)).map(([owner]) => owner);
+    if (owners.length === 0) return;
     const event = sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params };
-    this.#outlet.event(event, wantedBy);
+    this.#listener.event(event, owners);
   }
 }
 
 /**
- * Why a command failed. A debugger is detached when its tab closes, but also when the tab goes where we may not look.
+ * Why a command failed. A debugger is detached when its tab closes, and when the tab navigates to a page that cannot be debugged.
  * @param {number} tabId
  * @param {string} text
  */
@@ -364,7 +364,7 @@ async function refusal(tabId, text) {
   const tab = await chrome.tabs.get(tabId).catch(() => null);
   if (!tab) return noTab(tabId, "It was closed.");
   if (isOwn(tab.url)) return ownPage(tabId);
-  return new RpcError(FAILED, `${DETACHED}. The tab may have gone to a page that cannot be debugged. (${text})`);
+  return new RpcError(FAILED, `${DETACHED}. The tab may have navigated to a page that cannot be debugged. (${text})`);
 }
 
 /**

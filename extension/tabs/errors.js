@@ -1,11 +1,11 @@
 /**
- * What the browser says when it refuses, as the error the hub knows.
+ * Errors of the browser as errors of the hub's protocol.
  */
 
 import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
 
 /**
- * The error for a tab that is not there (any more).
+ * The error for a tab that does not exist.
  * @param {number} tabId
  * @param {string} [why]
  */
@@ -14,16 +14,16 @@ export function noTab(tabId, why = "It may have been closed.") {
 }
 
 /**
- * The error for a tab that shows a page of the extension's own, or would.
+ * The error for a tab that shows a page of the extension, or would.
  * @param {number} tabId
  * @param {string} [what] it does
  */
 export function ownPage(tabId, what = "shows") {
-  return new RpcError(FAILED, `Tab ${tabId} ${what} Tabhub's own panel. The panel is the person's alone: use another tab.`);
+  return new RpcError(FAILED, `Tab ${tabId} ${what} Tabhub's own panel, which agents cannot use. Use another tab.`);
 }
 
 /**
- * An error of the browser's own, sorted into those the hub tells apart.
+ * An error of the browser as one that the hub distinguishes.
  * @param {unknown} error
  * @param {number} tabId
  */
@@ -35,7 +35,7 @@ export function failure(error, tabId) {
 }
 
 /**
- * The browser gives a protocol error as JSON text; its message is what is worth telling.
+ * The message of a CDP error, which the browser reports as JSON.
  * @param {unknown} error
  */
 export function cdpText(error) {

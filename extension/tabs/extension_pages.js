@@ -1,8 +1,8 @@
 /**
- * What keeps agents out of the extension's own pages, where a person says what may be done.
+ * Keeps agents out of the extension's own pages, where the person decides about permissions.
  *
- * Owns which commands would lead a tab there, or leave something in it that runs in whatever page comes next: in a page
- * of ours that would be run with all that the extension may do.
+ * Owns which commands would navigate a tab there, or leave a script that runs in the next page: in a page of the
+ * extension it would run with the extension's privileges.
  */
 
 import { FAILED, RpcError } from "../link/rpc.js";
@@ -11,10 +11,10 @@ import { ownPage } from "./errors.js";
 /** @typedef {{ method: string, params: Record<string, unknown> }} Command */
 
 const OWN = chrome.runtime.getURL("");
-/** An extension's address, also behind other schemes (`view-source:`). */
-const TO_EXTENSION = /^(?:[a-z-]+:\s*)*chrome-extension:/i;
-const LEADING = ["Page.navigate", "Target.createTarget"];
-const LASTING = ["Page.addScriptToEvaluateOnNewDocument", "Page.addScriptToEvaluateOnLoad", "Debugger.setBreakpointByUrl"];
+/** An extension's URL, also after other schemes (`view-source:`). */
+const EXTENSION_URL = /^(?:[a-z-]+:\s*)*chrome-extension:/i;
+const NAVIGATING = ["Page.navigate", "Target.createTarget"];
+const PERSISTENT = ["Page.addScriptToEvaluateOnNewDocument", "Page.addScriptToEvaluateOnLoad", "Debugger.setBreakpointByUrl"];
 
 /** @param {unknown} url */
 export function isOwn(url) {
@@ -22,24 +22,24 @@ export function isOwn(url) {
 }
 
 /**
- * Refuse commands that lead into our pages, now or later.
+ * Refuse commands that lead into the extension's pages, now or later.
  * @param {number} tabId
  * @param {readonly Command[]} commands
- * @param {boolean} inChild whether they are for a frame or worker in another process, which never becomes a page of ours
+ * @param {boolean} inChild whether they are for a frame or worker in another process, which never becomes a page of the extension
  */
-export function keepOut(tabId, commands, inChild) {
+export function refuseOwnPages(tabId, commands, inChild) {
   for (const { method, params } of commands) {
-    if (LEADING.includes(method) && TO_EXTENSION.test(URL.parse(String(params["url"]))?.href ?? "")) {
+    if (NAVIGATING.includes(method) && EXTENSION_URL.test(URL.parse(String(params["url"]))?.href ?? "")) {
       throw ownPage(tabId, "would show");
     }
-    if (!inChild && (LASTING.includes(method) || params["scriptToEvaluateOnLoad"] !== undefined)) {
-      throw new RpcError(FAILED, `${method} is not sent: the script would also run in pages that nobody was asked about.`);
+    if (!inChild && (PERSISTENT.includes(method) || params["scriptToEvaluateOnLoad"] !== undefined)) {
+      throw new RpcError(FAILED, `${method} is refused: the script would also run in pages without permission.`);
     }
   }
 }
 
 /**
- * Whether a step back or forth in its history would take a debugged tab to a page of ours.
+ * Whether the history of a debugged tab contains a page of the extension.
  * @param {number} tabId
  */
 export async function couldShowOwn(tabId) {

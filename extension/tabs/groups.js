@@ -1,5 +1,5 @@
 /**
- * The commands on tab groups: list, make, add to, take out of, change.
+ * Commands on tab groups: list, create, add tabs, remove tabs, change.
  */
 
 import * as read from "../link/params.js";
@@ -9,20 +9,20 @@ import { failure } from "./errors.js";
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {{ groupId: number, title: string, color: string, collapsed: boolean, windowId: number, tabIds: number[] }} GroupInfo */
 
-const MOST_TABS = 500;
-const LONGEST_TITLE = 200;
+const MAX_TABS = 500;
+const MAX_TITLE = 200;
 /** @type {readonly [`${chrome.tabGroups.Color}`, ...`${chrome.tabGroups.Color}`[]]} */
 const COLORS = ["grey", "blue", "red", "yellow", "green", "pink", "purple", "cyan", "orange"];
 
 /**
- * A group as the hub knows it.
+ * A group in the form of the hub's protocol.
  * @param {chrome.tabGroups.TabGroup} group
  * @param {chrome.tabs.Tab[]} tabs
  * @returns {GroupInfo}
  */
 function groupInfo({ id, title, color, collapsed, windowId }, tabs) {
   const own = tabs.filter((tab) => tab.groupId === id).flatMap((tab) => (tab.id === undefined ? [] : [tab.id]));
-  return { groupId: id, title: (title ?? "").slice(0, LONGEST_TITLE), color, collapsed, windowId, tabIds: own };
+  return { groupId: id, title: (title ?? "").slice(0, MAX_TITLE), color, collapsed, windowId, tabIds: own };
 }
 
 async function getGroups() {
@@ -31,7 +31,7 @@ async function getGroups() {
 }
 
 /** @param {number} groupId */
-async function described(groupId) {
+async function describe(groupId) {
   const [group, tabs] = await Promise.all([chrome.tabGroups.get(groupId), chrome.tabs.query({ groupId })]);
   return groupInfo(group, tabs);
 }
@@ -41,36 +41,36 @@ async function described(groupId) {
  * @param {Params} params
  */
 async function change(groupId, params) {
-  const wish = read.given({
-    title: read.optionalText(params, "title", LONGEST_TITLE),
-    color: read.optionalWord(params, "color", COLORS),
+  const changes = read.withoutUndefined({
+    title: read.optionalText(params, "title", MAX_TITLE),
+    color: read.optionalOneOf(params, "color", COLORS),
     collapsed: read.optionalBoolean(params, "collapsed"),
   });
-  if (Object.keys(wish).length > 0) await chrome.tabGroups.update(groupId, wish);
+  if (Object.keys(changes).length > 0) await chrome.tabGroups.update(groupId, changes);
 }
 
 /** @param {Params} params */
 async function createGroup(params) {
-  const tabIds = read.requiredTabs(params, MOST_TABS);
-  // Read before anything is done, so that a wrong wish makes no group.
+  const tabIds = read.requiredTabs(params, MAX_TABS);
+  // Validated first, so that invalid parameters create no group.
   const windowId = (await chrome.tabs.get(tabIds[0]).catch((error) => raise(error, tabIds[0]))).windowId;
-  read.optionalWord(params, "color", COLORS);
-  read.optionalText(params, "title", LONGEST_TITLE);
+  read.optionalOneOf(params, "color", COLORS);
+  read.optionalText(params, "title", MAX_TITLE);
   const groupId = await chrome.tabs.group({ tabIds, createProperties: { windowId } }).catch((e) => raise(e, tabIds[0]));
   await change(groupId, params);
-  return described(groupId);
+  return describe(groupId);
 }
 
 /** @param {Params} params */
 async function addToGroup(params) {
-  const [groupId, tabIds] = [read.requiredInteger(params, "groupId"), read.requiredTabs(params, MOST_TABS)];
+  const [groupId, tabIds] = [read.requiredInteger(params, "groupId"), read.requiredTabs(params, MAX_TABS)];
   await chrome.tabs.group({ groupId, tabIds }).catch((error) => raise(error, tabIds[0]));
-  return described(groupId);
+  return describe(groupId);
 }
 
 /** @param {Params} params */
 async function removeFromGroup(params) {
-  const tabIds = read.requiredTabs(params, MOST_TABS);
+  const tabIds = read.requiredTabs(params, MAX_TABS);
   await chrome.tabs.ungroup(tabIds).catch((error) => raise(error, tabIds[0]));
   return {};
 }
@@ -79,7 +79,7 @@ async function removeFromGroup(params) {
 async function updateGroup(params) {
   const groupId = read.requiredInteger(params, "groupId");
   await change(groupId, params);
-  return described(groupId);
+  return describe(groupId);
 }
 
 /**

@@ -1,8 +1,8 @@
 /**
- * Mouse and keyboard for agents that reach the browser without a hub's tools: click, hover, type, and a picture.
+ * Mouse and keyboard for agents that use the browser without the hub's tools: click, hover, type, and screenshot.
  *
- * Owns where in a page an element is, whether something covers it, and which events a click or a key is made of. A hub
- * does these things with tools of its own, which wait and tell more.
+ * Owns where an element is, whether something covers it, and the events of a click or a key. The hub has its own tools
+ * for this, which also wait and report effects.
  */
 
 import * as read from "../link/params.js";
@@ -17,26 +17,26 @@ import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
 /** @typedef {(method: string, params?: Record<string, unknown>, ahead?: readonly Command[]) => Promise<Record<string, unknown>>} Send */
 /** @typedef {(send: Send, params: Params, call: Call) => Promise<Record<string, unknown>>} Act */
 
-const LONGEST_TEXT = 5_000;
-const MOST_CLICKS = 3;
+const MAX_TEXT = 5_000;
+const MAX_CLICKS = 3;
 const BUTTONS = { left: 1, right: 2, middle: 4 };
-/** Our own world of a document: the page cannot change what scripts in it rely on. */
+/** An isolated world, where the page cannot change what scripts rely on. */
 const WORLD = "tabhub interaction";
 const MOUSE = "Input.dispatchMouseEvent";
 const KEY = "Input.dispatchKeyEvent";
 const DELETE = { key: "Delete", code: "Delete", windowsVirtualKeyCode: 46 };
-/** A screencast that costs as little as can be. */
+/** The cheapest screencast. */
 const SMALL = { format: "jpeg", quality: 1, maxWidth: 16, maxHeight: 16 };
-/** Characters that are typed before one looks whether the page is still the same. */
-const AT_ONCE = 50;
+/** Characters that are typed between checks that the page is still the same. */
+const CHUNK = 50;
 
 /**
- * The commands, for the table of all.
+ * The commands, for the table of methods.
  * @param {Debugger} cdp
- * @param {(tabId: number, run: () => Promise<Record<string, unknown>>) => Promise<unknown>} unmarked takes a picture without our marks
+ * @param {(tabId: number, run: () => Promise<Record<string, unknown>>) => Promise<unknown>} withoutBadge takes a screenshot without the agent badge
  * @returns {Array<[string, Handler]>}
  */
-export function interactionCommands(cdp, unmarked) {
+export function interactionCommands(cdp, withoutBadge) {
   /** @param {Params} params @param {Call} call @returns {Send} */
   const sender = (params, call) => {
     const tabId = read.tabIdOf(params);
@@ -46,30 +46,30 @@ export function interactionCommands(cdp, unmarked) {
   const acting = (act) => async (params, call) => {
     const send = sender(params, call);
     await send("Page.enable");
-    // A tab in the background draws nothing, and takes seconds to hear of a mouse.
+    // A background tab draws nothing, and takes seconds to receive mouse events.
     await send("Emulation.setFocusEmulationEnabled", { enabled: true });
     return cdp.orDialog(read.tabIdOf(params), () => act(send, params, call));
   };
   /** @type {Map<number, number>} */
-  const casts = new Map();
+  const screencasts = new Map();
   /**
-   * A tab in the background draws nothing, and a picture waits for something to be drawn; while a screencast runs, it is.
+   * A background tab draws nothing, but a screenshot waits until something is drawn; a screencast makes it draw.
    * @param {Params} params
    * @param {Call} call
    */
-  const drawn = async (params, call) => {
+  const capture = async (params, call) => {
     const [tabId, send] = [read.tabIdOf(params), sender(params, call)];
-    casts.set(tabId, (casts.get(tabId) ?? 0) + 1);
+    screencasts.set(tabId, (screencasts.get(tabId) ?? 0) + 1);
     try {
-      // The cast of another does as well; whatever else is wrong, the picture itself will say.
-      if (casts.get(tabId) === 1) await send("Page.startScreencast", SMALL).catch(() => {});
+      // Another screencast of the tab is enough; other errors are reported by the screenshot itself.
+      if (screencasts.get(tabId) === 1) await send("Page.startScreencast", SMALL).catch(() => {});
       return await screenshot(send, params);
     } finally {
-      const left = (casts.get(tabId) ?? 1) - 1;
-      if (left > 0) casts.set(tabId, left);
+      const left = (screencasts.get(tabId) ?? 1) - 1;
+      if (left > 0) screencasts.set(tabId, left);
       else {
-        casts.delete(tabId);
-        // A tab that is gone has no cast to stop.
+        screencasts.delete(tabId);
+        // A closed tab has no screencast to stop.
         await send("Page.stopScreencast").catch(() => {});
       }
     }
@@ -78,7 +78,7 @@ export function interactionCommands(cdp, unmarked) {
     ["click", acting(click)],
     ["hover", acting(hover)],
     ["type", acting(type)],
-    ["screenshot", async (params, call) => unmarked(read.tabIdOf(params), () => drawn(params, call))],
+    ["screenshot", async (params, call) => withoutBadge(read.tabIdOf(params), () => capture(params, call))],
   ];
 }
 
@@ -86,9 +86,9 @@ export function interactionCommands(cdp, unmarked) {
 async function click(send, params) {
   const button = read.oneOf(params, "button", ["left", "right", "middle"]);
   const clicks = read.optionalInteger(params, "clickCount", 1) ?? 1;
-  if (clicks > MOST_CLICKS) throw new RpcError(INVALID_PARAMS, `clickCount must be at most ${MOST_CLICKS}.`);
-  const at = await place(send, params);
-  if (button === "right") await inPage(send, withoutMenu, {});
+  if (clicks > MAX_CLICKS) throw new RpcError(INVALID_PARAMS, `clickCount must be at most ${MAX_CLICKS}.`);
+  const at = await pointOf(send, params);
+  if (button === "right") await inPage(send, suppressMenu, {});
   await send(MOUSE, { type: "mouseMoved", ...at });
   for (let clickCount = 1; clickCount <= clicks; clickCount += 1) {
     await send(MOUSE, { type: "mousePressed", ...at, button, buttons: BUTTONS[button], clickCount });
@@ -99,44 +99,44 @@ async function click(send, params) {
 
 /** @type {Act} */
 async function hover(send, params) {
-  const at = await place(send, params);
+  const at = await pointOf(send, params);
   await send(MOUSE, { type: "mouseMoved", ...at });
   return { ...at };
 }
 
 /** @type {Act} */
 async function type(send, params, call) {
-  const text = (read.optionalText(params, "text", LONGEST_TEXT) ?? "").replaceAll("\r", "");
+  const text = (read.optionalText(params, "text", MAX_TEXT) ?? "").replaceAll("\r", "");
   const clear = read.optionalBoolean(params, "clear") ?? false;
   const selector = read.optionalString(params, "selector");
-  if (clear && selector === undefined) throw new RpcError(INVALID_PARAMS, "`clear` needs a `selector`: it says which field.");
+  if (clear && selector === undefined) throw new RpcError(INVALID_PARAMS, "`clear` needs the `selector` of the field.");
   const page = await documentOf(send);
   if (selector !== undefined) await inPage(send, focusOn, { selector, clear });
   const characters = [...text];
-  if (clear && text === "") await strike(send, [stroke("", DELETE)]);
-  for (let typed = 0; typed < characters.length && !call.cancelled; typed += AT_ONCE) {
-    // What was meant for one page is not typed into the next, which may be of another site.
+  if (clear && text === "") await sendKeys(send, [keyEvents("", DELETE)]);
+  for (let typed = 0; typed < characters.length && !call.cancelled; typed += CHUNK) {
+    // Do not continue typing in the next page, which may be of another site.
     if (typed > 0 && page.loaderId !== (await documentOf(send)).loaderId) {
-      throw new RpcError(FAILED, `The tab went to another page after ${typed} characters. Look at it before you go on.`);
+      throw new RpcError(FAILED, `The tab navigated to another page after ${typed} characters. Check the page before you continue.`);
     }
-    await strike(send, characters.slice(typed, typed + AT_ONCE).map((character) => stroke(...keyOf(character))));
+    await sendKeys(send, characters.slice(typed, typed + CHUNK).map((character) => keyEvents(...keyOf(character))));
   }
   return { typed: text.length };
 }
 
 /**
- * Press and release keys, all sent at once.
+ * Press and release keys, all sent together.
  * @param {Send} send
- * @param {Command[][]} strokes
+ * @param {Command[][]} keys
  */
-async function strike(send, strokes) {
-  const events = strokes.flat();
+async function sendKeys(send, keys) {
+  const events = keys.flat();
   const last = events.pop();
   if (last) await send(last.method, last.params, events);
 }
 
 /** @type {(text: string, key: Record<string, unknown>) => Command[]} */
-function stroke(text, key) {
+function keyEvents(text, key) {
   return [
     { method: KEY, params: { type: text ? "keyDown" : "rawKeyDown", ...(text ? { text } : {}), ...key } },
     { method: KEY, params: { type: "keyUp", ...key } },
@@ -148,31 +148,31 @@ async function screenshot(send, params) {
   const format = read.oneOf(params, "format", ["png", "jpeg", "webp"]);
   const captureBeyondViewport = read.optionalBoolean(params, "fullPage") ?? false;
   /** @type {Record<string, unknown>} */
-  const wish = { format, captureBeyondViewport };
+  const options = { format, captureBeyondViewport };
   if (captureBeyondViewport) {
     const { cssContentSize } = await send("Page.getLayoutMetrics");
-    wish["clip"] = { .../** @type {object} */ (cssContentSize), x: 0, y: 0, scale: 1 };
+    options["clip"] = { .../** @type {object} */ (cssContentSize), x: 0, y: 0, scale: 1 };
   }
-  const { data } = await send("Page.captureScreenshot", wish);
+  const { data } = await send("Page.captureScreenshot", options);
   return { data, mimeType: `image/${format}` };
 }
 
 /**
- * Where to point: at an element, or at a place of the viewport.
+ * The point of the mouse: an element, or coordinates in the viewport.
  * @param {Send} send
  * @param {Params} params
  * @returns {Promise<Point>}
  */
-async function place(send, params) {
+async function pointOf(send, params) {
   const selector = read.optionalString(params, "selector");
   if (selector !== undefined) return /** @type {Promise<Point>} */ (inPage(send, pointAt, { selector }));
   const { x, y } = params;
   if (typeof x === "number" && typeof y === "number" && x >= 0 && y >= 0) return { x, y };
-  throw new RpcError(INVALID_PARAMS, "Say where: `selector`, or `x` and `y` in the tab's viewport.");
+  throw new RpcError(INVALID_PARAMS, "Give `selector`, or `x` and `y` in the tab's viewport.");
 }
 
 /**
- * The tab's document: its frame, and what is another with every page.
+ * The tab's main frame with its loader id, which changes with every page.
  * @param {Send} send
  */
 async function documentOf(send) {
@@ -181,15 +181,15 @@ async function documentOf(send) {
 }
 
 /**
- * Run one of the functions below in the tab's document, in a world of our own.
+ * Run one of the functions below in the tab's document, in an isolated world.
  * @param {Send} send
- * @param {(wish: any) => unknown} code
- * @param {Record<string, unknown>} wish
+ * @param {(params: any) => unknown} code
+ * @param {Record<string, unknown>} params
  */
-async function inPage(send, code, wish) {
+async function inPage(send, code, params) {
   const { id: frameId } = await documentOf(send);
   const { executionContextId } = await send("Page.createIsolatedWorld", { frameId, worldName: WORLD });
-  const expression = `(${code})(${JSON.stringify(wish)})`;
+  const expression = `(${code})(${JSON.stringify(params)})`;
   const answer = await send("Runtime.evaluate", { expression, contextId: executionContextId, returnByValue: true });
   const { value } = /** @type {{ value?: { problem?: string } }} */ (answer["result"] ?? {});
   if (!value || value.problem) throw new RpcError(FAILED, value?.problem ?? "The page could not be read. Repeat the command.");
@@ -197,8 +197,8 @@ async function inPage(send, code, wish) {
 }
 
 /**
- * In the page: the middle of an element, scrolled into view, with nothing over it.
- * @param {{ selector: string }} wish
+ * In the page: the centre of an element, scrolled into view, if nothing covers it.
+ * @param {{ selector: string }} params
  */
 function pointAt({ selector }) {
   /** @type {Element | null} */
@@ -222,12 +222,12 @@ function pointAt({ selector }) {
   const root = element.getRootNode();
   const host = root instanceof ShadowRoot ? root.host : null;
   const belongs = hit && (element.contains(hit) || hit.contains(element) || hit === host || hit.closest("label")?.control === element);
-  if (!belongs) return { problem: `The element ${JSON.stringify(selector)} is covered by <${hit?.localName ?? "nothing"}>. Close what covers it.` };
+  if (!belongs) return { problem: `The element ${JSON.stringify(selector)} is covered by <${hit?.localName ?? "nothing"}>. Close the covering element.` };
   return { x, y };
 }
 
-/** In the page: the browser's own menu helps no agent, and would open over the person's window. */
-function withoutMenu() {
+/** In the page: suppress the browser's context menu, which would open in front of the person. */
+function suppressMenu() {
   const refuse = (/** @type {Event} */ event) => event.preventDefault();
   addEventListener("contextmenu", refuse, { once: true });
   setTimeout(() => removeEventListener("contextmenu", refuse), 2_000);
@@ -235,8 +235,8 @@ function withoutMenu() {
 }
 
 /**
- * In the page: give a field the focus, with the cursor behind what it holds, or all of that selected.
- * @param {{ selector: string, clear: boolean }} wish
+ * In the page: focus a field, with the cursor at its end, or with its content selected.
+ * @param {{ selector: string, clear: boolean }} params
  */
 function focusOn({ selector, clear }) {
   /** @type {Element | null} */
@@ -265,7 +265,7 @@ function focusOn({ selector, clear }) {
 }
 
 /**
- * What a character types, and its key.
+ * The text of a character, and its key.
  * @param {string} character
  * @returns {[string, Record<string, unknown>]}
  */

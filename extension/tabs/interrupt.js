@@ -1,9 +1,9 @@
 /**
- * Ending a script of the hub's that runs in a page and does not come to an end.
+ * Stopping a script of the hub that runs too long in a page.
  *
- * The browser grants `Runtime.terminateExecution` to its own tools and not to extensions. What it grants is to pause a
- * script and to end it on resuming, if the Debugger domain was enabled before the script began. That is dear (5 ms, and
- * more on a page with many scripts), so only a call that asks for it is armed; others end by their time limit.
+ * The browser refuses `Runtime.terminateExecution` to extensions. It allows pausing a script and terminating it on resume,
+ * if the Debugger domain was enabled before the script began. That takes 5 ms, and more on a page with many scripts, so
+ * it is done only for calls that request it; others end at their timeout.
  */
 
 import { textOf } from "../link/rpc.js";
@@ -13,7 +13,7 @@ import { textOf } from "../link/rpc.js";
 const PROBE_MS = 100;
 
 export class Interrupts {
-  /** Sessions whose Debugger domain we have enabled. @type {Map<string, { calls: number, stopping: boolean }>} */
+  /** Sessions in which the Debugger domain was enabled here. @type {Map<string, { calls: number, stopping: boolean }>} */
   #armed = new Map();
   #note;
 
@@ -23,7 +23,7 @@ export class Interrupts {
   }
 
   /**
-   * Make the next script of a session one that can be ended; gives back how to undo it.
+   * Make the next script of a session interruptible. Returns a function that undoes it.
    * @param {Session} session
    */
   arm(session) {
@@ -39,8 +39,8 @@ export class Interrupts {
   }
 
   /**
-   * End the script that runs in a session. While a script merely waits for a promise nothing runs, and ending "what
-   * runs" would hit the next script of the page itself: so it is done only if the page does not answer.
+   * Stop the running script of a session, only if the page does not answer: while a script waits for a promise, stopping
+   * would hit the next script of the page itself.
    * @param {Session} session
    */
   async stop(session) {
@@ -53,12 +53,12 @@ export class Interrupts {
       await chrome.debugger.sendCommand(session, armed ? "Debugger.pause" : "Runtime.terminateExecution");
       await probe;
     } catch (error) {
-      this.#note(`A cancelled script runs on until its time limit: ${textOf(error)}`);
+      this.#note(`A cancelled script runs until its timeout: ${textOf(error)}`);
     }
   }
 
   /**
-   * A script was paused: by us, or by a `debugger` statement of the page, which must not stop it.
+   * A script was paused: by `stop`, or by a `debugger` statement of the page, which must not block it.
    * @param {Session} session
    * @param {Record<string, unknown>} params of Debugger.paused
    */
@@ -75,7 +75,7 @@ export class Interrupts {
    */
   #send(session, method, params) {
     chrome.debugger.sendCommand(session, method, params).catch(() => {
-      // The tab is gone, and the script with it.
+      // The tab was closed.
     });
   }
 }
@@ -86,7 +86,7 @@ function keyOf({ tabId, sessionId }) {
 }
 
 /**
- * Whether what was paused began as a script of ours: one of the page's has the page's address.
+ * Whether the paused script is one of the hub: scripts of the page have a URL.
  * @param {Record<string, unknown>} params
  */
 function isOurs({ callFrames }) {

@@ -1,8 +1,8 @@
 /**
- * Moving a tab to another page and knowing when it is there, or why it never will be.
+ * Navigating a tab, and waiting until the page has loaded or has failed to load.
  *
- * Owns the waiting: one wait a tab, fed by the browser's navigation events. A wait begins before the browser is asked,
- * so events of the page before may still come: until the browser says that our navigation began, nothing counts.
+ * Owns the waiting: one wait per tab, driven by the browser's navigation events. A wait begins before the navigation is
+ * requested, so events of the previous page may still arrive; they are ignored until the navigation has begun.
  */
 
 import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
@@ -11,13 +11,13 @@ import { reportTab } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {"load" | "commit" | "none"} WaitUntil */
-/** @typedef {{ tabId: number, url: string, title: string, status: string, ok: boolean, error?: string, httpStatus?: number }} Arrival */
+/** @typedef {{ tabId: number, url: string, title: string, status: string, ok: boolean, error?: string, httpStatus?: number }} NavigationResult */
 
 /**
  * @typedef {object} Wait
- * @property {"before" | "started" | "committed" | "onward"} stage onward: our page sent the tab on to another
- * @property {boolean} aborted a load was aborted, and nothing is told until the tab has stopped
- * @property {string | undefined} url where the tab is sent; unknown for a step in its history
+ * @property {"before" | "started" | "committed" | "redirected"} stage redirected: the page itself has started another navigation
+ * @property {boolean} aborted a load was aborted; the wait ends when the tab has stopped loading
+ * @property {string | undefined} url the destination; unknown for a step in the history
  * @property {WaitUntil} until
  * @property {() => void} done
  * @property {(error: Error) => void} fail
@@ -26,25 +26,25 @@ import { reportTab } from "./state.js";
 /** @type {Map<number, Wait>} */
 const waits = new Map();
 
-/** A little less than the hub's own deadline, so that the answer says what was waited for. */
-const PATIENCE_MS = 25_000;
-/** A navigation that has not begun by then waits for the page before it, which may ask the person whether to leave. */
+/** A little less than the hub's deadline, so that the answer says what was waited for. */
+const TIMEOUT_MS = 25_000;
+/** A navigation that has not begun by then is blocked by the current page, which may ask for confirmation to leave. */
 const BEGIN_MS = 5_000;
 const SETTLE_MS = 1_000;
-/** How long a page that has loaded may take to tell its HTTP status. */
+/** How long to wait for the HTTP status of a loaded page. */
 const STATUS_MS = 500;
-const HELD = "The page the tab shows does not let it go: it asks whether to leave it, or is busy.";
+const BLOCKED = "The current page blocks the navigation: it asks for confirmation to leave, or is busy.";
 const ABORTED = "net::ERR_ABORTED";
 const REDIRECTED = ["server_redirect", "client_redirect"];
 const SCHEMES = ["http:", "https:", "data:"];
 
 /**
- * The address as the browser will read it, or an error when a tab may not be sent there.
+ * The normalised URL, or an error if a tab may not navigate to it.
  * @param {string} url
  */
 export async function allowedUrl(url) {
   const parsed = URL.parse(url);
-  if (!parsed) throw new RpcError(INVALID_PARAMS, "url must be a full address such as https://example.com/");
+  if (!parsed) throw new RpcError(INVALID_PARAMS, "url must be a complete URL such as https://example.com/");
   const { protocol, href } = parsed;
   if (SCHEMES.includes(protocol) || href === "about:blank") return href;
   if (protocol !== "file:") throw new RpcError(INVALID_PARAMS, `url must not have the scheme ${protocol}`);
@@ -56,46 +56,46 @@ export async function allowedUrl(url) {
 }
 
 /**
- * Do what moves a tab, and wait until it has moved.
+ * Start a navigation, and wait until it has finished.
  * @param {number} tabId
- * @param {object} how
- * @param {() => Promise<unknown>} how.move
- * @param {string | undefined} how.url where it moves to, if that is known
- * @param {WaitUntil} how.until
- * @param {number | undefined} how.timeoutMs
+ * @param {object} options
+ * @param {() => Promise<unknown>} options.move starts it
+ * @param {string | undefined} options.url the destination, if it is known
+ * @param {WaitUntil} options.until
+ * @param {number | undefined} options.timeoutMs
  * @param {Call} call
- * @returns {Promise<Arrival>}
+ * @returns {Promise<NavigationResult>}
  */
-export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS }, call) {
+export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIMEOUT_MS }, call) {
   if (until === "none") {
     await move();
     const { pendingUrl } = await chrome.tabs.get(tabId);
-    const begun = await arrival(tabId);
-    return { ...begun, url: pendingUrl ?? begun.url };
+    const current = await currentPage(tabId);
+    return { ...current, url: pendingUrl ?? current.url };
   }
-  waits.get(tabId)?.fail(new RpcError(FAILED, "A newer navigation of the same tab took this one's place."));
+  waits.get(tabId)?.fail(new RpcError(FAILED, "Replaced by a newer navigation of the same tab."));
   const { promise, resolve, reject } = /** @type {PromiseWithResolvers<string | void>} */ (Promise.withResolvers());
   /** @type {Wait} */
   const wait = { stage: "before", aborted: false, url, until, done: resolve, fail: reject };
   waits.set(tabId, wait);
   call.onCancel = () => resolve("cancelled");
-  const impatience = setTimeout(() => {
-    const reached = wait.stage === "committed" || wait.stage === "onward";
-    if (reached) resolve(`The page was not loaded within ${timeoutMs} ms.`);
-    else reject(new RpcError(FAILED, `The page did not answer within ${timeoutMs} ms (or asks before it is left).`));
+  const timeout = setTimeout(() => {
+    const reached = wait.stage === "committed" || wait.stage === "redirected";
+    if (reached) resolve(`The page did not finish loading within ${timeoutMs} ms.`);
+    else reject(new RpcError(FAILED, `The page did not answer within ${timeoutMs} ms (or the current page asks for confirmation to leave).`));
   }, timeoutMs);
-  const unbegun = setTimeout(() => {
-    if (wait.stage === "before") reject(new RpcError(FAILED, HELD));
+  const beginTimeout = setTimeout(() => {
+    if (wait.stage === "before") reject(new RpcError(FAILED, BLOCKED));
   }, BEGIN_MS);
   move().catch((error) => reject(failure(error, tabId)));
   try {
     const problem = await promise;
     const status = until === "load" && problem === undefined ? await httpStatus(tabId) : 0;
-    const arrived = await arrival(tabId, problem ?? undefined);
-    return status > 0 ? { ...arrived, httpStatus: status } : arrived;
+    const page = await currentPage(tabId, problem ?? undefined);
+    return status > 0 ? { ...page, httpStatus: status } : page;
   } finally {
-    clearTimeout(impatience);
-    clearTimeout(unbegun);
+    clearTimeout(timeout);
+    clearTimeout(beginTimeout);
     if (waits.get(tabId) === wait) waits.delete(tabId);
   }
 }
@@ -103,9 +103,9 @@ export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS 
 /**
  * @param {number} tabId
  * @param {string} [problem]
- * @returns {Promise<Arrival>}
+ * @returns {Promise<NavigationResult>}
  */
-async function arrival(tabId, problem) {
+async function currentPage(tabId, problem) {
   const tab = await chrome.tabs.get(tabId).catch((error) => {
     throw failure(error, tabId);
   });
@@ -121,7 +121,7 @@ async function arrival(tabId, problem) {
 }
 
 /**
- * The HTTP status of the page a tab shows, asked where the page's own scripts cannot answer instead; 0 if unknown.
+ * The HTTP status of a tab's page, read in an isolated world that the page cannot manipulate; 0 if unknown.
  * @param {number} tabId
  * @returns {Promise<number>}
  */
@@ -129,14 +129,14 @@ function httpStatus(tabId) {
   const func = () => performance.getEntriesByType("navigation").map((entry) => Reflect.get(entry, "responseStatus"))[0];
   const asked = chrome.scripting.executeScript({ target: { tabId }, func, injectImmediately: true }).then(
     ([answer]) => (typeof answer?.result === "number" ? answer.result : 0),
-    () => 0, // a page of the browser's own, or one that was left again
+    () => 0, // a page of the browser, or one that was left
   );
-  // A page that is blocked by a dialog or a script of its own answers later, or never.
+  // A page that is blocked by a dialog or script answers later, or never.
   return Promise.race([asked, new Promise((resolve) => setTimeout(() => resolve(0), STATUS_MS))]);
 }
 
 /**
- * Only the page itself counts, not its frames, nor one the browser merely prepares.
+ * Only events of the page itself, not of its frames or of a prerendered page.
  * @param {{ tabId: number, frameId: number, documentLifecycle?: string }} details
  */
 function waitFor(details) {
@@ -144,24 +144,24 @@ function waitFor(details) {
 }
 
 /**
- * The tab is where it shall be; done when it is complete. A page taken from the back/forward cache is so already, and
- * nothing more is told of it; a page that goes on and on loading frames is not waited for much longer.
+ * The navigation was committed; it is done when the tab is complete. A page from the back/forward cache is complete at
+ * once and causes no more events.
  * @param {number} tabId
  * @param {Wait} wait
  */
 function settle(tabId, wait) {
   chrome.tabs.get(tabId).then((tab) => {
     if (tab.status === "complete" && wait.stage === "committed") wait.done();
-  }, ignoreGone);
+  }, ignoreClosed);
 }
 
-/** A tab that is gone fails its wait by its removal. */
-function ignoreGone() {
+/** The wait of a closed tab fails through onRemoved. */
+function ignoreClosed() {
   return null;
 }
 
 /**
- * A load was aborted: ours, unless it is the page before ours, which ours brings to its end.
+ * A load was aborted: of this navigation, or of the previous page, which this navigation replaces.
  * @param {number} tabId
  * @param {string} url
  * @param {Wait} wait
@@ -169,12 +169,12 @@ function ignoreGone() {
 async function aborted(tabId, url, wait) {
   // Noted before the tab is queried: it may stop loading, and report that, while the query is under way.
   wait.aborted = url === wait.url || wait.url === undefined;
-  const tab = await chrome.tabs.get(tabId).catch(ignoreGone);
+  const tab = await chrome.tabs.get(tabId).catch(ignoreClosed);
   if (!tab) return;
   if (!tab.pendingUrl && tab.status === "complete") return ended(wait);
   // Still loading: unless it is another page, tabs.onUpdated ends the wait when the tab has stopped.
   if (wait.aborted && wait.stage === "started" && tab.pendingUrl && tab.pendingUrl !== url) {
-    wait.fail(new RpcError(FAILED, `${ABORTED}: the tab went to ${tab.pendingUrl.slice(0, 500)} instead.`));
+    wait.fail(new RpcError(FAILED, `${ABORTED}: the tab navigated to ${tab.pendingUrl.slice(0, 500)} instead.`));
   }
 }
 
@@ -184,16 +184,16 @@ async function aborted(tabId, url, wait) {
  */
 function ended(wait) {
   if (wait.stage === "committed") wait.done();
-  else wait.fail(new RpcError(FAILED, `${ABORTED}: the address gave no page (a download, or an empty answer).`));
+  else wait.fail(new RpcError(FAILED, `${ABORTED}: the URL gave no page (a download, or an empty response).`));
 }
 
-/** Listen to the browser; call this while the worker starts. */
+/** Listen for events; call this while the worker starts. */
 export function watchNavigation() {
   const { webNavigation, tabs } = chrome;
   webNavigation.onBeforeNavigate.addListener((details) => {
     const wait = waitFor(details);
     if (!wait) return;
-    if (wait.stage === "committed") wait.stage = "onward";
+    if (wait.stage === "committed") wait.stage = "redirected";
     else if (wait.url === undefined || wait.url === details.url) wait.stage = "started";
   });
   webNavigation.onCommitted.addListener((details) => {
@@ -219,23 +219,23 @@ export function watchNavigation() {
     if (details.error === ABORTED) void aborted(details.tabId, details.url, wait);
     else wait.fail(new RpcError(FAILED, `${details.error} at ${details.url.slice(0, 500)}`));
   });
-  // The address changed within the page: by its fragment, or, on a step in the history, in any way.
+  // The URL changed within the page: its fragment, or, after a step in the history, any part.
   webNavigation.onReferenceFragmentUpdated.addListener((details) => {
     const wait = waitFor(details);
-    if (wait && (wait.url === undefined || wait.url === details.url)) within(details.tabId, wait);
+    if (wait && (wait.url === undefined || wait.url === details.url)) sameDocument(details.tabId, wait);
   });
   webNavigation.onHistoryStateUpdated.addListener((details) => {
     const wait = waitFor(details);
-    if (wait && wait.url === undefined) within(details.tabId, wait);
+    if (wait && wait.url === undefined) sameDocument(details.tabId, wait);
   });
-  tabs.onRemoved.addListener((tabId) => waits.get(tabId)?.fail(noTab(tabId, "It was closed while it loaded.")));
+  tabs.onRemoved.addListener((tabId) => waits.get(tabId)?.fail(noTab(tabId, "It was closed while loading.")));
 }
 
 /**
  * @param {number} tabId
  * @param {Wait} wait
  */
-function within(tabId, wait) {
+function sameDocument(tabId, wait) {
   wait.stage = "committed";
   settle(tabId, wait);
   setTimeout(() => wait.done(), SETTLE_MS);

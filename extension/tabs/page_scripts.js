@@ -1,8 +1,8 @@
 /**
- * Which pages are given our scripts: those of the allowed origins, with or without a `document.modelContext` of ours.
+ * Content scripts for page tools, in pages of the allowed origins, with or without a `document.modelContext`.
  *
- * Owns the settings for page tools, which outlive the worker, and what the browser puts into pages because of them: a
- * page of another origin gets nothing at all.
+ * Owns the settings for page tools, which outlive the worker, and the scripts that the browser injects because of them.
+ * Pages of other origins get none.
  */
 
 import { textOf } from "../link/rpc.js";
@@ -11,7 +11,7 @@ import { textOf } from "../link/rpc.js";
 
 const PROXY = ["bounds", "page_context", "native", "mcpb", "forms", "proxy"].map((name) => `page/${name}.js`);
 const CONTEXT = ["page/model_context.js"];
-/** What is registered here; plugins register scripts of their own. */
+/** The scripts registered here; plugins register others. */
 const OWN = ["page-proxy", "page-context"];
 /** @type {PageSettings} */
 const DEFAULTS = { modelContext: true, allowedOrigins: ["*"] };
@@ -19,7 +19,7 @@ const DEFAULTS = { modelContext: true, allowedOrigins: ["*"] };
 export class PageScripts {
   /** @type {PageSettings} */
   settings = DEFAULTS;
-  /** Settled once the pages that open from now on are given what they should be. @type {Promise<void>} */
+  /** Resolves when pages that open from now on get their scripts. @type {Promise<void>} */
   ready = Promise.resolve();
   #note;
 
@@ -28,20 +28,20 @@ export class PageScripts {
     this.#note = note;
   }
 
-  /** Take up the settings of last time; call this while the worker starts. */
+  /** Restore the settings; call this while the worker starts. */
   start() {
-    this.ready = this.#start().catch((error) => this.#note(`Pages are not given our scripts: ${textOf(error)}`));
+    this.ready = this.#start().catch((error) => this.#note(`The scripts for pages could not be registered: ${textOf(error)}`));
   }
 
   /**
-   * Take new settings.
+   * Change the settings.
    * @param {PageSettings} settings
    * @returns {Promise<void>}
    */
   change(settings) {
     this.ready = this.ready
       .then(() => this.#change(settings))
-      .catch((error) => this.#note(`The settings for pages were not taken: ${textOf(error)}`));
+      .catch((error) => this.#note(`The settings for pages could not be changed: ${textOf(error)}`));
     return this.ready;
   }
 
@@ -90,13 +90,13 @@ export class PageScripts {
     const wanted = [{ id: "page-proxy", js: PROXY, world: "ISOLATED", ...common }];
     if (this.settings.modelContext) wanted.unshift({ id: "page-context", js: CONTEXT, world: "MAIN", ...common });
     const present = await chrome.scripting.getRegisteredContentScripts({ ids: OWN });
-    // Left alone when nothing is new: a page that opens in between would get none.
+    // Unchanged scripts stay registered: a page that opens in between would get none.
     if (matches.length > 0 && wanted.length === present.length && wanted.every((script) => isAmong(script, present))) return;
     if (present.length > 0) await chrome.scripting.unregisterContentScripts({ ids: present.map(({ id }) => id) });
     if (matches.length > 0) await chrome.scripting.registerContentScripts(wanted);
   }
 
-  /** Give the pages that are open what they would have been given. */
+  /** Inject the scripts into open pages. */
   async #inject() {
     const tabs = await chrome.tabs.query({});
     await Promise.all(tabs.map((tab) => this.#injectInto(tab.id ?? chrome.tabs.TAB_ID_NONE)));
@@ -112,7 +112,7 @@ export class PageScripts {
       if (this.settings.modelContext) await chrome.scripting.executeScript({ target, files: CONTEXT, world: "MAIN" });
       await chrome.scripting.executeScript({ target, files: PROXY });
     } catch {
-      // A page of the browser's own, or one that is gone by now.
+      // A page of the browser, or one that was closed.
     }
   }
 }
@@ -127,7 +127,7 @@ function isAmong(wanted, present) {
 }
 
 /**
- * The browser's pattern for the pages of an origin, or null for what is none. One without a port would mean any port.
+ * The match pattern of an origin, or null if it is invalid. A pattern without a port would match any port.
  * @param {string} origin
  */
 function patternOf(origin) {
@@ -143,7 +143,7 @@ function originOf(url) {
 }
 
 /**
- * The settings as the hub or the storage gives them; what is missing or wrong is as it is by default.
+ * The settings from the hub or the storage, with defaults for missing or invalid ones.
  * @param {Record<string, unknown>} given
  * @returns {PageSettings}
  */

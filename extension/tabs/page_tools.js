@@ -1,8 +1,8 @@
 /**
- * The worker's side of page tools: the frames that offer any, what they offer, and the calls that run in them.
+ * The worker's side of page tools: frames with tools, their tool lists, and running calls.
  *
- * Who a frame is, its tab, its document and its origin, is what the browser says of the port's sender, never what the
- * frame says. What a frame sends is checked here again: a frame's process may be in the hands of its page.
+ * A frame's identity (tab, document, origin) comes from the browser's information about the port's sender, never from the
+ * frame. Messages of a frame are validated again here, since its page may control the process.
  */
 
 import "../page/bounds.js";
@@ -22,12 +22,12 @@ import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
  * @property {string} url
  * @property {PageTool[]} tools
  * @property {unknown} capabilities
- * @property {boolean} registered whether it ever told its tools
- * @property {boolean} told whether the present hub knows it
- * @property {Promise<unknown>} telling what is told of a frame is told in order
- * @property {Map<string, Flight>} flights
+ * @property {boolean} registered whether it has reported tools
+ * @property {boolean} reported whether the current hub knows it
+ * @property {Promise<unknown>} reporting reports about a frame are sent in order
+ * @property {Map<string, RunningCall>} calls
  */
-/** @typedef {{ id: string | number, toolName: string, asking: boolean, resolve: (answer: ToolOutcome) => void, reject: (error: Error) => void }} Flight */
+/** @typedef {{ id: string | number, toolName: string, asking: boolean, resolve: (answer: ToolOutcome) => void, reject: (error: Error) => void }} RunningCall */
 
 const MAX_FRAMES = 1000;
 
@@ -53,34 +53,34 @@ export class PageTools {
     chrome.runtime.onConnect.addListener((port) => {
       if (port.name !== "page-tools") return;
       const frame = this.#scripts.ready.then(() => this.#connected(port));
-      // At once, though what comes has to wait: a port without a listener loses its messages.
-      port.onMessage.addListener((message) => void frame.then((known) => known && this.#received(known, message)));
-      port.onDisconnect.addListener(() => void frame.then((known) => known && this.#gone(known)));
+      // Listen at once: a port without a listener loses its messages.
+      port.onMessage.addListener((message) => void frame.then((known) => known && this.#receive(known, message)));
+      port.onDisconnect.addListener(() => void frame.then((known) => known && this.#disconnected(known)));
     });
-    const moved = (/** @type {{ tabId: number, frameId: number, url: string }} */ { tabId, frameId, url }) => {
+    const urlChanged = (/** @type {{ tabId: number, frameId: number, url: string }} */ { tabId, frameId, url }) => {
       const frame = this.#frames.get(`${tabId} ${frameId}`);
       if (!frame || frame.url === url) return;
       frame.url = url;
-      this.#tell(frame, "browser/registerTools");
+      this.#report(frame, "browser/registerTools");
     };
-    chrome.webNavigation.onHistoryStateUpdated.addListener(moved);
-    chrome.webNavigation.onReferenceFragmentUpdated.addListener(moved);
+    chrome.webNavigation.onHistoryStateUpdated.addListener(urlChanged);
+    chrome.webNavigation.onReferenceFragmentUpdated.addListener(urlChanged);
   }
 
   /**
-   * Tell a hub from now on, beginning with every frame there is; null when there is none.
+   * Report to a hub from now on, beginning with all frames; null when it is disconnected.
    * @param {Hub | null} hub
    */
-  tellTo(hub) {
+  reportTo(hub) {
     this.#hub = hub;
     for (const frame of this.#frames.values()) {
-      frame.told = false;
-      if (hub && frame.registered) this.#tell(frame, "browser/registerTools");
+      frame.reported = false;
+      if (hub && frame.registered) this.#report(frame, "browser/registerTools");
     }
   }
 
   /**
-   * New settings: frames that may no longer take part are let go.
+   * Apply new settings: frames that are no longer allowed are disconnected.
    * @param {import("./page_scripts.js").PageSettings} settings
    */
   async change(settings) {
@@ -89,7 +89,7 @@ export class PageTools {
       if (this.#scripts.allows(frame.origin)) continue;
       send(frame.port, { type: "refused" });
       frame.port.disconnect();
-      this.#gone(frame);
+      this.#disconnected(frame);
     }
   }
 
@@ -107,15 +107,15 @@ export class PageTools {
     const args = read.optionalObject(params, "args") ?? {};
     const frame = this.#frames.get(`${tabId} ${frameId}`);
     if (!frame || (documentId !== undefined && documentId !== frame.where.documentId)) {
-      throw new RpcError(TAB_NOT_FOUND, "The page that offered the tool is gone.", { sent: false });
+      throw new RpcError(TAB_NOT_FOUND, "The page with the tool was closed or has navigated.", { sent: false });
     }
     const requestId = crypto.randomUUID();
     /** @type {PromiseWithResolvers<ToolOutcome>} */
     const { promise, resolve, reject } = Promise.withResolvers();
-    frame.flights.set(requestId, { id: call.id, toolName, asking: false, resolve, reject });
+    frame.calls.set(requestId, { id: call.id, toolName, asking: false, resolve, reject });
     call.onCancel = () => {
-      frame.flights.delete(requestId);
-      if (this.#isHere(frame)) send(frame.port, { type: "cancel-tool", requestId });
+      frame.calls.delete(requestId);
+      if (this.#isConnected(frame)) send(frame.port, { type: "cancel-tool", requestId });
     };
     const { extensions, _meta } = params;
     send(frame.port, { type: "execute-tool", requestId, toolName, args, extensions, _meta });
@@ -123,7 +123,7 @@ export class PageTools {
   }
 
   /** @param {Frame} frame */
-  #isHere(frame) {
+  #isConnected(frame) {
     return this.#frames.get(keyOf(frame)) === frame;
   }
 
@@ -148,12 +148,12 @@ export class PageTools {
       tools: [],
       capabilities: {},
       registered: false,
-      told: false,
-      telling: Promise.resolve(),
-      flights: new Map(),
+      reported: false,
+      reporting: Promise.resolve(),
+      calls: new Map(),
     };
     const before = this.#frames.get(keyOf(frame));
-    if (before) this.#gone(before);
+    if (before) this.#disconnected(before);
     this.#frames.set(keyOf(frame), frame);
     return frame;
   }
@@ -162,24 +162,24 @@ export class PageTools {
    * @param {Frame} frame
    * @param {unknown} message
    */
-  #received(frame, message) {
+  #receive(frame, message) {
     try {
-      if (this.#isHere(frame)) this.#take(frame, message);
+      if (this.#isConnected(frame)) this.#handle(frame, message);
     } catch (error) {
       this.#note(`A message of ${frame.origin} was dropped: ${textOf(error)}`);
     }
   }
 
   /** @param {Frame} frame */
-  #gone(frame) {
-    if (!this.#isHere(frame)) return;
+  #disconnected(frame) {
+    if (!this.#isConnected(frame)) return;
     this.#frames.delete(keyOf(frame));
-    for (const { reject } of frame.flights.values()) {
-      reject(new RpcError(TAB_NOT_FOUND, "The page went away during the call.", { sent: true }));
+    for (const { reject } of frame.calls.values()) {
+      reject(new RpcError(TAB_NOT_FOUND, "The page was closed or navigated during the call.", { sent: true }));
     }
     const hub = this.#hub;
-    void frame.telling.then(() => {
-      if (frame.told && hub === this.#hub) hub?.notify("browser/disconnected", frame.where);
+    void frame.reporting.then(() => {
+      if (frame.reported && hub === this.#hub) hub?.notify("browser/disconnected", frame.where);
     });
   }
 
@@ -187,28 +187,28 @@ export class PageTools {
    * @param {Frame} frame
    * @param {unknown} message
    */
-  #take(frame, message) {
+  #handle(frame, message) {
     const given = pageChecks.plain(message, 2 * pageChecks.MAX_MESSAGE);
     if (!pageChecks.isObject(given)) throw new Error("it is not an object");
     const { type, requestId } = given;
-    const flight = frame.flights.get(String(requestId));
-    if (type === "register-tools" || type === "tools-updated") this.#listed(frame, type, given);
+    const call = frame.calls.get(String(requestId));
+    if (type === "register-tools" || type === "tools-updated") this.#toolsReported(frame, type, given);
     else if (type === "tool-result") {
-      frame.flights.delete(String(requestId));
+      frame.calls.delete(String(requestId));
       const { success, payload } = given;
       const valid = success === true ? pageChecks.isObject(payload) : typeof payload === "string";
-      if (valid) flight?.resolve({ success: success === true, payload });
-      else flight?.reject(new RpcError(FAILED, "The page's answer was not one."));
+      if (valid) call?.resolve({ success: success === true, payload });
+      else call?.reject(new RpcError(FAILED, "The page sent an invalid answer."));
     } else if (type === "tool-progress") {
-      const { progress, total, message: words } = given;
-      if (!flight || typeof progress !== "number") return;
-      const more = { ...(typeof total === "number" ? { total } : {}), ...(typeof words === "string" ? { message: words } : {}) };
-      this.#hub?.notify("tool.progress", { dispatchId: flight.id, progress, ...more });
-    } else if (type === "confirm-action") void this.#confirm(frame, flight, given);
+      const { progress, total, message: text } = given;
+      if (!call || typeof progress !== "number") return;
+      const more = { ...(typeof total === "number" ? { total } : {}), ...(typeof text === "string" ? { message: text } : {}) };
+      this.#hub?.notify("tool.progress", { dispatchId: call.id, progress, ...more });
+    } else if (type === "confirm-action") void this.#confirm(frame, call, given);
     else if (type === "wake-me") {
       const wait = Math.min(Number(given["after"]) || 0, 1000);
-      setTimeout(() => this.#isHere(frame) && send(frame.port, { type: "wake", wakeId: given["wakeId"] }), wait);
-    } else throw new Error(`its type is not known: ${String(type).slice(0, 50)}`);
+      setTimeout(() => this.#isConnected(frame) && send(frame.port, { type: "wake", wakeId: given["wakeId"] }), wait);
+    } else throw new Error(`unknown type: ${String(type).slice(0, 50)}`);
   }
 
   /**
@@ -216,33 +216,33 @@ export class PageTools {
    * @param {"register-tools" | "tools-updated"} type
    * @param {Params} given
    */
-  #listed(frame, type, given) {
+  #toolsReported(frame, type, given) {
     const { tools, refused } = pageChecks.tools(given["tools"]);
-    if (refused > 0) this.#note(`${refused} tools of ${frame.origin} were not taken: they are not valid, or too many.`);
+    if (refused > 0) this.#note(`${refused} tools of ${frame.origin} were refused: they are invalid, or too many.`);
     frame.tools = tools;
     frame.capabilities = given["capabilities"];
     frame.registered = true;
-    this.#tell(frame, type === "register-tools" ? "browser/registerTools" : "browser/updateTools");
+    this.#report(frame, type === "register-tools" ? "browser/registerTools" : "browser/updateTools");
   }
 
   /**
    * @param {Frame} frame
    * @param {"browser/registerTools" | "browser/updateTools"} method
    */
-  #tell(frame, method) {
+  #report(frame, method) {
     const hub = this.#hub;
     if (!hub || !frame.registered) return;
-    frame.telling = frame.telling.then(async () => {
-      if (hub !== this.#hub || !this.#isHere(frame)) return;
+    frame.reporting = frame.reporting.then(async () => {
+      if (hub !== this.#hub || !this.#isConnected(frame)) return;
       const { tools, where } = frame;
       // An empty list registers nothing.
-      if (tools.length === 0 || (method === "browser/updateTools" && frame.told)) {
+      if (tools.length === 0 || (method === "browser/updateTools" && frame.reported)) {
         hub.notify("browser/updateTools", { ...where, tools });
         return;
       }
       const tab = await chrome.tabs.get(where.tabId).catch(() => null);
-      if (hub !== this.#hub || !this.#isHere(frame)) return;
-      frame.told = true;
+      if (hub !== this.#hub || !this.#isConnected(frame)) return;
+      frame.reported = true;
       const browser = pageChecks.isObject(frame.capabilities) ? frame.capabilities : {};
       const { origin, url } = frame;
       const tabUrl = tab?.url ?? (where.frameId === 0 ? url : "");
@@ -253,27 +253,27 @@ export class PageTools {
 
   /**
    * @param {Frame} frame
-   * @param {Flight | undefined} flight only a tool that was called may ask
+   * @param {RunningCall | undefined} call only a running call may ask
    * @param {Params} given
    */
-  async #confirm(frame, flight, given) {
+  async #confirm(frame, call, given) {
     const { confirmId, message, details } = given;
-    let answer = { confirmed: false, reason: "There is no hub to ask." };
+    let answer = { confirmed: false, reason: "The hub is not connected." };
     try {
-      if (!flight) throw new Error("no call of ours runs there");
-      if (flight.asking) throw new Error("it has asked one already");
-      if (typeof confirmId !== "string" || typeof message !== "string") throw new Error("the question is not valid");
-      const { toolName, id } = flight;
+      if (!call) throw new Error("no call is running there");
+      if (call.asking) throw new Error("a confirmation is already pending");
+      if (typeof confirmId !== "string" || typeof message !== "string") throw new Error("the confirmation is invalid");
+      const { toolName, id } = call;
       const shown = details === null || details === undefined ? {} : { details };
       const question = { ...frame.where, toolName, callId: String(id), message, ...shown };
-      flight.asking = true;
-      const given = await this.#hub?.request("browser/elicitConfirmation", question).finally(() => (flight.asking = false));
+      call.asking = true;
+      const given = await this.#hub?.request("browser/elicitConfirmation", question).finally(() => (call.asking = false));
       if (pageChecks.isObject(given)) answer = { confirmed: given["confirmed"] === true, reason: String(given["reason"] ?? "") };
     } catch (error) {
       answer.reason = textOf(error);
-      this.#note(`A page's question was not put to anyone: ${textOf(error)}`);
+      this.#note(`A confirmation of a page was refused: ${textOf(error)}`);
     }
-    if (this.#isHere(frame)) send(frame.port, { type: "confirm-result", confirmId, ...answer });
+    if (this.#isConnected(frame)) send(frame.port, { type: "confirm-result", confirmId, ...answer });
   }
 }
 
@@ -285,7 +285,7 @@ function send(port, message) {
   try {
     port.postMessage(message);
   } catch {
-    // The frame has just gone: that is told by the port itself, and what waits for an answer fails there.
+    // The frame was closed: onDisconnect follows, where pending calls fail.
   }
 }
 

@@ -1,18 +1,18 @@
 /**
- * Tabs that pages open: where they come from, and that they do not push themselves in front of the person.
+ * Tabs that pages open: their openers, and keeping them behind the person's tab.
  *
- * Of a new tab the browser says that it belongs to the one in front, whichever page opened it; its navigation events
- * know better. A page that an agent uses in the background may open a tab, but not over what the person looks at.
+ * The browser reports the active tab as the opener of a new tab, whichever page opened it; navigation events have the
+ * real one. A page that an agent uses in the background may open a tab, but not in front of the person's tab.
  */
 
 import { textOf } from "../link/rpc.js";
-import { giveFocusBack } from "./focus.js";
+import { restoreFocusAfterPopup } from "./focus.js";
 
-/** By tab, the tab whose page opened it. @type {Map<number, number>} */
+/** The opener by tab. @type {Map<number, number>} */
 const openers = new Map();
 
 /**
- * The tab that a tab was opened from.
+ * The opener of a tab.
  * @param {chrome.tabs.Tab} tab
  */
 export function openerOf(tab) {
@@ -20,32 +20,32 @@ export function openerOf(tab) {
 }
 
 /**
- * Listen to the browser; call this while the worker starts.
+ * Listen for events; call this while the worker starts.
  * @param {object} parts
- * @param {(tabId: number) => boolean} parts.used whether an agent uses a tab
- * @param {(tabId: number) => void} parts.tell
+ * @param {(tabId: number) => boolean} parts.isUsed whether an agent uses a tab
+ * @param {(tabId: number) => void} parts.report
  * @param {(message: string) => void} parts.note
  */
-export function watchPopups({ used, tell, note }) {
+export function watchPopups({ isUsed, report, note }) {
   chrome.webNavigation.onCreatedNavigationTarget.addListener(({ sourceTabId, tabId }) => {
     openers.set(tabId, sourceTabId);
-    tell(tabId);
-    if (!used(sourceTabId)) return;
-    stepBack(tabId, sourceTabId).catch((error) => note(`A tab that a page opened stays in front: ${textOf(error)}`));
+    report(tabId);
+    if (!isUsed(sourceTabId)) return;
+    sendBehind(tabId, sourceTabId).catch((error) => note(`A tab that a page opened could not be moved behind: ${textOf(error)}`));
   });
   chrome.tabs.onRemoved.addListener((tabId) => openers.delete(tabId));
 }
 
 /**
- * Bring back what was in front, in its window and among the windows, unless the page that opened the tab was there itself.
+ * Restore the active tab and the focused window, unless the opener itself was active.
  * @param {number} tabId
  * @param {number} sourceTabId
  */
-async function stepBack(tabId, sourceTabId) {
+async function sendBehind(tabId, sourceTabId) {
   const [tab, source] = await Promise.all([chrome.tabs.get(tabId), chrome.tabs.get(sourceTabId)]);
   const before = tab.openerTabId;
   const covers = tab.active && before !== undefined && before !== sourceTabId;
   if (covers) await chrome.tabs.update(before, { active: true });
-  const seen = tab.windowId === source.windowId ? !covers : source.active;
-  await giveFocusBack(tab.windowId, (focused) => seen && focused === source.windowId);
+  const visible = tab.windowId === source.windowId ? !covers : source.active;
+  await restoreFocusAfterPopup(tab.windowId, (focused) => visible && focused === source.windowId);
 }

@@ -1,43 +1,43 @@
 /**
- * The groups that new tabs are put into by a key, one a session of the hub: which group stands for which key.
+ * Tab groups of sessions: new tabs of a session are added to its group, which is found by a key.
  *
- * A group is found again by the id it was given. One that the person has dissolved is made anew; one that they renamed,
- * coloured or collapsed stays as they want it. A tab that cannot be grouped is opened all the same.
+ * A group that the person has dissolved is created again; one that they renamed, recoloured or collapsed stays as it is.
+ * A tab that cannot be grouped is opened anyway.
  */
 
 import * as read from "../link/params.js";
 import { INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {{ key: string, title: string }} GroupWish */
+/** @typedef {{ key: string, title: string }} GroupRequest */
 
-const STORED = "ownGroups";
-const MOST_KEYS = 200;
-const LONGEST = 200;
+const STORAGE_KEY = "ownGroups";
+const MAX_KEYS = 200;
+const MAX_LENGTH = 200;
 /** @type {readonly `${chrome.tabGroups.Color}`[]} */
 const COLORS = ["blue", "red", "yellow", "green", "pink", "purple", "cyan", "orange"];
 
-/** What is being put into a group: one after the other, or two tabs at once would make two groups. */
-let turn = Promise.resolve();
+/** Tabs are grouped one after the other: two at once would create two groups. */
+let queue = Promise.resolve();
 
 /**
- * Which group a new tab is wanted in.
+ * The group requested for a new tab.
  * @param {Params} params
- * @returns {GroupWish | undefined}
+ * @returns {GroupRequest | undefined}
  */
-export function groupWish(params) {
-  const wish = read.optionalObject(params, "group");
-  if (!wish) return undefined;
-  const [key, title] = [read.optionalText(wish, "key", LONGEST), read.optionalText(wish, "title", LONGEST)];
+export function requestedGroup(params) {
+  const group = read.optionalObject(params, "group");
+  if (!group) return undefined;
+  const [key, title] = [read.optionalText(group, "key", MAX_LENGTH), read.optionalText(group, "title", MAX_LENGTH)];
   if (!key) throw new RpcError(INVALID_PARAMS, "group must have a key");
   return { key, title: title ?? "" };
 }
 
 /**
- * The group of a key, if it is still there.
+ * The group of a key, if it exists.
  * @param {string} key
  */
-export async function ownGroup(key) {
+export async function sessionGroup(key) {
   try {
     const groupId = (await stored())[await digest(key)];
     return groupId === undefined ? null : await chrome.tabGroups.get(groupId);
@@ -47,28 +47,28 @@ export async function ownGroup(key) {
 }
 
 /**
- * Put a tab into the group of a key. It never fails: what went wrong is noted.
- * @param {GroupWish} wish
+ * Add a tab to the group of a key. It never fails; errors are logged.
+ * @param {GroupRequest} request
  * @param {chrome.tabs.Tab} tab
  * @param {(message: string) => void} note
  * @returns {Promise<void>}
  */
-export function putIntoGroup(wish, tab, note) {
-  turn = turn
-    .then(() => put(wish, tab))
-    .catch((error) => note(`A new tab was not put into its group: ${textOf(error)}`));
-  return turn;
+export function putIntoGroup(request, tab, note) {
+  queue = queue
+    .then(() => put(request, tab))
+    .catch((error) => note(`A new tab could not be added to its group: ${textOf(error)}`));
+  return queue;
 }
 
 /**
- * @param {GroupWish} wish
+ * @param {GroupRequest} request
  * @param {chrome.tabs.Tab} tab
  */
 async function put({ key, title }, tab) {
   if (tab.id === undefined) return;
-  const group = await ownGroup(key);
+  const group = await sessionGroup(key);
   if (group) {
-    // Into a group of another window the tab would move there: it was asked for where it is.
+    // Not a group of another window: the tab would move there.
     if (group.windowId === tab.windowId) await chrome.tabs.group({ groupId: group.id, tabIds: [tab.id] });
     return;
   }
@@ -79,8 +79,8 @@ async function put({ key, title }, tab) {
 
 /** @returns {Promise<Record<string, number>>} */
 async function stored() {
-  // Not in the storage of the browser's session, which is emptied when the extension is loaded anew.
-  const { [STORED]: known } = await chrome.storage.local.get(STORED);
+  // Not in session storage, which is cleared when the extension is reloaded.
+  const { [STORAGE_KEY]: known } = await chrome.storage.local.get(STORAGE_KEY);
   return /** @type {Record<string, number>} */ (known ?? {});
 }
 
@@ -89,14 +89,14 @@ async function stored() {
  * @param {number} groupId
  */
 async function remember(key, groupId) {
-  const mark = await digest(key);
-  const { [mark]: _, ...others } = await stored();
-  const kept = Object.entries(others).slice(1 - MOST_KEYS);
-  await chrome.storage.local.set({ [STORED]: Object.fromEntries([...kept, [mark, groupId]]) });
+  const id = await digest(key);
+  const { [id]: _, ...others } = await stored();
+  const kept = Object.entries(others).slice(1 - MAX_KEYS);
+  await chrome.storage.local.set({ [STORAGE_KEY]: Object.fromEntries([...kept, [id, groupId]]) });
 }
 
 /**
- * What is kept of a key on the disk: it is a session's id, which is nobody else's business.
+ * The stored form of a key, which is the secret id of a session.
  * @param {string} key
  */
 async function digest(key) {
@@ -105,7 +105,7 @@ async function digest(key) {
 }
 
 /**
- * The same colour for the same key.
+ * The colour of a key.
  * @param {string} key
  */
 function colorOf(key) {

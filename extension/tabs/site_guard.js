@@ -1,9 +1,9 @@
 /**
- * What keeps a command in the site it was allowed for, though its tab goes elsewhere meanwhile.
+ * Keeps a command on the site it was allowed for, although its tab may navigate in the meantime.
  *
- * Owns the look at the tab before a command is sent, and the words put before a script. A page can keep its thread busy
- * while its tab moves on: then what was sent to it waits, and the browser runs it in the page that comes next. Only the
- * script itself can see where it runs.
+ * Owns the check of the tab before a command is sent, and the check that is prepended to a script. A page can block its
+ * thread while its tab navigates; then the browser runs a waiting script in the next page, and only the script itself can
+ * see where it runs.
  */
 
 import { FAILED, RpcError } from "../link/rpc.js";
@@ -11,51 +11,51 @@ import { originOf } from "../link/command_sites.js";
 
 /** @typedef {{ method: string, params: Record<string, unknown> }} Command */
 
-const GONE = "The tab went to another site before the command ran. Look where it is, and repeat the command if it is still wanted.";
+const NAVIGATED = "The tab navigated to another site before the command ran. Check its URL, and repeat the command if it is still needed.";
 const STRICT = /^\s*(?:"use strict"|'use strict')\s*;/;
 
 /**
- * Refuse a command if its tab shows another site by now; gives the address it shows.
+ * Refuse a command if its tab shows another site. Returns the URL that it shows.
  * @param {number} tabId
  * @param {string} site
  */
-export async function stillAt(tabId, site) {
+export async function requireSite(tabId, site) {
   const tab = await chrome.tabs.get(tabId).catch(() => null);
   const url = tab?.url || tab?.pendingUrl || "";
-  // A tab that is gone is refused by the command itself.
-  if (tab && originOf(url) !== site) throw new RpcError(FAILED, GONE);
+  // The command itself refuses a closed tab.
+  if (tab && originOf(url) !== site) throw new RpcError(FAILED, NAVIGATED);
   return url;
 }
 
 /**
- * A command as it is sent for one site alone.
+ * A command, restricted to one site.
  * @param {Command} command
  * @param {string} site
  * @param {string} url of the page
  * @returns {Command}
  */
-export function bound({ method, params }, site, url) {
+export function restrictToSite({ method, params }, site, url) {
   const { expression, functionDeclaration, objectId, urls } = params;
   if (method === "Network.getCookies" && urls === undefined) return { method, params: { ...params, urls: [url] } };
   if (method === "Runtime.evaluate" && typeof expression === "string") {
     const strict = STRICT.exec(expression)?.[0] ?? "";
-    return { method, params: { ...params, expression: strict + look(site) + expression.slice(strict.length) } };
+    return { method, params: { ...params, expression: strict + siteCheck(site) + expression.slice(strict.length) } };
   }
-  // An object is of one page, and of no other.
+  // An object id is valid in one page only.
   if (method === "Runtime.callFunctionOn" && typeof functionDeclaration === "string" && objectId === undefined) {
-    const wrapped = `function (...given) { ${look(site)} return (${functionDeclaration}\n).apply(this, given); }`;
+    const wrapped = `function (...given) { ${siteCheck(site)} return (${functionDeclaration}\n).apply(this, given); }`;
     return { method, params: { ...params, functionDeclaration: wrapped } };
   }
   return { method, params };
 }
 
 /**
- * Words for a script that end it in a page of another site; a frame belongs to the page it is in. None of what they look
- * at can be made to say something else by a page.
+ * Code that ends a script in a page of another site; a frame belongs to its top page. A page cannot change any of the
+ * values that it reads.
  * @param {string} site
  */
-function look(site) {
+function siteCheck(site) {
   const origins = JSON.stringify(/^[a-z-]+:$/.test(site) ? ["null", `${site}//`] : [site]);
   const top = "location.ancestorOrigins?.length ? location.ancestorOrigins[location.ancestorOrigins.length - 1] : location.origin";
-  return `if (!${origins}.includes(${top})) throw new Error(${JSON.stringify(GONE)});`;
+  return `if (!${origins}.includes(${top})) throw new Error(${JSON.stringify(NAVIGATED)});`;
 }

@@ -1,8 +1,8 @@
 /**
- * The hub's picture of the tabs: all of them on connection and whenever in doubt, one at a time when one changes.
+ * Reporting tabs to the hub: all of them on connection and when needed, single ones when they change.
  *
- * Owns what a tab looks like on the wire and how often a change is told. A busy page may change its title a hundred
- * times a second: a tab is told at most once in 100 ms, and its last state always.
+ * Owns the form of a tab on the wire and how often changes are reported. A page may change its title a hundred times a
+ * second: a tab is reported at most once in 100 ms, and its last state always.
  */
 
 import { openerOf } from "./popups.js";
@@ -10,23 +10,23 @@ import { openerOf } from "./popups.js";
 /** @typedef {import("../link/messages.js").TabInfo} Tab */
 /** Everything but the opener is always sent. @typedef {Required<Omit<Tab, "openerTabId">> & Pick<Tab, "openerTabId">} TabInfo */
 /** @typedef {import("../link/messages.js").TabStateChanged} Change */
-/** @typedef {{ change: (change: Change) => Promise<unknown>, syncAll: (tabs: TabInfo[]) => void }} Teller */
+/** @typedef {{ change: (change: Change) => Promise<unknown>, syncAll: (tabs: TabInfo[]) => void }} Recipient */
 
 const COALESCE_MS = 100;
 
-/** @type {Teller | null} */
-let teller = null;
+/** @type {Recipient | null} */
+let recipient = null;
 /** @type {number} */
 let focusedWindow = chrome.windows.WINDOW_ID_NONE;
-/** The tab in front of each window, to tell when it no longer is. @type {Map<number, number>} */
-const front = new Map();
-/** Tabs told less than 100 ms ago, with what has changed since. @type {Map<number, chrome.tabs.Tab | null>} */
+/** The active tab of each window, to report when it is no longer active. @type {Map<number, number>} */
+const activeTabs = new Map();
+/** Tabs reported less than 100 ms ago, with their newer state, if any. @type {Map<number, chrome.tabs.Tab | null>} */
 const recent = new Map();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let syncTimer;
 
 /**
- * A tab as the hub knows it.
+ * A tab in the form of the hub's protocol.
  * @param {chrome.tabs.Tab} tab
  * @returns {TabInfo}
  */
@@ -52,7 +52,7 @@ export function tabInfo(tab) {
 }
 
 /**
- * Every tab there is.
+ * All tabs.
  * @returns {Promise<TabInfo[]>}
  */
 export async function allTabs() {
@@ -61,28 +61,28 @@ export async function allTabs() {
 }
 
 /**
- * Tell someone from now on, beginning with everything; null when there is no hub.
- * @param {Teller | null} next
+ * Report to a recipient from now on, beginning with all tabs; null when the hub is disconnected.
+ * @param {Recipient | null} next
  */
-export async function tellTabsTo(next) {
-  teller = next;
+export async function reportTabsTo(next) {
+  recipient = next;
   if (!next) return;
   const [windows, inFront] = await Promise.all([chrome.windows.getAll(), chrome.tabs.query({ active: true })]);
   focusedWindow = windows.find((window) => window.focused)?.id ?? chrome.windows.WINDOW_ID_NONE;
-  for (const tab of inFront) if (tab.id !== undefined) front.set(tab.windowId, tab.id);
+  for (const tab of inFront) if (tab.id !== undefined) activeTabs.set(tab.windowId, tab.id);
   await syncAll();
 }
 
 async function syncAll() {
-  const told = teller;
+  const current = recipient;
   const tabs = await allTabs();
-  // The hub this was meant for may be gone by now; the next one gets its own.
-  if (told && told === teller) told.syncAll(tabs);
+  // The recipient may have changed in the meantime; the next one gets its own report.
+  if (current && current === recipient) current.syncAll(tabs);
 }
 
-/** Tell everything again soon, once however often it is asked for. */
-function doubt() {
-  if (!teller || syncTimer !== undefined) return;
+/** Report all tabs soon, once for several requests. */
+function syncSoon() {
+  if (!recipient || syncTimer !== undefined) return;
   syncTimer = setTimeout(() => {
     syncTimer = undefined;
     void syncAll();
@@ -90,29 +90,29 @@ function doubt() {
 }
 
 /** @param {Change} change */
-function tell(change) {
-  teller?.change(change).catch(doubt);
+function send(change) {
+  recipient?.change(change).catch(syncSoon);
 }
 
 /** @param {chrome.tabs.Tab} tab */
 function updated(tab) {
-  if (tab.id === undefined || !teller) return;
+  if (tab.id === undefined || !recipient) return;
   if (recent.has(tab.id)) recent.set(tab.id, tab);
-  else tellUpdate(tab.id, tab);
+  else sendUpdate(tab.id, tab);
 }
 
 /**
  * @param {number} tabId
  * @param {chrome.tabs.Tab} tab
  */
-function tellUpdate(tabId, tab) {
+function sendUpdate(tabId, tab) {
   recent.set(tabId, null);
   setTimeout(() => {
     const latest = recent.get(tabId);
     recent.delete(tabId);
-    if (latest) tellUpdate(tabId, latest);
+    if (latest) sendUpdate(tabId, latest);
   }, COALESCE_MS);
-  tell({ tabId, change: "updated", tab: tabInfo(tab) });
+  send({ tabId, change: "updated", tab: tabInfo(tab) });
 }
 
 /**
@@ -120,18 +120,18 @@ function tellUpdate(tabId, tab) {
  * @param {(tab: chrome.tabs.Tab) => void} use
  */
 function withTab(tabId, use) {
-  if (!teller) return;
+  if (!recipient) return;
   chrome.tabs.get(tabId).then(use, () => {
-    // A tab that is gone again: its removal is told by itself.
+    // Already closed: onRemoved reports it.
   });
 }
 
 /**
- * Tell a tab's state now.
+ * Report a tab's state now.
  * @param {number} tabId
  */
-export function tellTab(tabId) {
-  withTab(tabId, (tab) => tell({ tabId, change: "updated", tab: tabInfo(tab) }));
+export function reportTabNow(tabId) {
+  withTab(tabId, (tab) => send({ tabId, change: "updated", tab: tabInfo(tab) }));
 }
 
 /**
@@ -143,40 +143,40 @@ export function tellTab(tabId) {
 export function reportTab(tab) {
   const info = tabInfo(tab);
   if (recent.has(info.tabId)) recent.set(info.tabId, null); // drop an older state that has not been sent yet
-  tell({ tabId: info.tabId, change: "updated", tab: info });
+  send({ tabId: info.tabId, change: "updated", tab: info });
   return info;
 }
 
-/** Listen to the browser; call this while the worker starts, so that an event can wake it. */
+/** Listen for events; call this while the worker starts, so that an event can wake it. */
 export function watchTabs() {
   const { tabs, windows } = chrome;
   tabs.onCreated.addListener((tab) => {
-    if (tab.id !== undefined) tell({ tabId: tab.id, change: "created", tab: tabInfo(tab) });
+    if (tab.id !== undefined) send({ tabId: tab.id, change: "created", tab: tabInfo(tab) });
   });
   tabs.onUpdated.addListener((_tabId, _change, tab) => updated(tab));
   tabs.onActivated.addListener(({ tabId, windowId }) => {
-    const before = front.get(windowId);
-    front.set(windowId, tabId);
-    withTab(tabId, (tab) => tell({ tabId, change: "activated", tab: tabInfo(tab) }));
+    const before = activeTabs.get(windowId);
+    activeTabs.set(windowId, tabId);
+    withTab(tabId, (tab) => send({ tabId, change: "activated", tab: tabInfo(tab) }));
     if (before !== undefined && before !== tabId) withTab(before, updated);
   });
   tabs.onRemoved.addListener((tabId) => {
     if (recent.has(tabId)) recent.set(tabId, null);
-    tell({ tabId, change: "removed" });
+    send({ tabId, change: "removed" });
   });
   tabs.onReplaced.addListener((tabId, removedTabId) => {
     if (recent.has(removedTabId)) recent.set(removedTabId, null);
-    // At once, before anything is told of the new id: the hub would take it for another tab.
-    tell({ tabId, change: "replaced", removedTabId });
-    tellTab(tabId);
+    // At once, before the new id is reported: the hub would take it for another tab.
+    send({ tabId, change: "replaced", removedTabId });
+    reportTabNow(tabId);
   });
-  // These change the place of every tab beside the one they name.
-  tabs.onMoved.addListener(doubt);
-  tabs.onAttached.addListener(doubt);
-  tabs.onDetached.addListener(doubt);
+  // These also change the index of other tabs.
+  tabs.onMoved.addListener(syncSoon);
+  tabs.onAttached.addListener(syncSoon);
+  tabs.onDetached.addListener(syncSoon);
   windows.onFocusChanged.addListener((windowId) => {
     focusedWindow = windowId;
-    doubt();
+    syncSoon();
   });
-  windows.onRemoved.addListener((windowId) => front.delete(windowId));
+  windows.onRemoved.addListener((windowId) => activeTabs.delete(windowId));
 }

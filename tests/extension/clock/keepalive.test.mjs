@@ -4,31 +4,31 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { event, pass, settle } from "./virtual.mjs";
 
-const { Pulse, reviveBy } = await import("../../../extension/link/keepalive.js");
+const { Heartbeat, keepRestarting } = await import("../../../extension/link/keepalive.js");
 
 /** The browser ends a worker that was silent for so long. */
 const WORKER_LIMIT = 30_000;
 
 test("pings are sent often enough for the worker to live on", async () => {
   const pings = [Date.now()];
-  const pulse = new Pulse({ ping: () => (pings.push(Date.now()), pulse.heard()), dead: () => assert.fail("it is not dead") });
+  const heartbeat = new Heartbeat({ ping: () => (pings.push(Date.now()), heartbeat.received()), dead: () => assert.fail("it is not dead") });
   await pass(200_000);
-  pulse.stop();
+  heartbeat.stop();
   const pauses = pings.slice(1).map((at, number) => at - pings[number]);
   assert.ok(pauses.length >= 6 && Math.max(...pauses) < WORKER_LIMIT, `pauses between pings: ${pauses}`);
 });
 
 test("a hub that says nothing between two pings is dead", async () => {
   let [pings, dead] = [0, 0];
-  const pulse = new Pulse({ ping: () => (pings += 1), dead: () => (dead += 1) });
+  const heartbeat = new Heartbeat({ ping: () => (pings += 1), dead: () => (dead += 1) });
   await pass(20_000);
   assert.deepEqual([pings, dead], [1, 0]);
-  pulse.heard();
+  heartbeat.received();
   await pass(20_000);
   assert.deepEqual([pings, dead], [2, 0]);
   await pass(20_000);
   assert.deepEqual([pings, dead], [2, 1]);
-  pulse.stop();
+  heartbeat.stop();
 });
 
 test("an alarm wakes the worker every half minute, and is not put off by a worker that starts", async () => {
@@ -44,7 +44,7 @@ test("an alarm wakes the worker every half minute, and is not put off by a worke
   };
   let woken = 0;
   for (let start = 0; start < 2; start += 1) {
-    reviveBy(() => (woken += 1));
+    keepRestarting(() => (woken += 1));
     await settle();
   }
   assert.deepEqual(created, [{ periodInMinutes: 0.5 }]);

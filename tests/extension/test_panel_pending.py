@@ -40,7 +40,7 @@ async def test_a_switch_keeps_its_position_while_the_hub_sends_an_older_state(br
 
 async def test_a_state_requested_before_the_answer_does_not_undo_a_change(browser: Browser, address: str) -> None:
     async with panel(browser, address, "servers") as page:
-        await page.locator("[data-server=files]").get_by_role("button", name="Tools").click()
+        await page.locator("[data-server=files]").get_by_role("button", name="Tools", exact=True).click()
         switch = page.get_by_role("switch", name="Enable Write a file")
         await hold(page, "upstream.set", "config.getState")
         await switch.uncheck(force=True)
@@ -58,7 +58,7 @@ async def test_a_state_requested_before_the_answer_does_not_undo_a_change(browse
 
 async def test_two_changes_of_one_list_include_each_other(browser: Browser, address: str) -> None:
     async with panel(browser, address, "servers") as page:
-        await page.locator("[data-server=files]").get_by_role("button", name="Tools").click()
+        await page.locator("[data-server=files]").get_by_role("button", name="Tools", exact=True).click()
         await hold(page, "upstream.set")
         for title in ("Read a file", "Write a file"):
             await page.get_by_role("switch", name=f"Enable {title}").uncheck(force=True)
@@ -70,7 +70,7 @@ async def test_a_refused_change_is_undone_and_reported(browser: Browser, address
     async with panel(browser, address, "settings", kind="quiet") as page:
         await page.evaluate("panelFake.refuse = {'config.set': 'The settings cannot be written.'}")
         switch = page.get_by_role("switch", name="Keep tabs when a session ends")
-        await switch.check(force=True)
+        await switch.click(force=True)
         await expect(page.locator("#notice")).to_contain_text("The settings cannot be written.")
         await expect(switch).not_to_be_checked()
 

@@ -6,7 +6,7 @@
 import { bookmarkCommands } from "./browser/bookmarks.js";
 import { downloadCommands } from "./browser/downloads.js";
 import { historyCommands } from "./browser/history.js";
-import { ownCommands } from "./browser/extension_commands.js";
+import { extensionCommands } from "./browser/extension_commands.js";
 import { notifyCommands, watchNotifications } from "./browser/notify.js";
 import { siteDataCommands } from "./browser/site_data.js";
 import { windowCommands } from "./browser/windows.js";
@@ -112,7 +112,7 @@ const methods = new Map([
   ...downloadCommands,
   ...siteDataCommands,
   ...notifyCommands,
-  ...ownCommands(panelState),
+  ...extensionCommands(panelState),
   ...plugins.methods(),
   ...commandMap({ getState, "browser/executeTool": (params, call) => pages.execute(params, call) }),
   [
@@ -237,12 +237,12 @@ async function reportAll() {
   );
   if (!recipients) {
     pages.reportTo(null);
-    plugins.tellTo(null);
+    plugins.reportTo(null);
   }
   await reported;
   if (!recipients || report !== reports) return false;
   pages.reportTo(recipients);
-  plugins.tellTo(recipients);
+  plugins.reportTo(recipients);
   return true;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The commands on bookmarks: search, add, list.
+ * Commands on bookmarks: search, add, list.
  */
 
 import * as read from "../link/params.js";
@@ -9,7 +9,7 @@ import { cut, moment, short } from "./lists.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {chrome.bookmarks.BookmarkTreeNode} Node */
-/** @typedef {{ id: string, title: string, url?: string, parentId?: string, dateAdded?: string, children?: Told[], more?: number }} Told */
+/** @typedef {{ id: string, title: string, url?: string, parentId?: string, dateAdded?: string, children?: Described[], more?: number }} Described */
 
 const MOST_FOUND = 200;
 const MOST_LISTED = 2_000;
@@ -17,9 +17,9 @@ const DEEPEST = 20;
 
 /**
  * @param {Node} node
- * @returns {Told}
+ * @returns {Described}
  */
-function told({ id, title, url, parentId, dateAdded }) {
+function describe({ id, title, url, parentId, dateAdded }) {
   return {
     id,
     title: short(title),
@@ -32,7 +32,7 @@ function told({ id, title, url, parentId, dateAdded }) {
 /** @param {Params} params */
 async function searchBookmarks(params) {
   const query = read.optionalText(params, "query", 1_000) ?? "";
-  return cut("bookmarks", (await chrome.bookmarks.search(query)).map(told), MOST_FOUND);
+  return cut("bookmarks", (await chrome.bookmarks.search(query)).map(describe), MOST_FOUND);
 }
 
 /** @param {Params} params */
@@ -41,7 +41,7 @@ async function createBookmark(params) {
   const title = read.optionalText(params, "title", 1_000) ?? "";
   const parentId = read.optionalString(params, "parentId");
   try {
-    return told(await chrome.bookmarks.create({ url, title, ...read.withoutUndefined({ parentId }) }));
+    return describe(await chrome.bookmarks.create({ url, title, ...read.withoutUndefined({ parentId }) }));
   } catch (error) {
     throw new RpcError(FAILED, textOf(error));
   }
@@ -61,17 +61,17 @@ async function getBookmarkTree(params) {
   /**
    * @param {Node} node
    * @param {number} depth
-   * @returns {Told}
+   * @returns {Described}
    */
   function walk(node, depth) {
     room -= 1;
-    if (!node.children) return told(node);
-    /** @type {Told[]} */
+    if (!node.children) return describe(node);
+    /** @type {Described[]} */
     const children = [];
-    // What is not listed, for its depth or for want of room, is counted.
+    // Children that are not listed, because of depth or size, are counted.
     for (const child of depth < deepest ? node.children : []) if (room > 0) children.push(walk(child, depth + 1));
     const more = node.children.length - children.length;
-    return { ...told(node), children, ...(more > 0 ? { more } : {}) };
+    return { ...describe(node), children, ...(more > 0 ? { more } : {}) };
   }
   return { roots: roots.map((root) => walk(root, 0)) };
 }

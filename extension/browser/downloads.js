@@ -1,5 +1,5 @@
 /**
- * The commands on downloads. Files land in the browser's own folder for them, and none is replaced.
+ * Commands on downloads. Files are saved in the browser's download folder, without replacing others.
  */
 
 import * as read from "../link/params.js";
@@ -10,9 +10,9 @@ import { short } from "./lists.js";
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Call} Call */
 
-/** A server that says nothing for that long makes the command fail; the browser goes on waiting for it. */
+/** Timeout for the server's answer; the browser itself continues to wait. */
 const ANSWER_MS = 8_000;
-/** A small file is there by then, and the answer tells so. */
+/** How long to wait for the end: enough for small files. */
 const PATIENCE_MS = 3_000;
 const MOST = 500;
 const SOME = 50;
@@ -21,7 +21,7 @@ const STATES = ["in_progress", "interrupted", "complete"];
 const HARMLESS = ["safe", "accepted"];
 
 /** @param {chrome.downloads.DownloadItem} item */
-function told(item) {
+function describe(item) {
   const { id, url, finalUrl, filename, state, bytesReceived, totalBytes, mime, danger } = item;
   return {
     downloadId: id,
@@ -56,15 +56,15 @@ async function downloadFile(params, call) {
   const filename = read.optionalString(params, "filename");
   const saveAs = read.optionalBoolean(params, "saveAs") ?? false;
   const begun = chrome.downloads.download({ url, saveAs, conflictAction: "uniquify", ...read.withoutUndefined({ filename }) });
-  return told(await settled(await answered(begun), call));
+  return describe(await whenEnded(await whenStarted(begun), call));
 }
 
 /**
- * The id of a download, which the browser gives when the server has begun to answer.
+ * The id of a download, which the browser assigns when the server begins to answer.
  * @param {Promise<number>} begun
  * @returns {Promise<number>}
  */
-async function answered(begun) {
+async function whenStarted(begun) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const silence = new Promise((_, reject) => {
@@ -81,11 +81,11 @@ async function answered(begun) {
 }
 
 /**
- * A download when it has ended, or after a while as it is.
+ * A download when it has ended, or its state after a timeout.
  * @param {number} id
  * @param {Call} call
  */
-async function settled(id, call) {
+async function whenEnded(id, call) {
   const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
   const timer = setTimeout(resolve, PATIENCE_MS);
   /** @param {chrome.downloads.DownloadDelta} delta */
@@ -109,12 +109,12 @@ async function getDownloads(params) {
   const most = Math.min(read.optionalInteger(params, "limit", 1) ?? SOME, MOST);
   const wanted = read.withoutUndefined({ state: read.optionalOneOf(params, "state", STATES) });
   const found = await chrome.downloads.search({ query, ...wanted, orderBy: ["-startTime"], limit: most + 1 });
-  return { downloads: found.slice(0, most).map(told), ...(found.length > most ? { cut: true } : {}) };
+  return { downloads: found.slice(0, most).map(describe), ...(found.length > most ? { cut: true } : {}) };
 }
 
 /** @param {Params} params */
 async function getDownload(params) {
-  return told(await existing(read.requiredInteger(params, "downloadId")));
+  return describe(await existing(read.requiredInteger(params, "downloadId")));
 }
 
 export const downloadCommands = commandMap({ downloadFile, getDownloads, getDownload });

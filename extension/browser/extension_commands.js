@@ -1,5 +1,5 @@
 /**
- * The commands on the extension itself: what it noted, and which of its pages are open.
+ * Commands on the extension itself: its log, and its open pages.
  */
 
 import * as read from "../link/params.js";
@@ -26,24 +26,24 @@ function getLogs(params) {
       (source === undefined || entry.source === source) &&
       entry.time >= since,
   );
-  const told = wanted.slice(-limit).map((entry) => ({ ...entry, time: new Date(entry.time).toISOString() }));
+  const entries = wanted.slice(-limit).map((entry) => ({ ...entry, time: new Date(entry.time).toISOString() }));
   const sources = [...new Set(all.map((entry) => entry.source))];
-  return { entries: told, sources, ...(wanted.length > limit ? { more: wanted.length - limit } : {}) };
+  return { entries, sources, ...(wanted.length > limit ? { more: wanted.length - limit } : {}) };
 }
 
 /**
- * The commands, given the state that is shown in the panel.
+ * The commands, given the state that the panel shows.
  * @param {() => Promise<PanelState>} state
  * @returns {ReadonlyMap<string, Handler>}
  */
-export function ownCommands(state) {
+export function extensionCommands(state) {
   async function getPanels() {
     const kinds = /** @type {chrome.runtime.ContextType[]} */ (["POPUP", "SIDE_PANEL", "TAB"]);
     const [contexts, { link, tabs, debugged, lastError }] = await Promise.all([
       chrome.runtime.getContexts({ contextTypes: kinds }),
       state(),
     ]);
-    // One without an address is still loading, and shows nothing yet.
+    // A page without a URL is still loading.
     const shown = contexts.filter(({ documentUrl }) => documentUrl);
     const open = shown.map(({ contextType, documentUrl, windowId, tabId }) => ({
       kind: contextType.toLowerCase(),

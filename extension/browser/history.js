@@ -1,5 +1,5 @@
 /**
- * The commands on what was visited and what was closed: history, and the tabs and windows the browser can bring back.
+ * Commands on history, and on closed tabs and windows that can be restored.
  */
 
 import * as read from "../link/params.js";
@@ -11,14 +11,14 @@ import { cut, moment, short } from "./lists.js";
 
 const MOST = 1_000;
 const SOME = 100;
-/** What the browser itself keeps. */
+/** The browser's own limit. */
 const MOST_CLOSED = 25;
 
 /** @param {Params} params */
 async function searchHistory(params) {
   const text = read.optionalText(params, "query", 1_000) ?? "";
   const most = Math.min(read.optionalInteger(params, "maxResults", 1) ?? SOME, MOST);
-  // Without a beginning the browser looks back one day only.
+  // Without a start time the browser searches one day only.
   const startTime = read.optionalTime(params, "startTime") ?? 0;
   const times = read.withoutUndefined({ startTime, endTime: read.optionalTime(params, "endTime") });
   const found = await chrome.history.search({ text, maxResults: most + 1, ...times });
@@ -36,13 +36,13 @@ async function searchHistory(params) {
 async function getVisits(params) {
   const visits = await chrome.history.getVisits({ url: read.requiredString(params, "url") });
   const newest = [...visits].sort((a, b) => (b.visitTime ?? 0) - (a.visitTime ?? 0));
-  const told = newest.map(({ visitId, visitTime, transition, referringVisitId }) => ({
+  const listed = newest.map(({ visitId, visitTime, transition, referringVisitId }) => ({
     visitId,
     ...moment("visitTime", visitTime),
     transition,
     ...(referringVisitId === "0" ? {} : { referringVisitId }),
   }));
-  return cut("visits", told, MOST);
+  return cut("visits", listed, MOST);
 }
 
 /**
@@ -84,7 +84,7 @@ async function restoreSession(params) {
 }
 
 /**
- * The browser brings what it restores to the front, and nobody asked for that.
+ * Send a restored tab or window to the back: the browser raises it.
  * @param {chrome.tabs.Tab[]} fronts
  * @param {chrome.windows.Window[]} windows
  * @param {chrome.sessions.Session} restored
@@ -93,8 +93,8 @@ async function putBack(fronts, windows, { tab, window }) {
   const before = tab && fronts.find(({ windowId }) => windowId === tab.windowId)?.id;
   if (before !== undefined) await chrome.tabs.update(before, { active: true });
   const focused = windows.find((each) => each.focused)?.id;
-  const taken = window !== undefined || (tab !== undefined && tab.windowId !== focused);
-  if (taken && focused !== undefined) await chrome.windows.update(focused, { focused: true });
+  const focusTaken = window !== undefined || (tab !== undefined && tab.windowId !== focused);
+  if (focusTaken && focused !== undefined) await chrome.windows.update(focused, { focused: true });
 }
 
 export const historyCommands = commandMap({ searchHistory, getVisits, getRecentlyClosed, restoreSession });

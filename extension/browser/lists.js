@@ -1,11 +1,11 @@
 /**
- * What every long list the hub asks for has in common: it is cut, and says how much was left out.
+ * Helpers for long lists: they are cut, with the number of omitted items.
  */
 
 const LONGEST_TEXT = 2_000;
 
 /**
- * The first `most` items under a name, and how many more there are.
+ * The first `most` items as a field, and how many more there are.
  * @template Item
  * @param {string} name
  * @param {Item[]} items
@@ -17,7 +17,7 @@ export function cut(name, items, most) {
 }
 
 /**
- * A text the browser keeps, at most 2,000 characters of it.
+ * A text, shortened to 2,000 characters.
  * @param {string | undefined} text
  */
 export function short(text) {
@@ -25,7 +25,7 @@ export function short(text) {
 }
 
 /**
- * A moment the browser gives in milliseconds, in a form people read; nothing for one it does not know.
+ * A time in milliseconds as an ISO field; no field if it is unknown.
  * @param {string} name
  * @param {number | undefined} milliseconds
  */

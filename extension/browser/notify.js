@@ -1,5 +1,5 @@
 /**
- * Notifications on the desktop. A click on one opens its address, if it has one, in a tab in front.
+ * Desktop notifications. A click on one opens its URL, if it has one, in an active tab.
  */
 
 import * as read from "../link/params.js";
@@ -8,9 +8,9 @@ import { FAILED, INVALID_PARAMS, RpcError, commandMap, textOf } from "../link/rp
 /** @typedef {import("../link/rpc.js").Params} Params */
 
 const PREFIX = "tabhub:";
-/** Where a click leads, kept where it outlives the worker. */
-const STORED = "noticeUrls";
-const MOST_KEPT = 50;
+/** The URLs of notifications, stored so that they outlive the worker. */
+const STORAGE_KEY = "noticeUrls";
+const MAX_STORED = 50;
 const LONGEST_ICON = 200_000;
 const ICON = /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+$/;
 
@@ -25,7 +25,7 @@ async function showNotification(params) {
   }
   if (url !== undefined && !isWeb(url)) throw new RpcError(INVALID_PARAMS, "url must be a full http or https address");
   const id = PREFIX + crypto.randomUUID();
-  // Before the person can click.
+  // Stored before the person can click.
   if (url !== undefined) await remember(id, url);
   const more = read.withoutUndefined({
     contextMessage: read.optionalText(params, "contextMessage", 200),
@@ -47,7 +47,7 @@ function isWeb(url) {
 
 /** @returns {Promise<Record<string, string>>} */
 async function stored() {
-  const { [STORED]: known } = await chrome.storage.session.get(STORED);
+  const { [STORAGE_KEY]: known } = await chrome.storage.session.get(STORAGE_KEY);
   return /** @type {Record<string, string>} */ (known ?? {});
 }
 
@@ -56,8 +56,8 @@ async function stored() {
  * @param {string} url
  */
 async function remember(id, url) {
-  const kept = Object.entries(await stored()).slice(1 - MOST_KEPT);
-  await chrome.storage.session.set({ [STORED]: Object.fromEntries([...kept, [id, url]]) });
+  const newest = Object.entries(await stored()).slice(1 - MAX_STORED);
+  await chrome.storage.session.set({ [STORAGE_KEY]: Object.fromEntries([...newest, [id, url]]) });
 }
 
 /** @param {string} id */
@@ -72,7 +72,7 @@ async function clicked(id) {
 }
 
 /**
- * Listen to clicks; call this while the worker starts, so that one can wake it.
+ * Listen for clicks; call this while the worker starts, so that a click can wake it.
  * @param {(message: string) => void} note
  */
 export function watchNotifications(note) {

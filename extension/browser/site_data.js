@@ -1,5 +1,5 @@
 /**
- * The commands on cookies and on what else a site keeps in the browser. Values are secrets: nothing of them is logged.
+ * Commands on cookies and other data of a site. Values are secrets and are never logged.
  */
 
 import * as read from "../link/params.js";
@@ -13,7 +13,7 @@ const LONGEST_VALUE = 4_096;
 const KINDS = /** @type {const} */ (["cookies", "localStorage", "cache", "indexedDB", "serviceWorkers"]);
 
 /**
- * A web address.
+ * An http or https URL.
  * @param {Params} params
  * @param {string} name
  */
@@ -24,13 +24,13 @@ function webAddress(params, name) {
 }
 
 /** @param {chrome.cookies.Cookie} cookie */
-function told({ name, value, domain, path, secure, httpOnly, sameSite, session, hostOnly, expirationDate, partitionKey }) {
+function describe({ name, value, domain, path, secure, httpOnly, sameSite, session, hostOnly, expirationDate, partitionKey }) {
   const rest = read.withoutUndefined({ expirationDate, partition: partitionKey?.topLevelSite });
   return { name, value, domain, path, secure, httpOnly, sameSite, session, hostOnly, ...rest };
 }
 
 /**
- * The cookies a page at that address is sent, those kept apart for pages inside other sites too.
+ * The cookies for a URL, including partitioned ones.
  * @param {Params} params
  */
 function cookiesFor(params) {
@@ -41,7 +41,7 @@ function cookiesFor(params) {
 
 /** @param {Params} params */
 async function getCookies(params) {
-  return cut("cookies", (await cookiesFor(params)).map(told), MOST);
+  return cut("cookies", (await cookiesFor(params)).map(describe), MOST);
 }
 
 /** @param {Params} params */
@@ -60,7 +60,7 @@ async function setCookie(params) {
     throw new RpcError(FAILED, textOf(error));
   });
   if (!cookie) throw new RpcError(FAILED, "The browser did not take the cookie.");
-  return told(cookie);
+  return describe(cookie);
 }
 
 /** @param {Params} params */
@@ -84,7 +84,7 @@ async function clearSiteData(params) {
   if (wanted.length === 0) throw new RpcError(INVALID_PARAMS, `One of ${KINDS.join(", ")} must be true.`);
   /** @type {chrome.browsingData.DataTypeSet} */
   const kinds = Object.fromEntries(wanted.map((kind) => [kind, true]));
-  // What a page's scripts cache themselves is a cache, too.
+  // Caches of the page's own scripts are included.
   if (kinds.cache) kinds.cacheStorage = true;
   await chrome.browsingData.remove({ origins: [origin] }, kinds);
   return { origin, cleared: wanted };

@@ -1,18 +1,18 @@
 /**
- * The commands on windows. A new window stays behind the others unless it is asked for in front.
+ * Commands on windows. A new window stays behind the others unless requested otherwise.
  */
 
 import * as read from "../link/params.js";
 import { FAILED, INVALID_PARAMS, RpcError, commandMap, textOf } from "../link/rpc.js";
 import { allowedUrl } from "../tabs/navigation.js";
+import { waitForRemoval } from "../tabs/removal.js";
 import { reportTab } from "../tabs/state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 
-const CLOSE_MS = 2_000;
-/** How long a desktop may take to make a window larger or smaller, and how often one looks. */
+/** How long the desktop may take to resize a window, and the polling interval. */
 const STATE_MS = 1_000;
-const LOOK_MS = 25;
+const POLL_MS = 25;
 const FARTHEST = 100_000;
 /** @type {readonly [`${chrome.windows.WindowState}`, ...`${chrome.windows.WindowState}`[]]} */
 const STATES = ["normal", "minimized", "maximized", "fullscreen"];
@@ -20,7 +20,7 @@ const INCOGNITO =
   "The person has not let this extension into incognito windows. They can, with \"Allow in Incognito\" in its details.";
 
 /**
- * A window as the hub knows it.
+ * A window in the form of the hub's protocol.
  * @param {chrome.windows.Window} window
  */
 function windowInfo({ id, focused, state, type, incognito, left, top, width, height, tabs = [] }) {
@@ -45,16 +45,15 @@ async function existing(windowId) {
 }
 
 /**
- * A window once it is in the state that was asked for and keeps its size: the desktop may bring that about later than it
- * is answered.
+ * A window once it has the requested state and a stable size: the desktop may apply them after the browser has answered.
  * @param {number} windowId
  * @param {string} [state]
  */
-async function settled(windowId, state) {
+async function whenSettled(windowId, state) {
   const end = Date.now() + STATE_MS;
   let window = await existing(windowId);
   for (let still = false; state !== undefined && !still && Date.now() < end; ) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     const { left, top, width, height } = window;
     window = await existing(windowId);
     still = window.state === state && window.left === left && window.top === top;
@@ -81,16 +80,16 @@ async function createWindow(params) {
   const incognito = read.optionalBoolean(params, "incognito") ?? false;
   if (incognito && !(await chrome.extension.isAllowedIncognitoAccess())) throw new RpcError(INVALID_PARAMS, INCOGNITO);
   const place = placeOf(params);
-  // A browser maximizes no window behind the others.
+  // The browser does not maximize a window behind others.
   const inFront = place.state === "maximized" || place.state === "fullscreen";
-  const made = await chrome.windows.create({ url, incognito, focused: inFront, ...place });
-  if (made?.id === undefined) throw new RpcError(FAILED, "The browser opened no window.");
+  const created = await chrome.windows.create({ url, incognito, focused: inFront, ...place });
+  if (created?.id === undefined) throw new RpcError(FAILED, "The browser opened no window.");
   const { width, height } = place;
-  // A browser that was started with a size for its windows gives it to this one, too.
-  const other = (width ?? made.width) !== made.width || (height ?? made.height) !== made.height;
-  if (other) await chrome.windows.update(made.id, read.withoutUndefined({ width, height }));
-  if (!inFront && !place.focused) await stepBehind(made.id);
-  const window = await settled(made.id, place.state);
+  // A browser that was started with a window size applies it to this window, too.
+  const other = (width ?? created.width) !== created.width || (height ?? created.height) !== created.height;
+  if (other) await chrome.windows.update(created.id, read.withoutUndefined({ width, height }));
+  if (!inFront && !place.focused) await sendBehind(created.id);
+  const window = await whenSettled(created.id, place.state);
   const tab = window.tabs?.[0];
   if (!tab) throw new RpcError(FAILED, "The browser opened a window without a tab.");
   return { window: windowInfo(window), tab: reportTab(tab) };
@@ -102,14 +101,14 @@ async function updateWindow(params) {
   const place = placeOf(params);
   await existing(windowId);
   await chrome.windows.update(windowId, place);
-  return windowInfo(await settled(windowId, place.state));
+  return windowInfo(await whenSettled(windowId, place.state));
 }
 
 /**
- * On Linux a new window that does not get the focus is nevertheless put over the others.
+ * On Linux an unfocused new window is still placed in front of the others.
  * @param {number} windowId
  */
-async function stepBehind(windowId) {
+async function sendBehind(windowId) {
   const { os } = await chrome.runtime.getPlatformInfo();
   if (os === "linux") await chrome.windows.update(windowId, { focused: false });
 }
@@ -118,33 +117,11 @@ async function stepBehind(windowId) {
 async function closeWindow(params) {
   const windowId = read.requiredInteger(params, "windowId");
   await existing(windowId);
-  const gone = removal(windowId);
-  // The browser does not answer before every page in it has let it go.
-  await Promise.race([chrome.windows.remove(windowId), gone]);
-  if (!(await gone)) throw new RpcError(FAILED, `Window ${windowId} is still open: a page in it asks the person first.`);
+  const closed = waitForRemoval(chrome.windows.onRemoved, windowId);
+  // The browser answers only when every page has allowed closing.
+  await Promise.race([chrome.windows.remove(windowId), closed]);
+  if (!(await closed)) throw new RpcError(FAILED, `Window ${windowId} is still open: a page in it asks for confirmation.`);
   return { closed: true };
-}
-
-/**
- * Whether a window goes away soon.
- * @param {number} windowId
- * @returns {Promise<boolean>}
- */
-function removal(windowId) {
-  return new Promise((resolve) => {
-    /** @param {number} removed */
-    const listener = (removed) => {
-      if (removed === windowId) finish(true);
-    };
-    /** @param {boolean} gone */
-    const finish = (gone) => {
-      clearTimeout(timer);
-      chrome.windows.onRemoved.removeListener(listener);
-      resolve(gone);
-    };
-    const timer = setTimeout(() => finish(false), CLOSE_MS);
-    chrome.windows.onRemoved.addListener(listener);
-  });
 }
 
 export const windowCommands = commandMap({ getWindows, createWindow, updateWindow, closeWindow });

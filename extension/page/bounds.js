@@ -1,8 +1,8 @@
 /**
- * What a page may send and how much of it: every value from a page passes here before anything looks at it, in the page's
- * frame and again in the worker, which must not trust the frame.
+ * Validation and size limits of everything a page sends: applied in the page's frame, and again in the worker, which does
+ * not trust the frame.
  *
- * A plain script, so that it can be put into frames; the worker imports it for the global it defines.
+ * A plain script, so that it can be injected into frames; the worker imports it for the global it defines.
  */
 
 /**
@@ -44,7 +44,7 @@ var pageChecks = (() => {
   }
 
   /**
-   * A copy that is nothing but JSON and within bounds; throws with what is wrong.
+   * A copy as plain JSON within the limits; throws an error that says what is wrong.
    * @param {unknown} value
    * @param {number} [most] characters
    * @returns {unknown}
@@ -73,54 +73,54 @@ var pageChecks = (() => {
   }
 
   /**
-   * One tool with the fields we know, or null.
+   * One tool with its known fields, or null if it is invalid.
    * @param {unknown} given
    * @returns {PageTool | null}
    */
   function tool(given) {
     if (!isObject(given) || !isName(given["name"]) || !VIA.includes(String(given["via"]))) return null;
     /** @type {Record<string, unknown>} */
-    const made = { name: given["name"] };
-    for (const field of TEXTS) if (typeof given[field] === "string" && given[field] !== "") made[field] = given[field];
+    const result = { name: given["name"] };
+    for (const field of TEXTS) if (typeof given[field] === "string" && given[field] !== "") result[field] = given[field];
     for (const field of OBJECTS) {
       const value = given[field];
       if (value === undefined || value === null) continue;
       if (!isObject(value)) return null;
-      made[field] = value;
+      result[field] = value;
     }
-    made["via"] = given["via"];
-    return /** @type {PageTool} */ (/** @type {unknown} */ (made));
+    result["via"] = given["via"];
+    return /** @type {PageTool} */ (/** @type {unknown} */ (result));
   }
 
   /**
-   * The tools of a list that can be taken, the first of each name, as many as fit; and how many were left out.
+   * The valid tools of a list, the first of each name, up to the limits; and how many were refused.
    * @param {unknown} given
    * @returns {{ tools: PageTool[], refused: number }}
    */
   function tools(given) {
     if (!Array.isArray(given)) return { tools: [], refused: 1 };
     /** @type {Map<string, PageTool>} */
-    const taken = new Map();
+    const accepted = new Map();
     let room = MAX_MESSAGE;
     let refused = 0;
     for (const item of given) {
       try {
-        const clean = taken.size < MAX_TOOLS ? tool(plain(item, room)) : null;
+        const clean = accepted.size < MAX_TOOLS ? tool(plain(item, room)) : null;
         if (clean === null) refused++;
-        else if (!taken.has(clean.name)) {
-          taken.set(clean.name, clean);
+        else if (!accepted.has(clean.name)) {
+          accepted.set(clean.name, clean);
           room -= JSON.stringify(clean).length;
         }
       } catch {
         refused++;
       }
     }
-    return { tools: [...taken.values()], refused };
+    return { tools: [...accepted.values()], refused };
   }
 
   /**
-   * What a tool gave, as an MCP result: one already stays as it is, anything else becomes text, and an object is also
-   * given as structured content. Throws with what is wrong.
+   * A tool's result as an MCP result: one stays as it is, anything else becomes text, and an object also becomes
+   * structured content. Throws an error that says what is wrong.
    * @param {unknown} value
    * @returns {Record<string, unknown>}
    */
@@ -134,14 +134,14 @@ var pageChecks = (() => {
   }
 
   /**
-   * What an error says, whatever was thrown, and not more than a person would read.
+   * The message of whatever was thrown, shortened.
    * @param {unknown} error
    */
   function textOf(error) {
     try {
       return String(error instanceof Error ? error.message : error).slice(0, 2000);
     } catch {
-      return "an error without words";
+      return "unknown error";
     }
   }
 

@@ -1,8 +1,8 @@
 /**
- * Forms that say they are tools: `<form toolname tooldescription>`, as the declarative WebMCP draft has them.
+ * Forms as tools: `<form toolname tooldescription>`, from the declarative WebMCP draft.
  *
- * Owns what a form's fields mean as a schema, filling them in, and submitting. A form without `toolautosubmit` is
- * filled in and then a person submits it, or agrees to it being submitted.
+ * Owns the schema of a form's fields, filling in and submitting. A form without `toolautosubmit` is filled in, and then
+ * the person submits it or confirms the submission.
  */
 
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
@@ -11,24 +11,24 @@ var PageForms = class {
   /** @type {unknown[]} */
   tools = [];
   #written = "[]";
-  #looking = false;
+  #scheduled = false;
   #observer;
-  #own;
+  #context;
   #changed;
 
   /**
-   * @param {InstanceType<typeof PageContext>} own by which a page answers a submission itself
+   * @param {InstanceType<typeof PageContext>} context through which a page responds to a submission
    * @param {() => void} changed
    * @param {(ms: number, run: () => void) => void} later
    */
-  constructor(own, changed, later) {
-    this.#own = own;
+  constructor(context, changed, later) {
+    this.#context = context;
     this.#changed = changed;
     this.#observer = new MutationObserver(() => {
-      if (this.#looking) return;
-      this.#looking = true;
+      if (this.#scheduled) return;
+      this.#scheduled = true;
       later(100, () => {
-        this.#looking = false;
+        this.#scheduled = false;
         this.refresh();
       });
     });
@@ -37,7 +37,7 @@ var PageForms = class {
     this.refresh();
   }
 
-  /** Look at all forms. */
+  /** Read all forms. */
   refresh() {
     const found = formsWithTools().map(describe);
     const written = JSON.stringify(found);
@@ -70,26 +70,26 @@ var PageForms = class {
     const form = formsWithTools().find((found) => attribute(found, "toolname") === name);
     if (!form) throw new Error(`The page no longer has a form named ${name}.`);
     fill(form, pageChecks.isObject(call.args) ? call.args : {});
-    if (!HTMLFormElement.prototype.checkValidity.call(form)) throw new Error(`The form is not valid: ${complaints(form)}`);
+    if (!HTMLFormElement.prototype.checkValidity.call(form)) throw new Error(`The form is not valid: ${validationMessages(form)}`);
     const button = submitter(form);
     if (attribute(form, "toolautosubmit") !== null) return this.#submit(form, button, call.requestId);
     button?.focus();
-    return this.#byPerson(form, button, call, signal);
+    return this.#waitForPerson(form, button, call, signal);
   }
 
   /**
-   * Wait for the person: they press the button themselves, or agree where they are asked.
+   * Wait until the person submits the form or confirms the submission.
    * @param {HTMLFormElement} form
    * @param {HTMLElement | null} button
    * @param {PageCall} call
    * @param {AbortSignal} signal
    */
-  async #byPerson(form, button, call, signal) {
+  async #waitForPerson(form, button, call, signal) {
     const { promise, resolve, reject } = /** @type {PromiseWithResolvers<unknown>} */ (Promise.withResolvers());
     const pressed = (/** @type {Event} */ event) => {
       if (event.target !== form || !event.isTrusted) return;
       // The page's own listeners run between this one and the next.
-      setTimeout(() => resolve(event.defaultPrevented ? TAKEN : submitted(form)), 0);
+      setTimeout(() => resolve(event.defaultPrevented ? HANDLED : submitted(form)), 0);
     };
     const ended = new AbortController();
     window.addEventListener("submit", pressed, { capture: true, signal: ended.signal });
@@ -101,7 +101,7 @@ var PageForms = class {
       if (ended.signal.aborted) return;
       ended.abort();
       if (confirmed) resolve(this.#submit(form, button, call.requestId));
-      else reject(new Error("The form is filled in but not submitted: the person did not agree. They can submit it."));
+      else reject(new Error("The form is filled in but not submitted: the person did not confirm. They can still submit it."));
     });
     return promise.finally(() => ended.abort());
   }
@@ -117,19 +117,19 @@ var PageForms = class {
     const seen = (/** @type {Event} */ given) => {
       if (given.target === form) event = given;
     };
-    const answer = this.#own.answer(id);
-    // It is only waited for if the page says that it answers.
+    const answer = this.#context.answer(id);
+    // Awaited only if the page responds itself.
     answer.catch(() => {});
     window.addEventListener("submit", seen, { capture: true });
-    const responds = this.#own.submitting(id, () => HTMLFormElement.prototype.requestSubmit.call(form, button));
+    const responds = this.#context.submitting(id, () => HTMLFormElement.prototype.requestSubmit.call(form, button));
     window.removeEventListener("submit", seen, { capture: true });
     if (responds) return answer;
-    if (!event) throw new Error("The page did not let the form be submitted.");
-    return /** @type {Event} */ (event).defaultPrevented ? TAKEN : submitted(form);
+    if (!event) throw new Error("The page prevented the submission.");
+    return /** @type {Event} */ (event).defaultPrevented ? HANDLED : submitted(form);
   }
 };
 
-var TAKEN = "The form was submitted and the page handled it itself.";
+var HANDLED = "The form was submitted, and the page handled it itself.";
 
 /** @param {HTMLFormElement} form */
 function submitted(form) {
@@ -137,7 +137,7 @@ function submitted(form) {
 }
 
 /**
- * A form's fields hide its methods when they have their names, so those are called as the form's class has them.
+ * Fields shadow the form's methods of the same name, so the methods of the class are called.
  * @param {HTMLFormElement} form
  * @param {string} name
  */
@@ -151,9 +151,9 @@ function formsWithTools() {
 }
 
 /** @param {HTMLFormElement} form */
-function complaints(form) {
-  const wrong = [...Element.prototype.querySelectorAll.call(form, ":invalid")].filter((field) => isField(field));
-  return wrong.map((field) => `${field.name}: ${field.validationMessage}`).join("; ");
+function validationMessages(form) {
+  const invalid = [...Element.prototype.querySelectorAll.call(form, ":invalid")].filter((field) => isField(field));
+  return invalid.map((field) => `${field.name}: ${field.validationMessage}`).join("; ");
 }
 
 /**
@@ -166,7 +166,7 @@ function isField(element) {
 }
 
 /**
- * The fields of a form by name; several share one when they are choices.
+ * The fields of a form by name; choices share a name.
  * @param {HTMLFormElement} form
  */
 function fieldsOf(form) {
@@ -211,8 +211,8 @@ function schemaOf(same) {
   if (!field) return {};
   const label = [...(field.labels ?? [])].map((found) => found.textContent?.trim() ?? "").join(" ");
   const group = same.length > 1 ? field.closest("fieldset[toolparamdescription]") : null;
-  const said = (group ?? field).getAttribute("toolparamdescription") ?? (same.length > 1 ? "" : label);
-  const description = (said || field.getAttribute("aria-description")) ?? "";
+  const text = (group ?? field).getAttribute("toolparamdescription") ?? (same.length > 1 ? "" : label);
+  const description = (text || field.getAttribute("aria-description")) ?? "";
   return { ...kindOf(field, same), ...(description ? { description } : {}) };
 }
 
@@ -254,7 +254,7 @@ function kindOf(field, same) {
 }
 
 /**
- * Put values into a form as a person would, so that the page notices; throws before anything is changed.
+ * Fill in a form with the events of user input; throws before anything is changed.
  * @param {HTMLFormElement} form
  * @param {Record<string, unknown>} args
  */

@@ -1,28 +1,28 @@
 /**
- * An MCP client to a server that lives in the page, over the messages MCP-B uses.
+ * An MCP client to a server in the page, over MCP-B messages.
  *
- * Owns that session: finding the server, also one that comes late or is replaced, its tools, the calls in flight and
- * what the server asks back. The page sees every message, and so does any other client in it: ids are ours by a prefix
- * no one else has, and what comes is checked by whoever uses it.
+ * Owns that session: finding the server, also one that starts late or is replaced, its tools, the running calls and the
+ * server's requests. The page and other clients in it see every message: a random prefix marks the ids of this client,
+ * and results are validated by their users.
  */
 
 var McpbClient = class {
   /** @type {unknown[]} */
   tools = [];
-  /** What the server says of itself beyond MCP. @type {Record<string, boolean>} */
+  /** The server's capabilities beyond MCP. @type {Record<string, boolean>} */
   browser = {};
   #ready = false;
   #checkedAt = 0;
-  #beginning = false;
+  #initializing = false;
   #listedAt = 0;
   #listSoon = false;
   #next = 1;
   #listing = false;
-  #again = false;
+  #listAgain = false;
   #prefix = `tabhub-${crypto.getRandomValues(new Uint32Array(2)).join("-")}-`;
   /** @type {Map<string, PromiseWithResolvers<any>>} */
   #waiting = new Map();
-  /** Calls in flight by the id they have on the wire. @type {Map<string, PageCall>} */
+  /** Running calls by their id on the wire. @type {Map<string, PageCall>} */
   #calls = new Map();
   #changed;
   #later;
@@ -35,18 +35,18 @@ var McpbClient = class {
     this.#changed = changed;
     this.#later = later;
     this.refresh();
-    // Servers of early 2025 say that they are there once, and answer no question: one that came before us is just tried.
-    if (document.readyState !== "loading") setTimeout(() => this.#ready || void this.#begin(), 1000);
+    // Servers of early 2025 announce themselves only once: for one that started earlier, just try to initialize.
+    if (document.readyState !== "loading") setTimeout(() => this.#ready || void this.#initialize(), 1000);
   }
 
-  /** Whether there is a server. */
+  /** Whether a server was found. */
   get found() {
     return this.#ready;
   }
 
-  /** Look for a server, or ask the one there is for its tools. */
+  /** Look for a server, or list the tools of a known one. */
   refresh() {
-    // Again each time: document.open() strips a window of its listeners.
+    // Each time, since document.open() removes the listeners of a window.
     window.addEventListener("message", this.#message);
     if (this.#ready) return void this.#list();
     this.#checkedAt = Date.now();
@@ -73,7 +73,7 @@ var McpbClient = class {
 
   stop() {
     window.removeEventListener("message", this.#message);
-    this.#ended("The page is gone.");
+    this.#disconnected("The page was closed.");
   }
 
   /** @param {unknown} payload */
@@ -95,11 +95,11 @@ var McpbClient = class {
   }
 
   /**
-   * A request that a server which is there answers at once.
+   * A request that a server answers at once.
    * @param {string} method
    * @param {Record<string, unknown>} params
    */
-  #quick(method, params) {
+  #requestWithTimeout(method, params) {
     const { id, answer } = this.#request(method, params);
     const timer = setTimeout(() => this.#waiting.get(id)?.reject(new Error(`No answer to ${method}.`)), 5000);
     return answer.finally(() => clearTimeout(timer));
@@ -113,34 +113,34 @@ var McpbClient = class {
     this.#post({ jsonrpc: "2.0", method, params });
   }
 
-  async #begin() {
-    // One at a time, however often a page says that it is ready.
-    if (this.#beginning) return;
-    this.#beginning = true;
+  async #initialize() {
+    // Once at a time, however often the page announces a server.
+    if (this.#initializing) return;
+    this.#initializing = true;
     try {
-      const result = await this.#quick("initialize", {
+      const result = await this.#requestWithTimeout("initialize", {
         protocolVersion: "2025-06-18",
         capabilities: { elicitation: {} },
         clientInfo: { name: "tabhub", version: chrome.runtime.getManifest().version },
       });
       const { capabilities } = pageChecks.isObject(result) ? result : {};
-      const said = pageChecks.isObject(capabilities) ? capabilities : {};
-      const experimental = pageChecks.isObject(said["experimental"]) ? said["experimental"] : {};
-      const browser = said["browser"] ?? experimental["browser"];
+      const declared = pageChecks.isObject(capabilities) ? capabilities : {};
+      const experimental = pageChecks.isObject(declared["experimental"]) ? declared["experimental"] : {};
+      const browser = declared["browser"] ?? experimental["browser"];
       const known = pageChecks.isObject(browser) ? browser : {};
-      const says = ["cacheSupported", "elicitation"].filter((name) => typeof known[name] === "boolean");
-      this.browser = Object.fromEntries(says.map((name) => [name, known[name] === true]));
+      const names = ["cacheSupported", "elicitation"].filter((name) => typeof known[name] === "boolean");
+      this.browser = Object.fromEntries(names.map((name) => [name, known[name] === true]));
       this.#notify("notifications/initialized", {});
       this.#ready = true;
       await this.#list();
     } catch {
-      // No server after all, or not one that speaks MCP: the next sign of one begins anew.
+      // No MCP server: the next announcement is tried again.
     } finally {
-      this.#beginning = false;
+      this.#initializing = false;
     }
   }
 
-  /** Ask for the list soon, and no more often than every 500 ms. */
+  /** List the tools again soon, at most every 500 ms. */
   #relist() {
     if (this.#listSoon) return;
     this.#listSoon = true;
@@ -151,7 +151,7 @@ var McpbClient = class {
   }
 
   async #list() {
-    this.#again = this.#listing;
+    this.#listAgain = this.#listing;
     if (this.#listing) return;
     this.#listing = true;
     this.#listedAt = Date.now();
@@ -161,7 +161,7 @@ var McpbClient = class {
       /** @type {unknown} */
       let cursor;
       do {
-        const page = await this.#quick("tools/list", typeof cursor === "string" ? { cursor } : {});
+        const page = await this.#requestWithTimeout("tools/list", typeof cursor === "string" ? { cursor } : {});
         if (!Array.isArray(page?.tools)) break;
         found.push(...page.tools);
         cursor = page.nextCursor;
@@ -169,19 +169,19 @@ var McpbClient = class {
       this.tools = found.map((tool) => ({ ...(pageChecks.isObject(tool) ? tool : {}), via: "mcpb" }));
       this.#changed();
     } catch {
-      // The list as it was stays until the server tells a new one or is gone.
+      // The previous list stays until the server sends a new one or stops.
     } finally {
       this.#listing = false;
     }
-    if (this.#again) this.#relist();
+    if (this.#listAgain) this.#relist();
   }
 
-  /** @param {string} why */
-  #ended(why) {
+  /** @param {string} reason */
+  #disconnected(reason) {
     this.#ready = false;
     this.tools = [];
     this.browser = {};
-    for (const waiter of this.#waiting.values()) waiter.reject(new Error(why));
+    for (const waiter of this.#waiting.values()) waiter.reject(new Error(reason));
   }
 
   /** @param {MessageEvent} event */
@@ -191,19 +191,19 @@ var McpbClient = class {
     if (data["channel"] !== "mcp-default" || data["type"] !== "mcp" || data["direction"] !== "server-to-client") return;
     const payload = data["payload"];
     if (payload === "mcp-server-ready") {
-      // An answer to what we asked ourselves brings nothing new; any other may be a server in place of the one before.
-      if (!this.#ready || Date.now() - this.#checkedAt > 1000) void this.#begin();
+      // Not the answer to an own check: it may be a new server in place of the previous one.
+      if (!this.#ready || Date.now() - this.#checkedAt > 1000) void this.#initialize();
     } else if (payload === "mcp-server-stopped") {
-      this.#ended("The page's server stopped.");
+      this.#disconnected("The page's server stopped.");
       this.#changed();
     } else if (pageChecks.isObject(payload) && payload["jsonrpc"] === "2.0") {
-      if (typeof payload["method"] === "string") this.#asked(payload["method"], payload);
-      else this.#settle(payload);
+      if (typeof payload["method"] === "string") this.#receiveRequest(payload["method"], payload);
+      else this.#resolve(payload);
     }
   };
 
   /** @param {Record<string, unknown>} payload */
-  #settle(payload) {
+  #resolve(payload) {
     const waiter = this.#waiting.get(String(payload["id"]));
     if (!waiter) return;
     const error = payload["error"];
@@ -215,7 +215,7 @@ var McpbClient = class {
    * @param {string} method
    * @param {Record<string, unknown>} payload
    */
-  #asked(method, payload) {
+  #receiveRequest(method, payload) {
     const params = pageChecks.isObject(payload["params"]) ? payload["params"] : {};
     const id = payload["id"];
     if (method === "notifications/tools/list_changed") this.#relist();
@@ -224,19 +224,19 @@ var McpbClient = class {
       for (const call of this.#calls.values()) if (call.requestId === token) call.progress(params);
     } else if (id === undefined) return;
     else if (method === "ping") this.#post({ jsonrpc: "2.0", id, result: {} });
-    else if (method === "elicitation/create") void this.#elicited(id, params);
-    // Not for us to refuse anything else: another client of the page may have it.
+    else if (method === "elicitation/create") void this.#elicit(id, params);
+    // Other requests may be for another client in the page.
   }
 
   /**
-   * The server asks its client for a word of the person: they can say yes or no, and nothing else.
+   * The server asks for input of the person, who can only confirm or decline.
    * @param {unknown} id
    * @param {Record<string, unknown>} params
    */
-  async #elicited(id, params) {
+  async #elicit(id, params) {
     const call = [...this.#calls.values()].at(-1);
     const wanted = pageChecks.isObject(params["requestedSchema"]) ? params["requestedSchema"] : {};
-    const content = agreement(wanted);
+    const content = confirmationContent(wanted);
     const asks = call && content;
     const confirmed = asks ? await call.confirm(String(params["message"] ?? ""), { requestedSchema: wanted }) : false;
     const result = !asks ? { action: "cancel" } : confirmed ? { action: "accept", content } : { action: "decline" };
@@ -245,10 +245,10 @@ var McpbClient = class {
 };
 
 /**
- * What "yes" means to a schema: true for all it asks, or null if it asks for more than that.
+ * The content of a confirmation for a schema: true for each boolean, or null if it requires more than that.
  * @param {Record<string, unknown>} schema
  */
-function agreement(schema) {
+function confirmationContent(schema) {
   const properties = pageChecks.isObject(schema["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   const yes = Object.entries(properties).filter(([, of]) => pageChecks.isObject(of) && of["type"] === "boolean");

@@ -1,18 +1,18 @@
 /**
- * In the page's own world: `document.modelContext` where the browser has none, and the way to what a page brought itself.
+ * In the page's own world: `document.modelContext` if the browser has none, and access to one that a page defines itself.
  *
- * Owns the tools the page registers here. It runs before the page's scripts, but in their power: nothing secret may
- * ever come here, and what it tells is checked by the other side as the page's own word. Only JSON text crosses, in
- * events of `performance`: both worlds share it, and unlike the document it keeps its listeners after document.open().
+ * Owns the tools that the page registers here. It runs before the page's scripts, but the page can manipulate it: no
+ * secret may come here, and its messages are validated as the page's own. Only JSON text is exchanged, in events of
+ * `performance`, which both worlds share and which, unlike the document, keeps its listeners after document.open().
  */
 
 (() => {
-  const ASK = "tabhub-ask";
-  const TELL = "tabhub-tell";
+  const REQUEST = "tabhub-ask";
+  const REPLY = "tabhub-tell";
   const MARK = Symbol.for("tabhub.modelContext");
   const MAX_NAME = 128;
   const MAX_TEXT = 1024 * 1024;
-  // Taken now: a page may replace any of these later.
+  // Copied now: a page may replace these later.
   const { parse, stringify } = JSON;
   const apply = Reflect.apply;
   const { dispatchEvent, addEventListener } = EventTarget.prototype;
@@ -28,17 +28,17 @@
   /** @typedef {{ name: string, title: string, description: string, inputSchema: string | undefined, annotations: unknown, execute: Function, removed: AbortController }} Entry */
   /** @type {Map<string, Entry>} */
   const tools = new Map();
-  /** Calls of ours that run. @type {Map<string, AbortController>} */
+  /** Running calls of agents. @type {Map<string, AbortController>} */
   const calls = new Map();
-  /** Pages that wait for a person. @type {Map<string, (confirmed: boolean) => void>} */
+  /** Pending confirmations. @type {Map<string, (confirmed: boolean) => void>} */
   const waiting = new Map();
   /** The call whose form is being submitted. @type {string | null} */
   let submitting = null;
   let interactions = 0;
 
   /** @param {Record<string, unknown>} message */
-  function tell(message) {
-    const event = new NewEvent(TELL, { detail: stringify(message) });
+  function send(message) {
+    const event = new NewEvent(REPLY, { detail: stringify(message) });
     apply(dispatchEvent, channel, [event]);
   }
 
@@ -52,7 +52,7 @@
   }
 
   let changing = false;
-  // A task of its own, but no timer: in a tab that is hidden those wait for up to a minute.
+  // A message instead of a timer: timers of a hidden tab may be delayed by a minute.
   const task = new MessageChannel();
   task.port1.onmessage = () => {
     changing = false;
@@ -72,9 +72,9 @@
     if (typeof tool !== "object" || tool === null) throw new TypeError("registerTool needs a tool.");
     const { name, description = "", title = "", inputSchema, annotations, execute } = tool;
     if (typeof execute !== "function") throw new TypeError("A tool needs a function 'execute'.");
-    const wrong = typeof name !== "string" || name === "" || name.length > MAX_NAME;
-    if (wrong) throw new DOMException(`A tool needs a name of 1 to ${MAX_NAME} characters.`, "InvalidStateError");
-    if (tools.has(name)) throw new DOMException(`A tool named ${name} is registered already.`, "InvalidStateError");
+    const invalid = typeof name !== "string" || name === "" || name.length > MAX_NAME;
+    if (invalid) throw new DOMException(`A tool needs a name of 1 to ${MAX_NAME} characters.`, "InvalidStateError");
+    if (tools.has(name)) throw new DOMException(`A tool named ${name} is already registered.`, "InvalidStateError");
     const schema = inputSchema === undefined || inputSchema === null ? undefined : stringify(inputSchema);
     const notes = annotations === undefined ? undefined : parse(stringify(annotations));
     return {
@@ -90,7 +90,7 @@
 
   /**
    * @param {string} name
-   * @param {Entry} [only] not a tool that has taken its name since
+   * @param {Entry} [only] not a newer tool of the same name
    */
   function remove(name, only) {
     const entry = tools.get(name);
@@ -103,20 +103,20 @@
   /**
    * @param {any} tool
    * @param {{ signal?: AbortSignal } | undefined} options
-   * @param {{ entry?: Entry }} made
+   * @param {{ entry?: Entry }} registration
    */
-  async function register(tool, options, made) {
+  async function register(tool, options, registration) {
     const signal = options?.signal;
     signal?.throwIfAborted();
     const entry = entryOf(tool);
     tools.set(entry.name, entry);
-    made.entry = entry;
+    registration.entry = entry;
     signal?.addEventListener("abort", () => remove(entry.name, entry), { once: true });
     changed();
   }
 
   /**
-   * Run a tool: it is also handed a way to ask the person, as earlier drafts had it.
+   * Run a tool. It also gets `requestUserInteraction`, as in earlier drafts.
    * @param {Entry} entry
    * @param {unknown} input
    * @param {AbortSignal | undefined} signal
@@ -127,12 +127,12 @@
     const client = {
       signal: stop,
       /**
-       * @param {(given: { confirmed: boolean }) => unknown} [callback] told whether the person has been asked already
-       * @param {{ message?: unknown }} [options] what to ask
+       * @param {(given: { confirmed: boolean }) => unknown} [callback] gets whether the person has already confirmed
+       * @param {{ message?: unknown }} [options] the question
        */
       requestUserInteraction: async (callback, options) => {
         if (callId !== undefined && !(await asked(callId, entry.name, options?.message))) {
-          throw new DOMException("The person did not agree.", "NotAllowedError");
+          throw new DOMException("The person did not confirm.", "NotAllowedError");
         }
         return callback?.({ confirmed: callId !== undefined });
       },
@@ -154,7 +154,7 @@
     const id = `i${++interactions}`;
     return new Promise((resolve) => {
       waiting.set(id, resolve);
-      tell({ op: "interact", id, call, tool, message: typeof message === "string" ? message : undefined });
+      send({ op: "interact", id, call, tool, message: typeof message === "string" ? message : undefined });
     });
   }
 
@@ -168,10 +168,10 @@
      */
     registerTool(tool, options) {
       /** @type {{ entry?: Entry }} */
-      const made = {};
-      const done = register(tool, options, made);
-      // Pages of 2025 end a registration by what it returned.
-      return Object.assign(done, { unregister: () => made.entry && remove(made.entry.name, made.entry) });
+      const registration = {};
+      const done = register(tool, options, registration);
+      // Pages of 2025 unregister with the returned object.
+      return Object.assign(done, { unregister: () => registration.entry && remove(registration.entry.name, registration.entry) });
     }
 
     async getTools() {
@@ -208,7 +208,7 @@
       if (this.#handler) this.addEventListener("toolchange", this.#handler);
     }
 
-    // What earlier drafts had.
+    // Methods of earlier drafts.
     /** @param {{ tools?: unknown[] }} [given] */
     provideContext(given) {
       this.clearContext();
@@ -228,7 +228,7 @@
   const context = new ModelContext();
 
   /**
-   * Make ours what the page finds, and leave it free to put its own there.
+   * Define `modelContext` so that the page can replace it.
    * @param {object} target
    */
   function install(target) {
@@ -247,8 +247,8 @@
     install(Navigator.prototype);
   }
 
-  /** What the page brought itself, if it can be asked for its tools. */
-  function brought() {
+  /** The page's own `modelContext`, if it is usable. */
+  function pageContext() {
     try {
       const found = page.modelContext ?? /** @type {any} */ (navigator).modelContext;
       const usable = found && found !== context && typeof found.getTools === "function" && typeof found.executeTool === "function";
@@ -264,18 +264,18 @@
     const mine = await context.getTools();
     const names = new Set(mine.map(({ name }) => name));
     try {
-      const theirs = (await brought()?.getTools()) ?? [];
+      const theirs = (await pageContext()?.getTools()) ?? [];
       for (const tool of theirs) if (!names.has(tool?.name)) mine.push(tool);
     } catch {
-      // Its own tools are then what it offers in other ways.
+      // The page's own list cannot be read.
     }
-    const told = mine.slice(0, 500).map(({ name, title, description, inputSchema, annotations }) => {
+    const listed = mine.slice(0, 500).map(({ name, title, description, inputSchema, annotations }) => {
       return { name, title, description, inputSchema, annotations };
     });
     try {
-      tell({ op: "tools", tools: told });
+      send({ op: "tools", tools: listed });
     } catch {
-      tell({ op: "tools", tools: told.map(({ name, description }) => ({ name: String(name), description: String(description) })) });
+      send({ op: "tools", tools: listed.map(({ name, description }) => ({ name: String(name), description: String(description) })) });
     }
   }
 
@@ -287,10 +287,10 @@
     outcome.then(
       (value) => {
         const text = stringify(value) ?? "null";
-        if (text.length > MAX_TEXT) throw new Error(`The answer is larger than ${MAX_TEXT} characters.`);
-        tell({ op: "result", id, ok: true, value: text });
+        if (text.length > MAX_TEXT) throw new Error(`The result is larger than ${MAX_TEXT} characters.`);
+        send({ op: "result", id, ok: true, value: text });
       },
-    ).catch((error) => tell({ op: "result", id, ok: false, error: textOf(error) }));
+    ).catch((error) => send({ op: "result", id, ok: false, error: textOf(error) }));
   }
 
   /**
@@ -304,7 +304,7 @@
     try {
       const entry = tools.get(name);
       if (entry) return await run(entry, args, stop.signal, id);
-      const theirs = brought();
+      const theirs = pageContext();
       const tool = (await theirs?.getTools())?.find((/** @type {any} */ found) => found?.name === name);
       if (!tool) throw new Error(`The page no longer has a tool named ${name}.`);
       const given = await theirs.executeTool(tool, stringify(args ?? {}), { signal: stop.signal });
@@ -324,7 +324,7 @@
   }
 
   apply(addEventListener, channel, [
-    ASK,
+    REQUEST,
     (/** @type {CustomEvent} */ event) => {
       const { op, id, name, args, confirmed } = parse(event.detail);
       if (op === "list") void list();
@@ -339,7 +339,7 @@
     },
   ]);
 
-  // A page answers a form that was filled in for it by these.
+  // With these a page responds to a form that an agent submitted.
   if (!("agentInvoked" in SubmitEvent.prototype)) {
     Object.defineProperty(SubmitEvent.prototype, "agentInvoked", {
       configurable: true,
@@ -358,7 +358,7 @@
           const why = "respondWith is for a submission by an agent, after preventDefault.";
           throw new DOMException(why, "InvalidStateError");
         }
-        tell({ op: "responding", id: submitting });
+        send({ op: "responding", id: submitting });
         answer(submitting, Promise.resolve(response));
       },
     });

@@ -1,22 +1,22 @@
 /**
- * The browser's own WebMCP, asked from the extension's world, where no page can stand in for it.
+ * The browser's own WebMCP, used from the extension's world, where a page cannot replace it.
  *
- * Released versions differ, and one whose list is slow must not hold up calls: a list is asked for once at a time and
- * waited for briefly.
+ * Released versions differ, and a slow list must not delay calls: only one list is requested at a time, with a short
+ * timeout.
  */
 
 var NativeContext = class {
   /** @type {unknown[]} */
   tools = [];
-  /** The browser's own objects, which a call must hand back. @type {Map<string, any>} */
+  /** The browser's tool objects, which a call needs. @type {Map<string, any>} */
   #known = new Map();
   /** @type {Promise<void> | null} */
   #listing = null;
-  #again = false;
+  #listAgain = false;
   #context;
   #changed;
 
-  /** What the browser has, or null. */
+  /** The browser's WebMCP, or null. */
   static find() {
     const context = /** @type {any} */ (document).modelContext;
     return typeof context?.getTools === "function" && typeof context.executeTool === "function" ? context : null;
@@ -33,9 +33,9 @@ var NativeContext = class {
     this.refresh();
   }
 
-  /** Ask for the list, and once more if it was asked for meanwhile. */
+  /** List the tools, and again if requested while listing. */
   refresh() {
-    if (this.#listing) this.#again = true;
+    if (this.#listing) this.#listAgain = true;
     else this.#listing = this.#list();
     return this.#listing;
   }
@@ -62,20 +62,20 @@ var NativeContext = class {
       const slow = new Promise((resolve) => setTimeout(() => resolve(null), 2000));
       found = await Promise.race([this.#context.getTools(), slow]);
     } catch {
-      // Not allowed in this document: it has none.
+      // Not allowed in this document.
       found = [];
     }
     this.#listing = null;
-    if (Array.isArray(found)) this.#take(found);
-    if (this.#again) {
-      this.#again = false;
+    if (Array.isArray(found)) this.#setTools(found);
+    if (this.#listAgain) {
+      this.#listAgain = false;
       void this.refresh();
     }
   }
 
   /** @param {any[]} found */
-  #take(found) {
-    // Frames tell their own tools.
+  #setTools(found) {
+    // Frames report their own tools.
     const own = found.filter((tool) => tool?.window === undefined || tool.window === window);
     this.#known = new Map(own.map((tool) => [tool.name, tool]));
     this.tools = own.map(({ name, title, description, inputSchema, annotations }) => ({
@@ -99,7 +99,7 @@ var NativeContext = class {
     const tool = this.#known.get(name);
     if (!tool) throw new Error(`The page no longer has a tool named ${name}.`);
     const text = JSON.stringify(args ?? {});
-    // Some versions take an object and some its text: this is the one, and reads as the other.
+    // Some versions expect an object, others its JSON: this is an object that converts to the JSON.
     const either = Object.defineProperty(JSON.parse(text), "toString", { value: () => text });
     const given = await this.#context.executeTool(tool, either, { signal });
     return typeof given === "string" ? parsed(given) : given;

@@ -1,33 +1,33 @@
 /**
- * The frame's side of `model_context.js`: the tools a page registered there, or in a `modelContext` it brought itself.
+ * The frame's side of `model_context.js`: tools that a page registered there, or in its own `modelContext`.
  *
- * What comes over is the page's word: it is parsed here and checked by whoever uses it.
+ * Messages come from the page: they are parsed here and validated by their users.
  */
 
-/** @typedef {{ requestId: string, args: unknown, meta: Record<string, unknown> | undefined, extensions: unknown, confirm: (message: string, details?: unknown) => Promise<boolean>, progress: (told: unknown) => void }} PageCall */
-/** @typedef {{ answer: Promise<unknown>, cancel: () => void }} Running what a call gives, before it is checked */
+/** @typedef {{ requestId: string, args: unknown, meta: Record<string, unknown> | undefined, extensions: unknown, confirm: (message: string, details?: unknown) => Promise<boolean>, progress: (params: unknown) => void }} PageCall */
+/** @typedef {{ answer: Promise<unknown>, cancel: () => void }} Running the result of a call, before it is validated */
 
 var PageContext = class {
   /** @type {unknown[]} */
   tools = [];
   /** @type {Map<string, PromiseWithResolvers<unknown>>} */
   #waiting = new Map();
-  /** Calls that may ask the person. @type {Map<string, PageCall>} */
+  /** Calls that may ask for confirmation. @type {Map<string, PageCall>} */
   #calls = new Map();
-  /** Calls the page said it answers. @type {Set<string>} */
+  /** Calls that the page answers itself. @type {Set<string>} */
   #responding = new Set();
   #changed;
 
   /** @param {() => void} changed */
   constructor(changed) {
     this.#changed = changed;
-    performance.addEventListener("tabhub-tell", this.#told);
+    performance.addEventListener("tabhub-tell", this.#receive);
     this.refresh();
   }
 
-  /** Ask the page for its list; nothing comes where there is no `model_context.js`. */
+  /** Request the tools of the page; without `model_context.js` there is no answer. */
   refresh() {
-    this.#ask({ op: "list" });
+    this.#send({ op: "list" });
   }
 
   /**
@@ -39,12 +39,12 @@ var PageContext = class {
     const id = call.requestId;
     this.#calls.set(id, call);
     const answer = this.answer(id).finally(() => this.#calls.delete(id));
-    this.#ask({ op: "call", id, name, args: call.args });
-    return { answer, cancel: () => this.#ask({ op: "cancel", id }) };
+    this.#send({ op: "call", id, name, args: call.args });
+    return { answer, cancel: () => this.#send({ op: "cancel", id }) };
   }
 
   /**
-   * What the page gives for a call, once it does.
+   * The result of a call.
    * @param {string} id
    */
   answer(id) {
@@ -55,34 +55,34 @@ var PageContext = class {
   }
 
   /**
-   * Submit a form for a call; the page may say meanwhile that it answers itself.
+   * Submit a form for a call; the page may respond to the submission itself.
    * @param {string} id
    * @param {() => void} submit
-   * @returns {boolean} whether it does
+   * @returns {boolean} whether the page responds
    */
   submitting(id, submit) {
     this.#responding.delete(id);
-    this.#ask({ op: "submitting", id });
+    this.#send({ op: "submitting", id });
     try {
       submit();
     } finally {
-      this.#ask({ op: "submitted" });
+      this.#send({ op: "submitted" });
     }
     return this.#responding.delete(id);
   }
 
   stop() {
-    performance.removeEventListener("tabhub-tell", this.#told);
-    for (const waiter of this.#waiting.values()) waiter.reject(new Error("The page is gone."));
+    performance.removeEventListener("tabhub-tell", this.#receive);
+    for (const waiter of this.#waiting.values()) waiter.reject(new Error("The page was closed."));
   }
 
   /** @param {Record<string, unknown>} message */
-  #ask(message) {
+  #send(message) {
     performance.dispatchEvent(new CustomEvent("tabhub-ask", { detail: JSON.stringify(message) }));
   }
 
   /** @param {Event} event */
-  #told = (event) => {
+  #receive = (event) => {
     const detail = event instanceof CustomEvent ? event.detail : null;
     if (typeof detail !== "string" || detail.length > 4 * pageChecks.MAX_MESSAGE) return;
     let message;
@@ -122,11 +122,11 @@ var PageContext = class {
   /**
    * @param {string} id
    * @param {string} callId
-   * @param {unknown} said what the page wants the person to read
+   * @param {unknown} message for the person
    */
-  async #interact(id, callId, said) {
+  async #interact(id, callId, message) {
     const call = this.#calls.get(callId);
-    const confirmed = call ? await call.confirm(typeof said === "string" && said !== "" ? said.slice(0, 1000) : "The page asks for you before it goes on.") : false;
-    this.#ask({ op: "interacted", id, confirmed });
+    const confirmed = call ? await call.confirm(typeof message === "string" && message !== "" ? message.slice(0, 1000) : "The page asks for your confirmation.") : false;
+    this.#send({ op: "interacted", id, confirmed });
   }
 };

@@ -1,24 +1,24 @@
 /**
- * The proxy of one frame: a thin relay between what the page offers and the worker.
+ * The proxy of one frame: a thin relay between the page's tools and the worker.
  *
- * Owns which of the ways a tool is offered counts, when the list is told, and the port. It decides nothing about who may
- * call. A frame that offers nothing never opens a port. It knows no secret, no tab and no other frame.
+ * Owns the precedence of tool sources, when the list is reported, and the port. It decides nothing about permissions. A
+ * frame without tools never opens a port. It knows no secret, no tab and no other frame.
  */
 
-var LASTED_MS = 5000;
+var STABLE_MS = 5000;
 
 var PageProxy = class {
-  /** In the order they count: a name offered twice is the first one's. @type {any[]} */
+  /** In order of precedence: the first source with a tool of a name is used. @type {any[]} */
   #sources = [];
   /** @type {InstanceType<typeof McpbClient>} */
   #mcpb;
   /** @type {chrome.runtime.Port | null} */
   #port = null;
-  /** Whether this port has heard of us at all, and what it heard last. */
-  #told = "";
-  #toldAt = 0;
-  #telling = false;
-  /** What the worker was asked to remind us of. @type {Map<number, () => void>} */
+  /** The list that was last reported on this port, or "". */
+  #reported = "";
+  #reportedAt = 0;
+  #reportScheduled = false;
+  /** Functions to run when the worker sends a wake message. @type {Map<number, () => void>} */
   #wakes = new Map();
   #nextWake = 1;
   #tasks = new MessageChannel();
@@ -31,41 +31,40 @@ var PageProxy = class {
   /** @type {Map<string, { cancel: () => void }>} */
   #running = new Map();
   /** @type {Map<string, (confirmed: boolean) => void>} */
-  #asking = new Map();
+  #confirmations = new Map();
   #poll;
 
   constructor() {
-    const changed = () => this.#soon();
+    const changed = () => this.#reportSoon();
     const later = (/** @type {number} */ ms, /** @type {() => void} */ run) => this.#later(ms, run);
-    this.#tasks.port1.onmessage = ({ data }) => this.#woken(data);
+    this.#tasks.port1.onmessage = ({ data }) => this.#wake(data);
     const native = NativeContext.find();
-    const own = new PageContext(changed);
+    const context = new PageContext(changed);
     this.#mcpb = new McpbClient(changed, later);
-    this.#sources = [native ? new NativeContext(native, changed) : own, this.#mcpb];
-    // A browser that knows forms as tools lists them itself; one that knows no WebMCP leaves them to us.
-    if (!native || !("agentInvoked" in SubmitEvent.prototype)) this.#sources.push(new PageForms(own, changed, later));
-    if (native) this.#sources.push(own);
-    // Whatever a page changes without saying so is found here.
+    this.#sources = [native ? new NativeContext(native, changed) : context, this.#mcpb];
+    // Browsers with WebMCP and declarative forms list those forms themselves.
+    if (!native || !("agentInvoked" in SubmitEvent.prototype)) this.#sources.push(new PageForms(context, changed, later));
+    if (native) this.#sources.push(context);
+    // Finds changes without an event.
     this.#poll = setInterval(() => this.#refresh(), 60_000);
-    window.addEventListener("pagehide", this.#pagehide);
-    window.addEventListener("pageshow", this.#pageshow);
+    window.addEventListener("pagehide", this.#onPageHide);
+    window.addEventListener("pageshow", this.#onPageShow);
     document.addEventListener("prerenderingchange", changed);
   }
 
-  /** Whether this is a proxy of an extension that still runs and takes part. */
+  /** Whether this proxy is active and its extension is running. */
   get alive() {
     return !this.#stopped && chrome.runtime?.id !== undefined;
   }
 
-  /** End for good. */
   stop() {
     this.#stopped = true;
     for (const source of this.#sources) source.stop();
     clearInterval(this.#poll);
     this.#tasks.port1.close();
     clearTimeout(this.#retry);
-    window.removeEventListener("pagehide", this.#pagehide);
-    window.removeEventListener("pageshow", this.#pageshow);
+    window.removeEventListener("pagehide", this.#onPageHide);
+    window.removeEventListener("pageshow", this.#onPageShow);
     if (chrome.runtime?.id !== undefined) this.#port?.disconnect();
     this.#port = null;
   }
@@ -75,33 +74,33 @@ var PageProxy = class {
     for (const source of this.#sources) source.refresh();
   }
 
-  #pagehide = () => {
+  #onPageHide = () => {
     this.#hidden = true;
     this.#port?.disconnect();
-    this.#lost();
+    this.#disconnected();
   };
 
   /** @param {PageTransitionEvent} event */
-  #pageshow = (event) => {
+  #onPageShow = (event) => {
     if (!event.persisted) return;
     this.#hidden = false;
     this.#refresh();
-    this.#soon();
+    this.#reportSoon();
   };
 
-  /** Tell the list soon: at once after a while of quiet, and then no more often than every 500 ms. */
-  #soon() {
-    if (this.#telling || this.#stopped || this.#hidden) return;
-    this.#telling = true;
-    this.#later(Math.max(0, this.#toldAt + 500 - Date.now()), () => {
-      this.#telling = false;
-      this.#tell();
+  /** Report the list soon, at most every 500 ms. */
+  #reportSoon() {
+    if (this.#reportScheduled || this.#stopped || this.#hidden) return;
+    this.#reportScheduled = true;
+    this.#later(Math.max(0, this.#reportedAt + 500 - Date.now()), () => {
+      this.#reportScheduled = false;
+      this.#report();
     });
   }
 
   /**
-   * Run something after a while. Timers of a hidden page come late by up to a minute: there the worker reminds us, and
-   * before it knows us nothing waits.
+   * Run something after a delay. Timers of a hidden page may be a minute late, so there the worker sends a wake message;
+   * without a port it runs at once.
    * @param {number} ms
    * @param {() => void} run
    */
@@ -114,71 +113,71 @@ var PageProxy = class {
   }
 
   /** @param {number} wakeId */
-  #woken(wakeId) {
+  #wake(wakeId) {
     const run = this.#wakes.get(wakeId);
     this.#wakes.delete(wakeId);
     run?.();
   }
 
-  #tell() {
+  #report() {
     if (this.#stopped || this.#hidden || /** @type {any} */ (document).prerendering) return;
     const { tools } = pageChecks.tools(this.#sources.flatMap((source) => source.tools));
-    // A server without tools is worth telling: some may follow. A page without anything is not.
+    // A server without tools is reported, since tools may follow; a page without anything is not.
     if (!this.#port && tools.length === 0 && !this.#mcpb.found) return;
     const list = { tools, capabilities: { browser: this.#mcpb.browser } };
     const written = JSON.stringify(list);
-    if (this.#port && written === this.#told) return;
+    if (this.#port && written === this.#reported) return;
     const type = this.#port || tools.length === 0 ? "tools-updated" : "register-tools";
     const port = this.#port ?? this.#connect();
     if (!port) return;
-    this.#told = written;
-    this.#toldAt = Date.now();
+    this.#reported = written;
+    this.#reportedAt = Date.now();
     port.postMessage({ type, ...list });
   }
 
   #connect() {
     try {
       const port = chrome.runtime.connect({ name: "page-tools" });
-      port.onMessage.addListener((message) => this.#received(message));
+      port.onMessage.addListener((message) => this.#receive(message));
       port.onDisconnect.addListener(() => {
-        // The worker was stopped: it is woken by connecting again.
+        // The worker was stopped: connecting starts it again.
         if (this.#port !== port) return;
-        this.#lost();
+        this.#disconnected();
         if (!this.alive) return this.stop();
         if (this.#hidden) return;
-        if (Date.now() - this.#connectedAt > LASTED_MS) this.#failures = 0;
+        if (Date.now() - this.#connectedAt > STABLE_MS) this.#failures = 0;
         const wait = 100 * 2 ** Math.min(this.#failures++, 8) * (1 + Math.random());
-        // A hidden page's timers are slow: it tries at once, and waits only when that was of no use.
-        if (this.#failures <= 3) this.#later(wait, () => this.#tell());
-        else this.#retry = setTimeout(() => this.#tell(), wait);
+        // Timers of a hidden page are slow, so the first attempts do not use them.
+        if (this.#failures <= 3) this.#later(wait, () => this.#report());
+        else this.#retry = setTimeout(() => this.#report(), wait);
       });
       this.#port = port;
       this.#connectedAt = Date.now();
       return port;
     } catch {
-      // The extension was removed or loaded anew: another proxy takes over.
+      // The extension was removed or reloaded: another proxy takes over.
       this.stop();
       return null;
     }
   }
 
-  #lost() {
+  #disconnected() {
     this.#port = null;
-    this.#told = "";
+    this.#reported = "";
     for (const { cancel } of this.#running.values()) cancel();
-    for (const answer of this.#asking.values()) answer(false);
+    for (const answer of this.#confirmations.values()) answer(false);
     for (const wakeId of this.#wakes.keys()) this.#tasks.port2.postMessage(wakeId);
     this.#running.clear();
-    this.#asking.clear();
+    this.#confirmations.clear();
   }
 
   /** @param {any} message of the worker */
-  #received(message) {
+  #receive(message) {
     const { type, requestId } = message;
     if (type === "execute-tool") void this.#execute(requestId, message);
     else if (type === "cancel-tool") this.#running.get(requestId)?.cancel();
-    else if (type === "confirm-result") this.#asking.get(message.confirmId)?.(message.confirmed === true);
-    else if (type === "wake") this.#woken(message.wakeId);
+    else if (type === "confirm-result") this.#confirmations.get(message.confirmId)?.(message.confirmed === true);
+    else if (type === "wake") this.#wake(message.wakeId);
     else if (type === "refused") this.stop();
   }
 
@@ -220,8 +219,8 @@ var PageProxy = class {
     const confirmId = crypto.randomUUID();
     return new Promise((resolve) => {
       if (!this.#port) return resolve(false);
-      this.#asking.set(confirmId, (confirmed) => {
-        this.#asking.delete(confirmId);
+      this.#confirmations.set(confirmId, (confirmed) => {
+        this.#confirmations.delete(confirmId);
         resolve(confirmed);
       });
       const shown = { message: message.slice(0, 2000), details: pageChecks.plain(details, 100_000) };

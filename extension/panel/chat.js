@@ -3,7 +3,7 @@
  * the person can do with it. The hub stores conversations. It draws nothing itself.
  */
 
-import { words } from "./format.js";
+import { toolLabel } from "./format.js";
 import { errorText } from "./worker_client.js";
 
 /** @typedef {import("./types.js").ChatItem} ChatItem */
@@ -198,7 +198,7 @@ export class Chat {
     } else if (event.event === "spoke") this.#appendText(event.text);
     else if (event.event === "started") {
       this.#completeText();
-      this.#announce(`Using ${words(event.call.name)}.`);
+      this.#announce(`Using ${toolLabel(event.call.name)}.`);
       this.#add(newStep(event.call, Date.now() - ago * 1000));
     } else if (event.event === "finished") this.#finishStep({ ...event.result, seconds: event.seconds }, true);
     else if (event.event === "ended") this.#addEnd(event);
@@ -223,7 +223,7 @@ export class Chat {
     step.state = denied ? "denied" : failed ? "failed" : "done";
     step.result = text;
     step.seconds = seconds || null;
-    if (failed && live) this.#announce(`${words(step.name)}: ${denied ? "not allowed" : "failed"}.`);
+    if (failed && live) this.#announce(`${toolLabel(step.name)}: ${denied ? "not allowed" : "failed"}.`);
   }
 
   /** @param {any} ended */

@@ -17,7 +17,7 @@ const LIVE = new Set(["checked", "disabled", "hidden", "indeterminate"]);
 const OWN = new Set(["value", "key", "paint", "stamp", "body"]);
 
 /** The properties an element was made with, besides its attributes. @type {WeakMap<Element, Props>} */
-const made = new WeakMap();
+const properties = new WeakMap();
 /** Elements of `lazy` whose content is not built yet. @type {Set<Element>} */
 const unbuilt = new Set();
 
@@ -52,7 +52,7 @@ export function lazy(tag, props, stamp, body) {
 /** @param {Element} element */
 function build(element) {
   if (!unbuilt.delete(element)) return;
-  append(element, [/** @type {() => Child} */ (made.get(element)?.["body"])()]);
+  append(element, [/** @type {() => Child} */ (properties.get(element)?.["body"])()]);
 }
 
 /**
@@ -81,7 +81,7 @@ function fill(element, props, children) {
       element.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  made.set(element, stored);
+  properties.set(element, stored);
   append(element, children);
   apply(element, stored, {});
 }
@@ -124,7 +124,7 @@ const text = (value) => String(value ?? "");
 
 /** @param {Node} node */
 function keyOf(node) {
-  return node instanceof Element ? made.get(node)?.["key"] : undefined;
+  return node instanceof Element ? properties.get(node)?.["key"] : undefined;
 }
 
 /**
@@ -149,13 +149,13 @@ function morph(old, fresh) {
     if (!fresh.hasAttribute(name) && !(name === "open" && old.localName === "details")) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-  const [before, now] = [made.get(old) ?? {}, made.get(fresh) ?? {}];
+  const [before, now] = [properties.get(old) ?? {}, properties.get(fresh) ?? {}];
   if (now["stamp"] === undefined || now["stamp"] !== before["stamp"]) {
     build(fresh);
     morphChildren(old, fresh);
   }
   apply(old, now, before);
-  made.set(old, now);
+  properties.set(old, now);
 }
 
 /**

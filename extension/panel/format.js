@@ -56,11 +56,11 @@ export function host(url) {
 }
 
 /**
- * A name such as `browser_click_element` as words.
+ * A readable label of a name such as `browser_click_element`.
  * @param {string} name
  * @param {string} [source] its source's name, which is left out
  */
-export function words(name, source) {
+export function toolLabel(name, source) {
   const own = source && name.startsWith(`${source}_`) ? name.slice(source.length + 1) : name;
   const plain = own.replace(/^(browser|extension|plugin)_|^mcp__[^_]+__|^website_tool_.*?_tab\d+_/, "");
   const spaced = plain
@@ -92,7 +92,7 @@ export function toolsByName(state) {
  */
 export function toolTitle(state, name) {
   const known = state && toolsByName(state).get(name);
-  return known?.title || words(known?.tool ?? name);
+  return known?.title || toolLabel(known?.tool ?? name);
 }
 
 /** The hub's client name for the assistant. */

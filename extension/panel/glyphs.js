@@ -1,5 +1,5 @@
 /**
- * The pictures of the panel: outlines on a grid of 16, drawn with the colour of the text around them.
+ * The icons of the panel: outlines on a grid of 16, in the colour of the surrounding text.
  */
 
 import { svg } from "./dom.js";
@@ -40,7 +40,7 @@ const PATHS = {
 };
 
 /**
- * A picture by its name; it is decoration, the words beside it say what it means.
+ * An icon by its name. It is decorative: the text next to it has the meaning.
  * @param {string} name
  * @param {number} [size]
  */

@@ -263,14 +263,14 @@ function draw() {
 /** Update the texts that change with time: ages, countdowns, durations. */
 function tick() {
   const now = Date.now();
-  for (const [name, words] of /** @type {const} */ ([
+  for (const [name, format] of /** @type {const} */ ([
     ["until", (/** @type {number} */ at) => clock(at - now)],
     ["ago", (/** @type {number} */ at) => ago(at, now)],
     ["since", (/** @type {number} */ at) => duration(now - at)],
     ["retry", (/** @type {number} */ at) => nextAttempt(at, now)],
   ])) {
     for (const each of document.querySelectorAll(`[data-${name}]`)) {
-      const text = words(Number(each.getAttribute(`data-${name}`)));
+      const text = format(Number(each.getAttribute(`data-${name}`)));
       if (each.textContent !== text) each.textContent = text;
     }
   }

@@ -1,8 +1,8 @@
 /**
- * Adapters in pages: which document has which, put there as files of the extension, and taken out again.
+ * Adapters in pages: injecting them as files of the extension, and removing them again.
  *
- * An adapter that is a file needs nothing of the page's Content-Security-Policy. What happens to one tab happens in
- * turn, each step to one document: a page that has been left in between gets nothing meant for the one before.
+ * Adapters that are files are not subject to the page's Content-Security-Policy. Changes of one tab are made one after the
+ * other, each for one document: the next page gets nothing that was meant for the previous one.
  */
 
 import { isObject, textOf } from "../link/rpc.js";
@@ -11,26 +11,26 @@ import { isFor } from "./plugin.js";
 
 /** @typedef {import("./plugin.js").Plugin} Plugin */
 /**
- * A document with a relay of ours.
+ * A document with the page relay.
  * @typedef {object} Page
  * @property {number} tabId
  * @property {string} documentId
  * @property {string} channel
  * @property {string} nonce
- * @property {Map<string, string>} stamps
- * @property {Map<string, string>} problems why a plugin is not in it
+ * @property {Map<string, string>} hashes of the installed adapters by plugin
+ * @property {Map<string, string>} problems why an adapter is not installed
  */
 /** @typedef {(tabId: number, source: string) => Promise<unknown>} Evaluate */
 
-/** A page that is blocked by a dialog or a script of its own is not waited for longer. */
-const PATIENCE_MS = 5_000;
+/** How long to wait for a page that is blocked by a dialog or script. */
+const TIMEOUT_MS = 5_000;
 const RELAY = ["plugins/page_relay.js"];
 
 export class Adapters {
   /** @type {Map<number, Page>} */
   #pages = new Map();
   /** @type {Map<number, Promise<unknown>>} */
-  #turns = new Map();
+  #queues = new Map();
   #evaluate;
   #note;
 
@@ -44,7 +44,7 @@ export class Adapters {
   }
 
   /**
-   * The page of a tab, if it has been given anything.
+   * The page of a tab, if it has the page relay.
    * @param {number} tabId
    */
   page(tabId) {
@@ -52,61 +52,61 @@ export class Adapters {
   }
 
   /**
-   * Whether a tab has a plugin's present adapter.
+   * Whether a tab has a plugin's current adapter.
    * @param {number} tabId
    * @param {Plugin} plugin
    */
   has(tabId, plugin) {
-    return this.#pages.get(tabId)?.stamps.get(plugin.name) === plugin.hash;
+    return this.#pages.get(tabId)?.hashes.get(plugin.name) === plugin.hash;
   }
 
   /**
    * The tab has left its page.
    * @param {number} tabId
-   * @param {string} [documentId] the page it shows now
+   * @param {string} [documentId] the current page
    */
-  left(tabId, documentId) {
+  pageLeft(tabId, documentId) {
     if (this.#pages.get(tabId)?.documentId !== documentId) this.#pages.delete(tabId);
   }
 
   /**
-   * Give a tab's page exactly the adapters that are for it.
+   * Install exactly the adapters for a tab's page.
    * @param {chrome.tabs.Tab} tab
    * @param {readonly Plugin[]} plugins
    */
-  settle(tab, plugins) {
+  apply(tab, plugins) {
     const [tabId, url] = [tab.id, tab.url ?? ""];
     if (tabId === undefined || tab.discarded) return Promise.resolve();
     const wanted = plugins.filter((plugin) => isFor(plugin, url));
-    return this.#inTurn(tabId, async () => {
+    return this.#enqueue(tabId, async () => {
       if (wanted.length === 0 && !this.#pages.has(tabId)) return;
       const page = await this.#open(tabId);
-      for (const name of [...page.stamps.keys()]) {
+      for (const name of [...page.hashes.keys()]) {
         if (!wanted.some((plugin) => plugin.name === name)) await this.#remove(page, name);
       }
-      for (const plugin of wanted) if (page.stamps.get(plugin.name) !== plugin.hash) await this.#give(page, plugin);
+      for (const plugin of wanted) if (page.hashes.get(plugin.name) !== plugin.hash) await this.#install(page, plugin);
     });
   }
 
   /**
-   * Whether an adapter says that it is ready; false when the page does not answer.
+   * Whether an adapter is ready; false if the page does not answer.
    * @param {number} tabId
    * @param {string} name
    */
   async ready(tabId, name) {
     const page = this.#pages.get(tabId);
-    if (!page?.stamps.has(name)) return false;
+    if (!page?.hashes.has(name)) return false;
     return (await this.#inMain(page, probe, [name]).catch(() => false)) === true;
   }
 
   /**
-   * Tell a page's adapters that its address changed.
+   * Notify a page's adapters that its URL changed.
    * @param {number} tabId
    */
-  moved(tabId) {
+  notifyNavigated(tabId) {
     const page = this.#pages.get(tabId);
-    for (const name of page?.stamps.keys() ?? []) {
-      this.#inMain(/** @type {Page} */ (page), navigated, [name]).catch(() => null); // the page has gone
+    for (const name of page?.hashes.keys() ?? []) {
+      this.#inMain(/** @type {Page} */ (page), navigated, [name]).catch(() => null); // the page was closed
     }
   }
 
@@ -114,19 +114,19 @@ export class Adapters {
    * @param {number} tabId
    * @param {() => Promise<unknown>} work
    */
-  #inTurn(tabId, work) {
-    const turn = (this.#turns.get(tabId) ?? Promise.resolve()).then(work).catch((error) => {
-      // A page of the browser's own, or one that was left: the next one has its own turn.
+  #enqueue(tabId, work) {
+    const queued = (this.#queues.get(tabId) ?? Promise.resolve()).then(work).catch((error) => {
+      // A page of the browser, or one that was left.
       if (!/Cannot access|No (tab|document|frame)|was removed|cannot be scripted|error page/i.test(textOf(error))) {
-        this.#note(`Tab ${tabId} was not given its plugins: ${textOf(error)}`);
+        this.#note(`The plugins could not be installed in tab ${tabId}: ${textOf(error)}`);
       }
     });
-    this.#turns.set(tabId, turn);
-    return turn.finally(() => this.#turns.get(tabId) === turn && this.#turns.delete(tabId));
+    this.#queues.set(tabId, queued);
+    return queued.finally(() => this.#queues.get(tabId) === queued && this.#queues.delete(tabId));
   }
 
   /**
-   * The tab's page with its relay.
+   * The tab's page, with the page relay.
    * @param {number} tabId
    * @returns {Promise<Page>}
    */
@@ -134,16 +134,16 @@ export class Adapters {
     const known = this.#pages.get(tabId);
     if (known) return known;
     const injected = chrome.scripting.executeScript({ target: { tabId }, files: RELAY, injectImmediately: true });
-    const [answer] = await within(injected, PATIENCE_MS);
+    const [answer] = await withTimeout(injected, TIMEOUT_MS);
     const facts = answer?.result;
-    if (!answer || !isObject(facts)) throw new Error("its relay did not start");
+    if (!answer || !isObject(facts)) throw new Error("the page relay did not start");
     /** @type {Page} */
     const page = {
       tabId,
       documentId: answer.documentId,
       channel: String(facts["channel"]),
       nonce: String(facts["nonce"]),
-      stamps: new Map(Object.entries(/** @type {Record<string, string>} */ (facts["stamps"]))),
+      hashes: new Map(Object.entries(/** @type {Record<string, string>} */ (facts["stamps"]))),
       problems: new Map(),
     };
     this.#pages.set(tabId, page);
@@ -154,13 +154,13 @@ export class Adapters {
    * @param {Page} page
    * @param {Plugin} plugin
    */
-  async #give(page, plugin) {
+  async #install(page, plugin) {
     const { name, hash } = plugin;
-    page.stamps.delete(name);
-    const problem = await this.#put(page, plugin).catch((error) => textOf(error));
+    page.hashes.delete(name);
+    const problem = await this.#inject(page, plugin).catch((error) => textOf(error));
     if (problem === "") {
       await this.#inRelay(page, (key, stamp) => void (pluginRelay && (pluginRelay.stamps[key] = stamp)), [name, hash]);
-      page.stamps.set(name, hash);
+      page.hashes.set(name, hash);
       page.problems.delete(name);
     } else if (page.problems.get(name) !== problem && this.#pages.get(page.tabId) === page) {
       page.problems.set(name, problem);
@@ -171,18 +171,18 @@ export class Adapters {
   /**
    * @param {Page} page
    * @param {Plugin} plugin
-   * @returns {Promise<string>} what went wrong, or nothing
+   * @returns {Promise<string>} the problem, or ""
    */
-  async #put(page, { name, hash, file, source }) {
-    const hindered = await this.#inMain(page, prepare, [name, page.nonce]);
-    if (hindered !== "") return typeof hindered === "string" ? hindered : "The page hinders it.";
+  async #inject(page, { name, hash, file, source }) {
+    const problem = await this.#inMain(page, prepare, [name, page.nonce]);
+    if (problem !== "") return typeof problem === "string" ? problem : "The page interferes.";
     if (file !== null) {
       const target = { tabId: page.tabId, documentIds: [page.documentId] };
       const injected = chrome.scripting.executeScript({ target, files: [file], world: "MAIN", injectImmediately: true });
-      await within(injected, PATIENCE_MS);
-    } else if (source !== null) await within(this.#evaluate(page.tabId, source), PATIENCE_MS);
-    const wrong = await this.#inMain(page, seal, [name, hash]);
-    return typeof wrong === "string" ? wrong : "The page hinders it.";
+      await withTimeout(injected, TIMEOUT_MS);
+    } else if (source !== null) await withTimeout(this.#evaluate(page.tabId, source), TIMEOUT_MS);
+    const invalid = await this.#inMain(page, seal, [name, hash]);
+    return typeof invalid === "string" ? invalid : "The page interferes.";
   }
 
   /**
@@ -190,7 +190,7 @@ export class Adapters {
    * @param {string} name
    */
   async #remove(page, name) {
-    page.stamps.delete(name);
+    page.hashes.delete(name);
     page.problems.delete(name);
     await this.#inMain(page, remove, [name]);
     await this.#inRelay(page, (key) => void delete pluginRelay?.stamps[key], [name]);
@@ -206,7 +206,7 @@ export class Adapters {
   async #inMain(page, func, args) {
     const target = { tabId: page.tabId, documentIds: [page.documentId] };
     const injected = chrome.scripting.executeScript({ target, func, args, world: "MAIN", injectImmediately: true });
-    return (await within(injected, PATIENCE_MS))[0]?.result;
+    return (await withTimeout(injected, TIMEOUT_MS))[0]?.result;
   }
 
   /**
@@ -217,25 +217,25 @@ export class Adapters {
    */
   async #inRelay(page, func, args) {
     const target = { tabId: page.tabId, documentIds: [page.documentId] };
-    await within(chrome.scripting.executeScript({ target, func, args, injectImmediately: true }), PATIENCE_MS);
+    await withTimeout(chrome.scripting.executeScript({ target, func, args, injectImmediately: true }), TIMEOUT_MS);
   }
 }
 
 /**
- * What a promise gives, or an error when that takes too long.
- * @template Given
- * @param {Promise<Given>} promise
+ * The result of a promise, or an error after a timeout.
+ * @template Result
+ * @param {Promise<Result>} promise
  * @param {number} ms
- * @returns {Promise<Given>}
+ * @returns {Promise<Result>}
  */
-export async function within(promise, ms) {
+export async function withTimeout(promise, ms) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`The page did not answer within ${ms} ms: a dialog or a script holds it.`)), ms);
+  const timeout = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`The page did not answer within ${ms} ms: a dialog or script blocks it.`)), ms);
   });
   try {
-    return /** @type {Given} */ (await Promise.race([promise, late]));
+    return /** @type {Result} */ (await Promise.race([promise, timeout]));
   } finally {
     clearTimeout(timer);
   }

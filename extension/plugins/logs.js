@@ -1,5 +1,5 @@
 /**
- * What plugins write to their logs, on its way to the hub: checked, bounded, and in batches.
+ * Log entries of plugins for the hub: validated, bounded, and sent in batches.
  */
 
 import { isObject } from "../link/rpc.js";
@@ -8,8 +8,8 @@ import { isObject } from "../link/rpc.js";
 
 const LEVELS = ["debug", "info", "warning", "error"];
 const BATCH_MS = 100;
-const MOST_WAITING = 500;
-const LONGEST = 4000;
+const MAX_WAITING = 500;
+const MAX_LENGTH = 4000;
 
 export class PluginLogs {
   /** @type {Entry[]} */
@@ -18,48 +18,48 @@ export class PluginLogs {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   /** @type {((entries: Entry[]) => void) | null} */
-  #teller = null;
+  #recipient = null;
 
   /**
-   * Tell someone from now on, beginning with what waits; null when there is no hub.
-   * @param {((entries: Entry[]) => void) | null} teller
+   * Report to a recipient from now on, beginning with waiting entries; null when the hub is disconnected.
+   * @param {((entries: Entry[]) => void) | null} recipient
    */
-  tellTo(teller) {
-    this.#teller = teller;
-    this.#soon();
+  reportTo(recipient) {
+    this.#recipient = recipient;
+    this.#sendSoon();
   }
 
   /**
-   * Take entries of a page's relay.
+   * Add entries from a page relay.
    * @param {string} plugin
    * @param {unknown} entries
-   * @param {unknown} left how many more there were
+   * @param {unknown} dropped how many more there were
    */
-  take(plugin, entries, left) {
+  add(plugin, entries, dropped) {
     if (!Array.isArray(entries)) return;
-    if (typeof left === "number" && left > 0) this.#dropped += left;
+    if (typeof dropped === "number" && dropped > 0) this.#dropped += dropped;
     for (const entry of entries.slice(0, 100)) {
       if (!isObject(entry)) continue;
-      if (this.#waiting.length >= MOST_WAITING) this.#dropped += 1;
+      if (this.#waiting.length >= MAX_WAITING) this.#dropped += 1;
       else this.#waiting.push(read(plugin, entry));
     }
-    this.#soon();
+    this.#sendSoon();
   }
 
-  #soon() {
-    if (!this.#teller || this.#timer !== undefined || this.#waiting.length === 0) return;
+  #sendSoon() {
+    if (!this.#recipient || this.#timer !== undefined || this.#waiting.length === 0) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (!this.#teller) return;
+      if (!this.#recipient) return;
       const entries = this.#waiting;
       const last = entries.at(-1);
       if (this.#dropped > 0 && last) {
-        const message = `${this.#dropped} entries were left out: they came faster than they can be kept.`;
+        const message = `${this.#dropped} entries were dropped: there were too many at once.`;
         entries.push({ plugin: last.plugin, level: "warning", message, ts: new Date().toISOString() });
       }
       this.#waiting = [];
       this.#dropped = 0;
-      this.#teller(entries);
+      this.#recipient(entries);
     }, BATCH_MS);
   }
 }
@@ -74,9 +74,9 @@ function read(plugin, { level, message, ts, data }) {
   return {
     plugin,
     level: LEVELS.includes(String(level)) ? String(level) : "info",
-    message: String(message).slice(0, LONGEST),
+    message: String(message).slice(0, MAX_LENGTH),
     ts: new Date(Number.isNaN(time) ? Date.now() : time).toISOString(),
-    ...(typeof data === "string" && data.length <= 2 * LONGEST ? { data: parsed(data) } : {}),
+    ...(typeof data === "string" && data.length <= 2 * MAX_LENGTH ? { data: parsed(data) } : {}),
   };
 }
 

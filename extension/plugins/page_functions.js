@@ -1,17 +1,17 @@
 /**
- * What is run in a page's own world, where adapters live. The browser copies these functions there one by one: each
- * stands alone, and uses nothing of this file.
+ * Functions that run in a page's own world, where adapters are. The browser copies each of them into the page, so none
+ * uses anything else in this file.
  *
- * The page can change everything they touch, so what they give back is data and no more. A page that tampers deceives
- * about its own tab only. Adapters register at `globalThis.__openTabs.adapters[name]`; one made with a class runs its
- * hooks itself, as the bundles of the OpenTabs SDK do, and for a plain object they are run here.
+ * The page can manipulate everything they use, so their results are untrusted; a page can only lie about its own tab.
+ * Adapters register at `globalThis.__openTabs.adapters[name]`. An adapter made with a class runs its hooks itself, as the
+ * bundles of the OpenTabs SDK do; for a plain object they are run here.
  */
 
 /**
- * Make room for an adapter: end the one of that name, and see that a new one can register.
+ * Prepare for an adapter: stop the previous one of that name, and ensure that a new one can register.
  * @param {string} name
- * @param {string} nonce what the adapter's messages carry
- * @returns {string} what is in the way, or nothing
+ * @param {string} nonce for the adapter's messages
+ * @returns {string} the problem, or ""
  */
 export function prepare(name, nonce) {
   const scope = /** @type {any} */ (globalThis);
@@ -30,7 +30,7 @@ export function prepare(name, nonce) {
   }
   const place = known ? Object.getOwnPropertyDescriptor(before, "adapters") : undefined;
   const open = place ? place.writable && Object.isExtensible(place.value) && !old : known && Object.isExtensible(before);
-  // What cannot be written any more is left as it is, and a copy takes its place.
+  // A frozen object is replaced by a copy.
   if (!open) {
     const { adapters, ...rest } = known ? Object.getOwnPropertyDescriptors(before) : { adapters: undefined };
     const box = Object.defineProperties(/** @type {any} */ ({}), rest);
@@ -40,9 +40,9 @@ export function prepare(name, nonce) {
     try {
       scope.__openTabs = box;
     } catch {
-      // Told below: it is not ours then.
+      // Reported below.
     }
-    if (scope.__openTabs !== box) return "The page has locked __openTabs, where plugins register.";
+    if (scope.__openTabs !== box) return "The page has frozen __openTabs, where plugins register.";
   } else if (!place) before.adapters = {};
   scope.__openTabs._logNonce = nonce;
   scope.__openTabs._readinessNonce = nonce;
@@ -50,16 +50,16 @@ export function prepare(name, nonce) {
 }
 
 /**
- * See that the adapter is there with its stamp, and fix it in its place.
+ * Check that the adapter is present with its hash, and freeze it.
  * @param {string} name
  * @param {string} hash
- * @returns {string} what is wrong, or nothing
+ * @returns {string} the problem, or ""
  */
 export function seal(name, hash) {
   const box = /** @type {any} */ (globalThis).__openTabs;
   const adapter = box?.adapters?.[name];
   if (typeof adapter !== "object" || adapter === null) return "Its script did not register an adapter.";
-  if (adapter.__adapterHash !== hash) return `The adapter has another stamp: ${String(adapter.__adapterHash).slice(0, 64)}`;
+  if (adapter.__adapterHash !== hash) return `The adapter has another hash: ${String(adapter.__adapterHash).slice(0, 64)}`;
   if (!Array.isArray(adapter.tools)) return "The adapter has no list of tools.";
   for (const tool of adapter.tools) Object.freeze(tool);
   Object.freeze(adapter.tools);
@@ -69,7 +69,7 @@ export function seal(name, hash) {
 }
 
 /**
- * Remove an adapter, and with the last one all that was made for adapters.
+ * Remove an adapter, and with the last one everything that was added for adapters.
  * @param {string} name
  */
 export function remove(name) {
@@ -88,10 +88,10 @@ export function remove(name) {
   const { [name]: _, ...others } = Object.getOwnPropertyDescriptors(scope.__openTabs.adapters);
   const rest = Object.getOwnPropertyDescriptors(scope.__openTabs);
   delete rest.adapters;
-  const made = ["pluginConfig", "preScript", "log", "_logNonce", "_readinessNonce", "_setLogTransport"];
-  made.push("_notifyReadinessChanged", "_navigationInterceptor", "_pluginName");
+  const own = ["pluginConfig", "preScript", "log", "_logNonce", "_readinessNonce", "_setLogTransport"];
+  own.push("_notifyReadinessChanged", "_navigationInterceptor", "_pluginName");
   const last = Object.keys(others).length === 0;
-  if (last) for (const key of made) delete rest[key];
+  if (last) for (const key of own) delete rest[key];
   if (last && Reflect.ownKeys(rest).length === 0 && Reflect.deleteProperty(scope, "__openTabs")) return;
   const next = Object.defineProperties(/** @type {any} */ ({}), rest);
   if (!last) next.adapters = Object.defineProperties({}, others);
@@ -99,7 +99,7 @@ export function remove(name) {
 }
 
 /**
- * Whether an adapter says it can be used now; an adapter that never says is.
+ * Whether an adapter is ready; one without `isReady` always is.
  * @param {string} name
  * @returns {Promise<boolean>}
  */
@@ -115,7 +115,7 @@ export async function probe(name) {
 }
 
 /**
- * Tell an adapter that the page's address changed within the page.
+ * Notify an adapter that the URL changed within the page.
  * @param {string} name
  */
 export function navigated(name) {
@@ -129,13 +129,13 @@ export function navigated(name) {
 }
 
 /**
- * Run a tool. What it gives is written as JSON here: the browser would drop what it cannot carry without a word.
+ * Run a tool. The result is encoded as JSON here, since the browser would silently drop what it cannot transfer.
  * @param {string} name
  * @param {string} toolName
  * @param {Record<string, unknown>} input
  * @param {string} dispatchId
- * @param {string} channel the event by which the page's relay is told of progress, and by which it tells of the end
- * @param {number} most characters of the result
+ * @param {string} channel the event for progress to the page relay, and for cancellation from it
+ * @param {number} most maximum length of the result
  * @returns {Promise<Record<string, unknown>>}
  */
 export async function run(name, toolName, input, dispatchId, channel, most) {
@@ -149,15 +149,15 @@ export async function run(name, toolName, input, dispatchId, channel, most) {
   document.addEventListener(`${channel}:${dispatchId}`, stop);
   const context = {
     signal: ending.signal,
-    /** @param {{ progress?: number, total?: number, message?: string }} [how] */
-    reportProgress(how) {
-      const { progress = 0, total, message } = how ?? {};
+    /** @param {{ progress?: number, total?: number, message?: string }} [report] */
+    reportProgress(report) {
+      const { progress = 0, total, message } = report ?? {};
       const detail = JSON.stringify({ dispatchId, progress, total, message });
       document.dispatchEvent(new CustomEvent(channel, { detail }));
     },
   };
   /** @type {(hook: string, ...args: unknown[]) => void} */
-  const tell = (hook, ...args) => {
+  const runHook = (hook, ...args) => {
     try {
       if (plain) adapter[hook]?.(...args);
     } catch (error) {
@@ -166,22 +166,22 @@ export async function run(name, toolName, input, dispatchId, channel, most) {
   };
   const begun = performance.now();
   let success = false;
-  tell("onToolInvocationStart", toolName);
+  runHook("onToolInvocationStart", toolName);
   try {
     const text = JSON.stringify((await tool.handle(input, context)) ?? null) ?? "null";
     success = true;
     return text.length > most ? { kind: "huge", size: text.length } : { kind: "output", text };
   } catch (error) {
     const { message, code, category, retryable, retryAfterMs } = Object(error);
-    const words = typeof message === "string" && message !== "" ? message : String(error);
-    const kept = /** @type {Record<string, unknown>} */ ({ kind: "error", message: words.slice(0, 4000) });
-    if (typeof code === "string") kept["code"] = code.slice(0, 200);
-    if (typeof category === "string") kept["category"] = category.slice(0, 50);
-    if (typeof retryable === "boolean") kept["retryable"] = retryable;
-    if (typeof retryAfterMs === "number") kept["retryAfterMs"] = retryAfterMs;
-    return kept;
+    const text = typeof message === "string" && message !== "" ? message : String(error);
+    const failure = /** @type {Record<string, unknown>} */ ({ kind: "error", message: text.slice(0, 4000) });
+    if (typeof code === "string") failure["code"] = code.slice(0, 200);
+    if (typeof category === "string") failure["category"] = category.slice(0, 50);
+    if (typeof retryable === "boolean") failure["retryable"] = retryable;
+    if (typeof retryAfterMs === "number") failure["retryAfterMs"] = retryAfterMs;
+    return failure;
   } finally {
     document.removeEventListener(`${channel}:${dispatchId}`, stop);
-    tell("onToolInvocationEnd", toolName, success, performance.now() - begun);
+    runHook("onToolInvocationEnd", toolName, success, performance.now() - begun);
   }
 }

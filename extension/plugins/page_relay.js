@@ -1,9 +1,9 @@
 /**
- * The relay of a page with plugins: it carries progress, logs and readiness from the page's adapters to the worker.
+ * The relay of a page with plugins: it sends progress, logs and readiness of the page's adapters to the worker.
  *
- * A plain script in the extension's own world of the page, where the page cannot reach: it also remembers which adapter
- * was put into this document. Everything it hears may come from the page itself, so all of it is bounded and none of it
- * is believed; whose tab it is, the browser tells the worker.
+ * A plain script in the isolated world, which the page cannot access. It also stores which adapters were installed in this
+ * document. Everything it receives may come from the page, so all of it is bounded and untrusted; the worker learns the
+ * tab from the browser.
  */
 
 /** The relay of this document, also for a second run of this file. @type {InstanceType<typeof PluginRelay> | undefined} */
@@ -12,10 +12,10 @@ var pluginRelay;
 var PluginRelay = class {
   channel = crypto.randomUUID();
   nonce = crypto.randomUUID();
-  /** The stamp of each adapter in this document. @type {Record<string, string>} */
+  /** The hash of each adapter in this document. @type {Record<string, string>} */
   stamps = {};
-  /** Messages that may still be sent; refilled with time. */
-  #room = 40;
+  /** Messages that may be sent now (token bucket). */
+  #tokens = 40;
   #filledAt = Date.now();
 
   constructor() {
@@ -23,18 +23,17 @@ var PluginRelay = class {
     window.addEventListener("message", this.#message);
   }
 
-  /** Whether the extension it belongs to still runs. */
+  /** Whether its extension is running. */
   get alive() {
     return chrome.runtime?.id !== undefined;
   }
 
-  /** End for good. */
   stop() {
     document.removeEventListener(this.channel, this.#progress);
     window.removeEventListener("message", this.#message);
   }
 
-  /** What the worker needs to know of it. */
+  /** Its state, for the worker. */
   facts() {
     return { channel: this.channel, nonce: this.nonce, stamps: this.stamps };
   }
@@ -62,22 +61,22 @@ var PluginRelay = class {
     try {
       written = JSON.stringify(data);
     } catch {
-      written = undefined; // a cycle, or something that has no text
+      written = undefined; // a cycle, or a value without a JSON form
     }
-    const kept = written !== undefined && written !== "[]" && written.length <= 8000 ? { data: written } : {};
-    return { level: String(level).slice(0, 20), message: String(message).slice(0, 4000), ts: String(ts).slice(0, 40), ...kept };
+    const more = written !== undefined && written !== "[]" && written.length <= 8000 ? { data: written } : {};
+    return { level: String(level).slice(0, 20), message: String(message).slice(0, 4000), ts: String(ts).slice(0, 40), ...more };
   };
 
   /** @param {Record<string, unknown>} message */
   #send(message) {
     if (!this.alive) return this.stop();
     const now = Date.now();
-    this.#room = Math.min(40, this.#room + (now - this.#filledAt) / 25);
+    this.#tokens = Math.min(40, this.#tokens + (now - this.#filledAt) / 25);
     this.#filledAt = now;
-    if (this.#room < 1) return;
-    this.#room -= 1;
+    if (this.#tokens < 1) return;
+    this.#tokens -= 1;
     chrome.runtime.sendMessage({ type: "plugins", ...message }).catch(() => {
-      // The worker is being stopped: what is lost is a line of a log, or one of many steps.
+      // The worker is being stopped: a log line or one progress message is lost.
     });
   }
 };

@@ -1,18 +1,18 @@
 /**
- * The browser's match patterns, such as `https://*.example.com/app/*`: which addresses they mean. Pure.
+ * The browser's match patterns, such as `https://*.example.com/app/*`. Pure.
  *
- * As the browser has it: a host without a port means any port, a path covers the query and not the fragment, and
- * `*.example.com` means example.com too.
+ * As in the browser, a host without a port matches any port, a path includes the query but not the fragment, and
+ * `*.example.com` also matches example.com.
  */
 
 const WEB = ["http", "https"];
 
 /**
- * Whether an address fits a pattern; one that is no pattern fits nothing.
+ * Whether a URL matches a pattern; an invalid pattern matches nothing.
  * @param {string} pattern
  * @param {string} url
  */
-export function fits(pattern, url) {
+export function matches(pattern, url) {
   const parsed = URL.parse(url);
   if (!parsed) return false;
   const scheme = parsed.protocol.slice(0, -1);
@@ -22,23 +22,23 @@ export function fits(pattern, url) {
   const [, wantedScheme = "", host = "", port = "*", path = ""] = found;
   if (wantedScheme === "*" ? !WEB.includes(scheme) : wantedScheme !== scheme) return false;
   const here = parsed.port || (scheme === "https" ? "443" : "80");
-  return (port === "*" || port === here) && hostFits(host.toLowerCase(), parsed.hostname) && globFits(path, parsed);
+  return (port === "*" || port === here) && hostMatches(host.toLowerCase(), parsed.hostname) && globMatches(path, parsed);
 }
 
 /**
- * Whether an address fits any of some patterns.
+ * Whether a URL matches any of the patterns.
  * @param {readonly string[]} patterns
  * @param {string} url
  */
-export function fitsAny(patterns, url) {
-  return patterns.some((pattern) => fits(pattern, url));
+export function matchesAny(patterns, url) {
+  return patterns.some((pattern) => matches(pattern, url));
 }
 
 /**
  * @param {string} wanted
  * @param {string} host
  */
-function hostFits(wanted, host) {
+function hostMatches(wanted, host) {
   if (wanted === "*" || wanted === host) return true;
   if (!wanted.startsWith("*.")) return false;
   const below = wanted.slice(2);
@@ -46,11 +46,11 @@ function hostFits(wanted, host) {
 }
 
 /**
- * Piece by piece from the left, so that no pattern takes long.
+ * Literal parts are searched from left to right, so that no pattern needs backtracking.
  * @param {string} pattern
  * @param {URL} url
  */
-function globFits(pattern, { pathname, search }) {
+function globMatches(pattern, { pathname, search }) {
   const text = pathname + search;
   const [first = "", ...others] = pattern.split("*");
   const last = others.pop();

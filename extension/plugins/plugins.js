@@ -1,7 +1,7 @@
 /**
- * The plugins of this browser: the hub's list, kept while the worker sleeps, and what the browser's events mean for it.
+ * The plugins of this browser: the hub's list, stored while the worker is stopped, and the reactions to browser events.
  *
- * Connects the parts: adapters in pages, readiness, calls, logs. Who speaks from a page is what the browser says.
+ * Connects the parts: adapters in pages, readiness, calls, logs. The sender of a message is taken from the browser.
  */
 
 import * as read from "../link/params.js";
@@ -18,13 +18,13 @@ import { Readiness } from "./readiness.js";
 /** @typedef {import("./plugin.js").Plugin} Plugin */
 /** @typedef {import("../link/recipients.js").Hub} Hub */
 
-const STORED = "plugins";
-const MOST_PLUGINS = 500;
+const STORAGE_KEY = "plugins";
+const MAX_PLUGINS = 500;
 
 export class Plugins {
   /** @type {readonly Plugin[]} */
   #list = [];
-  /** Settled once the list is known and, for a change of it, the pages have it. @type {Promise<void>} */
+  /** Resolves when the list is known and applied to pages. @type {Promise<void>} */
   #known = Promise.resolve();
   /** @type {Hub | null} */
   #hub = null;
@@ -50,7 +50,7 @@ export class Plugins {
     });
   }
 
-  /** What the hub may ask. @returns {[string, Handler][]} */
+  /** Requests of the hub. @returns {[string, Handler][]} */
   methods() {
     return [
       ["tool.dispatch", (params, call) => this.#dispatch.execute(params, call)],
@@ -59,7 +59,7 @@ export class Plugins {
     ];
   }
 
-  /** What the hub may tell. @returns {[string, (params: Params) => void][]} */
+  /** Notifications of the hub. @returns {[string, (params: Params) => void][]} */
   notifications() {
     return [
       ["sync.full", ({ plugins }) => void this.#change(this.#readAll(plugins))],
@@ -74,13 +74,13 @@ export class Plugins {
   }
 
   /**
-   * Tell a hub from now on; null when there is none.
+   * Report to a hub from now on; null when it is disconnected.
    * @param {Hub | null} hub
    */
-  tellTo(hub) {
+  reportTo(hub) {
     this.#hub = hub;
-    this.#readiness.tellTo(hub && ((plugin, state) => hub.request("tab.stateChanged", { plugin, ...state })));
-    this.#logs.tellTo(hub && ((entries) => void hub.notify("plugin.log", { entries })));
+    this.#readiness.reportTo(hub && ((plugin, state) => hub.request("tab.stateChanged", { plugin, ...state })));
+    this.#logs.reportTo(hub && ((entries) => void hub.notify("plugin.log", { entries })));
   }
 
   /** The state of each plugin's tabs. */
@@ -88,76 +88,76 @@ export class Plugins {
     return this.#readiness.states();
   }
 
-  /** Listen to the browser; call this while the worker starts. */
+  /** Listen for events; call this while the worker starts. */
   start() {
     const { webNavigation, tabs, runtime } = chrome;
-    this.#known = this.#recall().catch((error) => this.#note(`The plugins were not remembered: ${textOf(error)}`));
+    this.#known = this.#restore().catch((error) => this.#note(`The plugins could not be restored: ${textOf(error)}`));
     webNavigation.onCommitted.addListener(({ tabId, frameId, documentId, documentLifecycle, url }) => {
-      if (frameId === 0 && documentLifecycle !== "prerender") this.#left(tabId, documentId, url);
+      if (frameId === 0 && documentLifecycle !== "prerender") this.#pageLeft(tabId, documentId, url);
     });
     webNavigation.onDOMContentLoaded.addListener(({ tabId, frameId, documentLifecycle }) => {
-      if (frameId === 0 && documentLifecycle !== "prerender") void this.#look(tabId);
+      if (frameId === 0 && documentLifecycle !== "prerender") void this.#updateTab(tabId);
     });
-    const moved = (/** @type {{ tabId: number, frameId: number }} */ { tabId, frameId }) => {
+    const urlChanged = (/** @type {{ tabId: number, frameId: number }} */ { tabId, frameId }) => {
       if (frameId !== 0) return;
-      void this.#look(tabId).then(() => this.#adapters.moved(tabId));
+      void this.#updateTab(tabId).then(() => this.#adapters.notifyNavigated(tabId));
     };
-    webNavigation.onHistoryStateUpdated.addListener(moved);
-    webNavigation.onReferenceFragmentUpdated.addListener(moved);
-    // Also a page from the back/forward cache, which has no other beginning.
+    webNavigation.onHistoryStateUpdated.addListener(urlChanged);
+    webNavigation.onReferenceFragmentUpdated.addListener(urlChanged);
+    // Also for a page from the back/forward cache, which causes no other event.
     tabs.onUpdated.addListener((tabId, { status, discarded }) => {
-      if (discarded) this.#left(tabId);
-      if (status === "complete" || discarded !== undefined) void this.#look(tabId);
+      if (discarded) this.#pageLeft(tabId);
+      if (status === "complete" || discarded !== undefined) void this.#updateTab(tabId);
     });
-    tabs.onRemoved.addListener((tabId) => this.#left(tabId));
+    tabs.onRemoved.addListener((tabId) => this.#pageLeft(tabId));
     tabs.onReplaced.addListener((tabId, before) => {
-      this.#left(before);
-      void this.#look(tabId);
+      this.#pageLeft(before);
+      void this.#updateTab(tabId);
     });
     runtime.onMessage.addListener((message, sender) => {
-      if (isObject(message) && message["type"] === "plugins") this.#heard(message, sender);
+      if (isObject(message) && message["type"] === "plugins") this.#receive(message, sender);
     });
   }
 
   /**
-   * @param {Params} message of a relay
+   * @param {Params} message of a page relay
    * @param {chrome.runtime.MessageSender} sender
    */
-  #heard({ what, plugin, entries, left, detail }, { id, tab, frameId, documentId, url }) {
+  #receive({ what, plugin, entries, left, detail }, { id, tab, frameId, documentId, url }) {
     const tabId = tab?.id;
     if (id !== chrome.runtime.id || tabId === undefined || frameId !== 0) return;
     if (what === "progress") return this.#dispatch.progress({ tabId, documentId }, detail);
     const known = this.#list.find(({ name }) => name === plugin);
     if (!known || !isFor(known, url ?? "")) return;
-    if (what === "logs") this.#logs.take(known.name, entries, left);
-    else if (what === "ready") void this.#readiness.look(known.name, tabId, this.#adapters.has(tabId, known));
+    if (what === "logs") this.#logs.add(known.name, entries, left);
+    else if (what === "ready") void this.#readiness.check(known.name, tabId, this.#adapters.has(tabId, known));
   }
 
-  async #recall() {
-    const { [STORED]: stored } = await chrome.storage.session.get(STORED);
+  async #restore() {
+    const { [STORAGE_KEY]: stored } = await chrome.storage.session.get(STORAGE_KEY);
     if (!Array.isArray(stored)) return;
     this.#list = stored;
-    this.#readiness.only(this.#list.map(({ name }) => name));
-    void this.#lookAtAll();
+    this.#readiness.setPlugins(this.#list.map(({ name }) => name));
+    void this.#updateAllTabs();
   }
 
   /** @param {unknown} given */
   #readAll(given) {
     /** @type {Map<string, Plugin>} */
     const found = new Map();
-    for (const item of Array.isArray(given) ? given.slice(0, MOST_PLUGINS) : []) {
+    for (const item of Array.isArray(given) ? given.slice(0, MAX_PLUGINS) : []) {
       try {
         const plugin = readPlugin(item);
         found.set(plugin.name, plugin);
       } catch (error) {
-        this.#note(`A plugin of the hub was not taken: ${textOf(error)}`);
+        this.#note(`A plugin of the hub was refused: ${textOf(error)}`);
       }
     }
     return [...found.values()];
   }
 
   /**
-   * Take another list; one change after the other.
+   * Change the list; changes are applied one after the other.
    * @param {readonly Plugin[] | ((list: readonly Plugin[]) => readonly Plugin[])} next
    * @returns {Promise<void>}
    */
@@ -165,87 +165,87 @@ export class Plugins {
     this.#known = this.#known
       .then(async () => {
         this.#list = typeof next === "function" ? next(this.#list) : next;
-        this.#readiness.only(this.#list.map(({ name }) => name));
-        const looked = this.#lookAtAll();
-        await chrome.storage.session.set({ [STORED]: this.#list });
+        this.#readiness.setPlugins(this.#list.map(({ name }) => name));
+        const updated = this.#updateAllTabs();
+        await chrome.storage.session.set({ [STORAGE_KEY]: this.#list });
         await registerPreScripts(this.#list, this.#note);
-        // A page that does not answer holds up its own tab only.
-        void looked;
+        // Not awaited: a page that does not answer delays only its own tab.
+        void updated;
       })
-      .catch((error) => this.#note(`The hub's plugins were not taken: ${textOf(error)}`));
+      .catch((error) => this.#note(`The hub's plugins could not be applied: ${textOf(error)}`));
     return this.#known;
   }
 
   /** @param {string} name */
   async #uninstall(name) {
     await this.#change((list) => list.filter((plugin) => plugin.name !== name));
-    await this.#lookAtAll();
+    await this.#updateAllTabs();
     return {};
   }
 
-  async #lookAtAll() {
+  async #updateAllTabs() {
     const tabs = await chrome.tabs.query({});
-    await Promise.all(tabs.map((tab) => this.#settle(tab)));
+    await Promise.all(tabs.map((tab) => this.#applyTo(tab)));
   }
 
   /** @param {number} tabId */
-  async #look(tabId) {
+  async #updateTab(tabId) {
     await this.#known;
     const [tab, frame] = await Promise.all([
-      chrome.tabs.get(tabId).catch(() => null), // closed by now
+      chrome.tabs.get(tabId).catch(() => null), // already closed
       chrome.webNavigation.getFrame({ tabId, frameId: 0 }).catch(() => null),
     ]);
-    // A page the browser had prepared or kept becomes the tab's without a word.
-    if (frame) this.#left(tabId, frame.documentId, frame.url);
-    if (tab) await this.#settle(tab);
+    // A prerendered or cached page becomes the tab's page without an event.
+    if (frame) this.#pageLeft(tabId, frame.documentId, frame.url);
+    if (tab) await this.#applyTo(tab);
   }
 
   /** @param {chrome.tabs.Tab} tab */
-  async #settle(tab) {
+  async #applyTo(tab) {
     const { id: tabId, url = "" } = tab;
     if (tabId === undefined) return;
     const list = this.#list;
     for (const plugin of list) {
-      if (!isFor(plugin, url)) this.#readiness.leave(plugin.name, tabId);
-      else if (!this.#adapters.has(tabId, plugin)) void this.#readiness.look(plugin.name, tabId, false);
+      if (!isFor(plugin, url)) this.#readiness.remove(plugin.name, tabId);
+      else if (!this.#adapters.has(tabId, plugin)) void this.#readiness.check(plugin.name, tabId, false);
     }
-    await this.#adapters.settle(tab, list);
+    await this.#adapters.apply(tab, list);
     for (const plugin of this.#list) {
-      if (isFor(plugin, url) && this.#adapters.has(tabId, plugin)) void this.#readiness.look(plugin.name, tabId, true);
+      if (isFor(plugin, url) && this.#adapters.has(tabId, plugin)) void this.#readiness.check(plugin.name, tabId, true);
     }
   }
 
   /**
    * @param {number} tabId
-   * @param {string} [documentId] the page it shows now; none when the tab is gone
+   * @param {string} [documentId] the current page; undefined when the tab was closed
    * @param {string} [url]
    */
-  #left(tabId, documentId, url) {
+  #pageLeft(tabId, documentId, url) {
     if (documentId !== undefined && this.#adapters.page(tabId)?.documentId === documentId) return;
-    this.#adapters.left(tabId, documentId);
-    this.#dispatch.left(tabId, documentId);
+    this.#adapters.pageLeft(tabId, documentId);
+    this.#dispatch.pageLeft(tabId, documentId);
     for (const plugin of this.#list) {
-      if (url !== undefined && isFor(plugin, url)) void this.#readiness.look(plugin.name, tabId, false);
-      else this.#readiness.leave(plugin.name, tabId);
+      if (url !== undefined && isFor(plugin, url)) void this.#readiness.check(plugin.name, tabId, false);
+      else this.#readiness.remove(plugin.name, tabId);
     }
   }
 
   /**
-   * Why a tab cannot be used now, or nothing.
+   * Why a tab cannot be used now, or "".
    * @param {chrome.tabs.Tab} tab
    * @param {Plugin} plugin
    */
   async #usable(tab, plugin) {
     const tabId = /** @type {number} */ (tab.id);
-    if (tab.discarded) return `Tab ${tabId} is asleep to save memory. Activate it first.`;
-    if (!this.#adapters.has(tabId, plugin)) await this.#settle(tab);
+    if (tab.discarded) return `Tab ${tabId} is unloaded to save memory. Activate it first.`;
+    if (!this.#adapters.has(tabId, plugin)) await this.#applyTo(tab);
     if (!this.#adapters.has(tabId, plugin)) {
-      const why = this.#adapters.page(tabId)?.problems.get(plugin.name) ?? "Its page takes no scripts now.";
-      return `${plugin.name} is not in tab ${tabId}: ${why}`;
+      const reason = this.#adapters.page(tabId)?.problems.get(plugin.name) ?? "Scripts cannot run in its page.";
+      return `${plugin.name} is not in tab ${tabId}: ${reason}`;
     }
     if (await this.#adapters.ready(tabId, plugin.name)) return "";
-    void this.#readiness.look(plugin.name, tabId, true);
-    return `${plugin.name} is not ready in tab ${tabId}: the page may still load, or want a login.`;
+    void this.#readiness.check(plugin.name, tabId, true);
+    return `${plugin.name} is not ready in tab ${tabId}: the page may still be loading, or require a login.`;
   }
 
   /** Which adapters are in which tabs. */

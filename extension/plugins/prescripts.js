@@ -1,8 +1,8 @@
 /**
- * Scripts of plugins that run in a page before the page's own: registered with the browser, one for each plugin.
+ * Scripts of plugins that run before the page's own scripts: registered with the browser, one per plugin.
  *
- * Owns which are registered: exactly those of the plugins there are, also after the browser was started anew. They
- * reach pages that open from now on; a page that is open goes on without.
+ * Owns which are registered: exactly those of the current plugins, also after a restart of the browser. They run in pages
+ * that open from then on, not in open ones.
  */
 
 import { textOf } from "../link/rpc.js";
@@ -13,24 +13,24 @@ import { textOf } from "../link/rpc.js";
 const PREFIX = "plugin-before:";
 
 /**
- * Make the browser run exactly the scripts of these plugins.
+ * Register exactly the scripts of these plugins.
  * @param {readonly Plugin[]} plugins
  * @param {(message: string) => void} note
  */
 export async function registerPreScripts(plugins, note) {
   const wanted = plugins.flatMap(scriptsOf);
   const present = (await chrome.scripting.getRegisteredContentScripts()).filter(({ id }) => id.startsWith(PREFIX));
-  const gone = present.map(({ id }) => id).filter((id) => !wanted.some((script) => script.id === id));
-  if (gone.length > 0) await chrome.scripting.unregisterContentScripts({ ids: gone });
+  const outdated = present.map(({ id }) => id).filter((id) => !wanted.some((script) => script.id === id));
+  if (outdated.length > 0) await chrome.scripting.unregisterContentScripts({ ids: outdated });
   for (const script of wanted) {
     const known = present.find(({ id }) => id === script.id);
     if (known && isSame(known, script)) continue; // a page that opens in between would get none
     try {
       await (known ? chrome.scripting.updateContentScripts([script]) : chrome.scripting.registerContentScripts([script]));
     } catch (error) {
-      // One plugin's file or pattern that the browser refuses takes no other with it.
+      // A file or pattern that the browser refuses must not affect other plugins.
       if (known) await chrome.scripting.unregisterContentScripts({ ids: [script.id] });
-      note(`The script of ${script.id.slice(PREFIX.length)} that runs before its pages is not used: ${textOf(error)}`);
+      note(`The pre-script of ${script.id.slice(PREFIX.length)} cannot be used: ${textOf(error)}`);
     }
   }
 }
@@ -47,7 +47,7 @@ function scriptsOf({ name, preScript, patterns, exclude }) {
       js: [preScript],
       matches: patterns,
       excludeMatches: exclude,
-      // Pages get what they are after (a token, say) in frames of their own as well, each with its own `fetch`.
+      // Pages also load data such as tokens in frames, each with its own `fetch`.
       allFrames: true,
       runAt: "document_start",
       world: "MAIN",

@@ -1,47 +1,47 @@
 /**
- * Which tabs are ready for which plugin: closed, unavailable or ready, asked of the adapters again and again.
+ * Which tabs are ready for which plugin: closed, unavailable or ready, by polling the adapters.
  *
- * Owns the asking (often at first, seldom later; what was ready may cease to be) and what the hub was told. A change is
- * told once however many there are at the same moment.
+ * Owns the polling (often at first, seldom later, since a ready tab may become unready) and what was reported to the hub.
+ * Simultaneous changes are reported together.
  */
 
 /** @typedef {{ state: "closed" | "unavailable" | "ready", tabs: { tabId: number, ready: boolean }[] }} State */
-/** @typedef {{ ready: boolean, wait: number, turn: number, timer: ReturnType<typeof setTimeout> | undefined }} Watch */
-/** @typedef {(plugin: string, state: State) => Promise<unknown>} Teller */
+/** @typedef {{ ready: boolean, wait: number, checks: number, timer: ReturnType<typeof setTimeout> | undefined }} Watch */
+/** @typedef {(plugin: string, state: State) => Promise<unknown>} Recipient */
 
 const FIRST_WAIT = 200;
-const LONGEST_WAIT = 30_000;
+const MAX_WAIT = 30_000;
 const COALESCE_MS = 30;
 
 export class Readiness {
   /** @type {Map<string, Map<number, Watch>>} */
   #plugins = new Map();
-  /** What the hub knows of each plugin. @type {Map<string, string>} */
-  #told = new Map();
-  /** @type {Teller | null} */
-  #teller = null;
+  /** The last report of each plugin. @type {Map<string, string>} */
+  #reported = new Map();
+  /** @type {Recipient | null} */
+  #recipient = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #ask;
+  #isReady;
   #note;
 
   /**
-   * @param {(tabId: number, plugin: string) => Promise<boolean>} ask
+   * @param {(tabId: number, plugin: string) => Promise<boolean>} isReady
    * @param {(message: string) => void} note
    */
-  constructor(ask, note) {
-    this.#ask = ask;
+  constructor(isReady, note) {
+    this.#isReady = isReady;
     this.#note = note;
   }
 
   /**
-   * Tell someone from now on; null when there is no hub.
-   * @param {Teller | null} teller
+   * Report to a recipient from now on; null when the hub is disconnected.
+   * @param {Recipient | null} recipient
    */
-  tellTo(teller) {
-    this.#teller = teller;
-    this.#told.clear();
-    this.#soon();
+  reportTo(recipient) {
+    this.#recipient = recipient;
+    this.#reported.clear();
+    this.#reportSoon();
   }
 
   /** The state of every plugin. @returns {Record<string, State>} */
@@ -50,18 +50,18 @@ export class Readiness {
   }
 
   /**
-   * These are the plugins there are.
+   * Set the plugins that exist.
    * @param {readonly string[]} names
    */
-  only(names) {
+  setPlugins(names) {
     for (const [plugin, tabs] of [...this.#plugins]) {
       if (names.includes(plugin)) continue;
-      for (const tabId of [...tabs.keys()]) this.leave(plugin, tabId);
+      for (const tabId of [...tabs.keys()]) this.remove(plugin, tabId);
       this.#plugins.delete(plugin);
-      this.#told.delete(plugin);
+      this.#reported.delete(plugin);
     }
     for (const plugin of names) if (!this.#plugins.has(plugin)) this.#plugins.set(plugin, new Map());
-    this.#soon();
+    this.#reportSoon();
   }
 
   /**
@@ -73,41 +73,41 @@ export class Readiness {
   }
 
   /**
-   * A tab shows a page for a plugin. It is asked at once when the adapter is there, and else counts as not ready.
+   * Check a tab with a page for a plugin. Without the adapter it is not ready.
    * @param {string} plugin
    * @param {number} tabId
-   * @param {boolean} given whether the adapter is there
+   * @param {boolean} installed whether the adapter is installed
    */
-  async look(plugin, tabId, given) {
+  async check(plugin, tabId, installed) {
     const tabs = this.#plugins.get(plugin);
     if (!tabs) return;
-    const watch = tabs.get(tabId) ?? { ready: false, wait: FIRST_WAIT, turn: 0, timer: undefined };
-    if (!tabs.has(tabId)) this.#soon();
+    const watch = tabs.get(tabId) ?? { ready: false, wait: FIRST_WAIT, checks: 0, timer: undefined };
+    if (!tabs.has(tabId)) this.#reportSoon();
     tabs.set(tabId, watch);
     clearTimeout(watch.timer);
-    const turn = ++watch.turn;
-    const ready = given && (await this.#ask(tabId, plugin));
-    // Asked again in between, or of a page that was left.
-    if (tabs.get(tabId) !== watch || watch.turn !== turn) return;
-    if (watch.ready !== ready) this.#soon();
-    // One that ceases to be ready is often ready again soon: logged in anew, or loaded.
-    watch.wait = ready ? LONGEST_WAIT : watch.ready ? FIRST_WAIT : Math.min(watch.wait * 2, LONGEST_WAIT);
+    const check = ++watch.checks;
+    const ready = installed && (await this.#isReady(tabId, plugin));
+    // Checked again in the meantime, or the page was left.
+    if (tabs.get(tabId) !== watch || watch.checks !== check) return;
+    if (watch.ready !== ready) this.#reportSoon();
+    // A tab that becomes unready is often ready again soon, after a login or reload.
+    watch.wait = ready ? MAX_WAIT : watch.ready ? FIRST_WAIT : Math.min(watch.wait * 2, MAX_WAIT);
     watch.ready = ready;
     clearTimeout(watch.timer);
-    if (given) watch.timer = setTimeout(() => void this.look(plugin, tabId, true), watch.wait);
+    if (installed) watch.timer = setTimeout(() => void this.check(plugin, tabId, true), watch.wait);
   }
 
   /**
-   * A tab is not a plugin's any more.
+   * A tab no longer shows a page for a plugin.
    * @param {string} plugin
    * @param {number} tabId
    */
-  leave(plugin, tabId) {
+  remove(plugin, tabId) {
     const watch = this.#plugins.get(plugin)?.get(tabId);
     if (!watch) return;
     clearTimeout(watch.timer);
     this.#plugins.get(plugin)?.delete(tabId);
-    this.#soon();
+    this.#reportSoon();
   }
 
   /**
@@ -120,24 +120,24 @@ export class Readiness {
     return { state: tabs.some(({ ready }) => ready) ? "ready" : "unavailable", tabs };
   }
 
-  #soon() {
-    if (!this.#teller || this.#timer !== undefined) return;
+  #reportSoon() {
+    if (!this.#recipient || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#tell();
+      this.#report();
     }, COALESCE_MS);
   }
 
-  #tell() {
-    const teller = this.#teller;
-    if (!teller) return;
+  #report() {
+    const recipient = this.#recipient;
+    if (!recipient) return;
     for (const [plugin, state] of Object.entries(this.states())) {
       const written = JSON.stringify(state);
-      if (this.#told.get(plugin) === written) continue;
-      this.#told.set(plugin, written);
-      teller(plugin, state).catch((error) => {
-        // A hub that went away asks for everything when it is back.
-        if (teller === this.#teller) this.#note(`The hub did not take the state of ${plugin}: ${error.message}`);
+      if (this.#reported.get(plugin) === written) continue;
+      this.#reported.set(plugin, written);
+      recipient(plugin, state).catch((error) => {
+        // A reconnected hub gets everything again.
+        if (recipient === this.#recipient) this.#note(`The state of ${plugin} could not be reported to the hub: ${error.message}`);
       });
     }
   }

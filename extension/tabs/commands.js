@@ -9,6 +9,7 @@ import { FAILED, RpcError, commandMap } from "../link/rpc.js";
 import { failure } from "./errors.js";
 import { allowedUrl, navigateAndWait } from "./navigation.js";
 import { putIntoGroup, requestedGroup, sessionGroup } from "./session_groups.js";
+import { waitForRemoval } from "./removal.js";
 import { allTabs, reportTab, tabInfo } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
@@ -16,7 +17,6 @@ import { allTabs, reportTab, tabInfo } from "./state.js";
 /** @typedef {import("../link/rpc.js").Handler} Handler */
 /** @typedef {import("./debugger.js").Debugger} Debugger */
 
-const CLOSE_MS = 2_000;
 const MAX_WAIT = 300_000;
 /** After this a page that is still loading is reported as it is. */
 const LOAD_MS = 10_000;
@@ -115,33 +115,11 @@ async function activateTab(params) {
 async function closeTab(params) {
   const tabId = read.tabIdOf(params);
   await existing(tabId);
-  const closed = waitForRemoval(tabId);
+  const closed = waitForRemoval(chrome.tabs.onRemoved, tabId);
   // The browser answers only when the page has allowed closing.
   await Promise.race([chrome.tabs.remove(tabId), closed]);
   if (!(await closed)) throw new RpcError(FAILED, `Tab ${tabId} is still open: its page asks for confirmation.`);
   return { closed: true };
-}
-
-/**
- * Whether a tab is closed in time: a page may ask for confirmation first.
- * @param {number} tabId
- * @returns {Promise<boolean>}
- */
-function waitForRemoval(tabId) {
-  return new Promise((resolve) => {
-    /** @param {number} removed */
-    const listener = (removed) => {
-      if (removed === tabId) finish(true);
-    };
-    /** @param {boolean} closed */
-    const finish = (closed) => {
-      clearTimeout(timer);
-      chrome.tabs.onRemoved.removeListener(listener);
-      resolve(closed);
-    };
-    const timer = setTimeout(() => finish(false), CLOSE_MS);
-    chrome.tabs.onRemoved.addListener(listener);
-  });
 }
 
 /** @param {number} tabId */
@@ -171,7 +149,7 @@ export function tabCommands(cdp, note) {
     const url = await allowedUrl(read.requiredString(params, "url"));
     await existing(tabId);
     // The browser would abort it silently, also with the debugger.
-    if (url.startsWith("data:")) throw new RpcError(FAILED, "A data: URL can only be opened in a new tab. Create one.");
+    if (url.startsWith("data:")) throw new RpcError(FAILED, "A data: URL opens only in a new tab. Create one.");
     const move = () => chrome.tabs.update(tabId, { url });
     return navigateAndWait(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, MAX_WAIT) }, call);
   }

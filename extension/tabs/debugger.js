@@ -52,7 +52,7 @@ import { requireSite, restrictToSite } from "./site_guard.js";
 const PROTOCOL = "1.3";
 const DETACHED = "The debugger was detached from the tab";
 const CRASHED = "The tab crashed. Reload it.";
-const CRASHED_UNDER = "The tab crashed during the command. Reload it.";
+const CRASHED_UNDER = "The tab crashed under the command. Reload it.";
 /** Commands that run a script, which is stopped on cancellation. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 /** The default timeout of a script. */

@@ -48,7 +48,7 @@ async def test_a_url_without_content_leaves_the_tab_where_it_is(
     for path in ("/file", "/nothing"):
         with subtests.test(path):
             error = await guest.fail("browser_navigate_tab", url=site.url + path)
-            assert "gave no page (a download, or an empty answer)" in error["text"]
+            assert "gave no page (a download, or an empty response)" in error["text"]
             assert await guest.run("return location.pathname") == "/"
 
 

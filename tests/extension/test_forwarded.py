@@ -95,8 +95,8 @@ async def test_what_mouse_and_keyboard_cannot_do_is_told(wire: Wire, tab: int, s
     for command, params, reason in (
         ("click", {"selector": "#nothing"}, "No element matches"),
         ("hover", {"selector": "##"}, "not valid CSS"),
-        ("click", {}, "Say where"),
-        ("click", {"x": -1, "y": 2}, "Say where"),
+        ("click", {}, "Give `selector`"),
+        ("click", {"x": -1, "y": 2}, "Give `selector`"),
         ("click", {"selector": "#cover"}, "is not visible"),
         ("click", {"selector": "#go", "button": "fourth"}, "button"),
         ("click", {"selector": "#go", "clickCount": 9}, "clickCount"),
@@ -188,7 +188,7 @@ async def test_a_field_is_emptied_where_nothing_is_typed_in_the_place_of_what_it
     value = await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('field').value")
     assert value["result"]["value"] == ""
     assert await heard(wire, tab) == ["keydown Delete", "input", "keyup Delete"]
-    with pytest.raises(Refused, match="`clear` needs a `selector`"):
+    with pytest.raises(Refused, match="`clear` needs the `selector`"):
         await wire.ask("type", tabId=tab, text="x", clear=True)
 
 
@@ -206,5 +206,5 @@ async def test_what_is_typed_for_one_page_does_not_go_on_in_the_next(wire: Wire,
     await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
     leave = "document.getElementById('field').onkeydown = () => { location.href = '/other' }"
     await wire.cdp(tab, "Runtime.evaluate", expression=leave)
-    with pytest.raises(Refused, match="went to another page after"):
+    with pytest.raises(Refused, match="navigated to another page after"):
         await wire.ask("type", tabId=tab, selector="#field", text="x" * 5000)

@@ -40,7 +40,7 @@ async def test_no_script_is_left_in_a_tab_for_pages_that_nobody_was_asked_about(
         ("Debugger.setBreakpointByUrl", {"lineNumber": 1, "urlRegex": ".*", "condition": "1"}),
         ("Page.reload", {"scriptToEvaluateOnLoad": "1"}),
     ):
-        with pytest.raises(Refused, match="nobody was asked about"):
+        with pytest.raises(Refused, match="pages without permission"):
             await wire.cdp(tab, method, **params)
     await wire.cdp(tab, "Page.reload")
 

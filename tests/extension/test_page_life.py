@@ -40,7 +40,7 @@ async def test_a_reload_in_the_middle_of_a_call_fails_it_at_once_and_registers_a
     assert second["documentId"] != first["documentId"]
     gone = await wire.told("browser/disconnected", after=since, tabId=page.tab)
     assert gone["documentId"] == first["documentId"]
-    with pytest.raises(Refused, match="is gone") as refused:
+    with pytest.raises(Refused, match="was closed or has navigated") as refused:
         await wire.ask("browser/executeTool", **page.params("where", documentId=first["documentId"]))
     assert (refused.value.code, refused.value.data) == (-32001, {"sent": False})
     where = await wire.ask("browser/executeTool", **page.params("where", documentId=second["documentId"]))
@@ -58,7 +58,7 @@ async def test_a_tab_that_is_closed_takes_its_tools_along(wire: Wire, visit: Ope
     assert (await reply)["error"]["data"] == {"sent": True}
     gone = await wire.told("browser/disconnected", after=since, tabId=page.tab)
     assert gone["documentId"] == told["documentId"]
-    with pytest.raises(Refused, match="is gone"):
+    with pytest.raises(Refused, match="was closed or has navigated"):
         await page.call("where")
 
 
@@ -255,7 +255,7 @@ async def after_reload(page: PageTab, offered: Sequence[str], name: str, **args:
     try:
         return await page.text(name, **args)
     except Refused as refused:
-        if refused.message != "The page went away during the call.":
+        if refused.message != "The page was closed or navigated during the call.":
             raise
     await page.told(*offered)
     return await page.text(name, **args)
@@ -302,7 +302,7 @@ async def test_origins_that_are_not_allowed_get_nothing_and_what_they_offered_is
     other = f"http://localhost:{shop.port}"
     await wire.notify("pages.settings", modelContext=True, allowedOrigins=[other])
     await wire.told("browser/disconnected", after=since, tabId=page.tab)
-    with pytest.raises(Refused, match="is gone"):
+    with pytest.raises(Refused, match="was closed or has navigated"):
         await page.call("where")
     # The page of the other origin, in a page that gets nothing.
     framed = await visit("framed.html")

@@ -149,7 +149,7 @@ async def test_a_tool_that_asks_for_the_person_goes_on_only_if_they_agree(
     assert (asked["tabId"], asked["frameId"], asked["toolName"]) == (page.tab, 0, "asks")
     assert answer["success"] is confirmed
     words = answer["payload"]["content"][0]["text"] if confirmed else answer["payload"]
-    assert words == ("bought" if confirmed else "The person did not agree.")
+    assert words == ("bought" if confirmed else "The person did not confirm.")
 
 
 async def test_a_page_with_mcp_b_global_offers_each_tool_once(visit: Opener) -> None:
@@ -277,7 +277,7 @@ async def test_a_form_is_filled_in_and_submitted_and_the_page_answers(visit: Ope
             "payload": "The field sort cannot have that value.",
         }
     odd: dict[str, Any] = dict.fromkeys(("getAttribute", "elements", "requestSubmit", "__proto__"), "x")
-    assert await page.text("odd", **odd) == "The form was submitted and the page handled it itself."
+    assert await page.text("odd", **odd) == "The form was submitted, and the page handled it itself."
     assert await page.text("go", x="1") == "The form was submitted to /pages/webmcp.html."
     await page.told(*OWN)
 

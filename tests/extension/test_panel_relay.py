@@ -90,7 +90,7 @@ async def test_a_question_is_counted_shown_and_answered_where_all_questions_are(
         await expect(card).to_contain_text(f"An agent over 127.0.0.1:{relay.port} wants to")
         await expect(card.get_by_role("heading")).to_have_text("Act in the page")
         await expect(card).to_contain_text(site.url.removeprefix("http://"))
-        await expect(card).to_contain_text("until it disconnects")
+        await expect(card).to_contain_text("until the agent disconnects")
         await expect(card.locator(".countdown")).to_contain_text(":")
         await expect(card.locator(".approval-actions button")).to_have_text(["Allow", "Deny"])
         assert await violations(panel) == []

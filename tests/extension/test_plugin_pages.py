@@ -110,7 +110,7 @@ async def test_a_missing_or_wrong_adapter_is_told_with_its_reason(bench: Bench, 
     await bench.state("fine", "ready", (page.tab, True))
     for name, words in (
         ("missing", "missing-000000000000.js"),
-        ("wrong", "another stamp"),
+        ("wrong", "another hash"),
         ("empty", "did not register"),
         ("broken", "did not register"),
     ):

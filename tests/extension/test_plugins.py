@@ -197,7 +197,7 @@ async def test_a_page_that_goes_away_during_a_call_ends_it_and_says_that_it_was_
     else:
         await bench.wire.ask("browser_navigate", tabId=page.tab, url=f"{site.url}/")
     error = (await asyncio.wait_for(running, 30))["error"]
-    assert "went away during the call" in error["message"]
+    assert "was closed or navigated during the call" in error["message"]
     assert (error["data"]["category"], error["data"]["sent"]) == ("unavailable", True)
 
 

@@ -122,7 +122,7 @@ async def test_whoever_listens_on_the_hubs_port_without_its_secret_gets_neither_
         hub.secret, hub.port = secret, proved
         before = len(hub.asked)
         await hub.wires[-1].socket.close(4004, "shutting down")
-        assert "does not know its secret" in await popup_says(chromium, "does not know its secret")
+        assert "does not know the secret" in await popup_says(chromium, "does not know the secret")
         asked = hub.asked[before:]
         assert asked
         assert all(request.path.startswith("/health?challenge=") for request in asked)
@@ -160,9 +160,9 @@ async def test_a_browser_that_was_replaced_does_not_fight_for_its_place(
     seen, asked = len(hub.wires), len(hub.asked)
     await wire.socket.close(4000, "replaced")
     # Neither a person who looks nor a worker that starts anew shortens the pause.
-    assert "took this one's place" in await popup_says(chromium, "took this one's place")
+    assert "with the same id has connected" in await popup_says(chromium, "with the same id has connected")
     await chromium.stop_worker()
-    assert "took this one's place" in await popup_says(chromium, "took this one's place")
+    assert "with the same id has connected" in await popup_says(chromium, "with the same id has connected")
     assert len(hub.asked) == asked
     # How long the pause is, is shown under a virtual clock, in clock/link.test.mjs; here it is over.
     async with chromium.page(POPUP) as page:

@@ -223,7 +223,7 @@ async def test_a_refused_token_and_unsafe_settings_are_said(relay: RunningRelay,
     ):
         assert "error" in await panel("relay.set", **wrong)
     clear = token(connection_url="ws://relay.example")
-    assert "use wss" in (await panel("relay.set", url=relay.url, token=clear))["error"]["message"]
+    assert "Use wss" in (await panel("relay.set", url=relay.url, token=clear))["error"]["message"]
     await panel("relay.set", url=relay.url, token=token(ttl=-60))
     facts = await state(panel, lambda facts: facts["phase"] == "waiting")
     assert "refused the token" in facts["reason"]

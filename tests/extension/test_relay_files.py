@@ -45,7 +45,7 @@ async def test_an_agent_over_a_relay_names_no_file_of_the_machine(
             answer = await cdp("Input.dispatchDragEvent", {"type": "dragEnter", "x": 9, "y": 9, "data": data})
         else:
             answer = await cdp("Runtime.evaluate", script, **{way: [command]})
-        assert "files of this machine" in answer["error"]["message"]
+        assert "files of this computer" in answer["error"]["message"]
         assert (await cdp("Runtime.evaluate", COUNT))["result"]["result"]["value"] == 0
     await wire.ask("closeTab", tabId=made)
 
@@ -69,7 +69,7 @@ async def test_an_agent_over_a_relay_opens_no_file_of_the_machine(
             answer = await (await agent.begin("forwardCDPCommand", wish))
         else:
             answer = await (await agent.begin(way, params))
-    assert "files of this machine" in answer["error"]["message"], answer
+    assert "files of this computer" in answer["error"]["message"], answer
     tabs = (await wire.ask("getTabs"))["tabs"]
     assert not [tab for tab in tabs if tab["url"].startswith("file:")]
     await wire.ask("closeTab", tabId=made)
@@ -97,5 +97,5 @@ async def test_an_agent_over_a_relay_sees_no_file_that_the_person_has_open(
         await agent.ready()
         for method, params in looks:
             answer = await (await agent.begin(method, {"tabId": made, **params}))
-            assert "shows a file of this machine" in answer.get("error", {}).get("message", ""), (method, answer)
+            assert "shows a file of this computer" in answer.get("error", {}).get("message", ""), (method, answer)
     await wire.ask("closeTab", tabId=made)

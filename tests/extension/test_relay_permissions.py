@@ -155,7 +155,7 @@ async def test_no_agent_acts_in_the_panel_whatever_the_level(
             ("closeTab", {"tabId": made}),
         ):
             refused = await agent.error(method, params)
-            assert "The panel is the person's alone" in refused["message"], (method, refused)
+            assert "which agents cannot use" in refused["message"], (method, refused)
     assert not (await state(panel, lambda facts: True))["questions"]
 
 
@@ -174,12 +174,12 @@ async def test_a_person_who_refuses_again_and_again_is_left_in_peace(
                 await answered(panel, allow=False)
             answers = [await each for each in waiting]
             assert all(DENIED in answer["error"]["message"] for answer in answers[:5])
-            assert all("questions wait for the person" in answer["error"]["message"] for answer in answers[5:])
+            assert all("already waiting for the person" in answer["error"]["message"] for answer in answers[5:])
     # Another connection is another agent to the gate, and another site is another question; the person is the same.
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         refused = await agent.error("createTab", {"url": "http://one-more.example/"})
-        assert "refused 10 times in the last minute" in refused["message"]
+        assert "denied 10 requests in the last minute" in refused["message"]
         assert not (await state(panel, lambda facts: True))["questions"]
     await connected(panel, relay, acting="ask")  # the person sets it anew
     async with IndependentAgent(relay.url, token()) as agent:

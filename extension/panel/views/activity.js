@@ -218,13 +218,13 @@ function details(entry) {
 function allowedBy({ approval }) {
   if (!approval || typeof approval !== "object") return null;
   const { decision, by } = approval;
-  const words = /** @type {Record<string, string>} */ ({
+  const labels = /** @type {Record<string, string>} */ ({
     allow_once: "allowed once",
     allow_session: "allowed for the session",
     allow_always: "always allowed",
     deny: "denied",
   });
-  return `${words[decision] ?? decision ?? "decided"}${by ? ` by ${by}` : ""}`;
+  return `${labels[decision] ?? decision ?? "decided"}${by ? ` by ${by}` : ""}`;
 }
 
 /** @type {View} */

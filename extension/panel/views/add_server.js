@@ -28,7 +28,7 @@ export function adder(app) {
   const text = String(app.ui["serverJson"] ?? "");
   const found = text.trim() === "" ? null : read(text);
   const refused = String(app.ui["serverRefused"] ?? "");
-  const wrong = (found && "wrong" in found ? found.wrong : "") || refused;
+  const problem = (found && "problem" in found ? found.problem : "") || refused;
   const adding = app.ui["serverAdding"] === true;
   return section(
     "Add servers",
@@ -40,8 +40,8 @@ export function adder(app) {
       spellcheck: "false",
       autocomplete: "off",
       placeholder: '{ "mcpServers": { "name": { "url": "https://…/mcp" } } }',
-      "aria-describedby": wrong ? "server-wrong" : "server-about",
-      "aria-invalid": wrong ? "true" : undefined,
+      "aria-describedby": problem ? "server-wrong" : "server-about",
+      "aria-invalid": problem ? "true" : undefined,
       value: text,
       oninput: (/** @type {Event} */ event) => {
         app.ui["serverJson"] = /** @type {HTMLTextAreaElement} */ (event.target).value;
@@ -49,14 +49,14 @@ export function adder(app) {
         app.changed();
       },
     }),
-    wrong ? h("p", { class: "problem", id: "server-wrong", role: "status" }, wrong) : null,
-    wrong ? null : h("p", { class: "quiet", id: "server-about" }, about(found)),
+    problem ? h("p", { class: "problem", id: "server-wrong", role: "status" }, problem) : null,
+    problem ? null : h("p", { class: "quiet", id: "server-about" }, about(found)),
     h(
       "div",
       { class: "form-foot" },
       button(adding ? "Connecting…" : "Add", {
         kind: "primary",
-        disabled: found === null || "wrong" in found || adding,
+        disabled: found === null || "problem" in found || adding,
         onclick: () => void add(app),
       }),
     ),
@@ -97,21 +97,21 @@ function addedText({ name, state, enabled, tools }) {
 /**
  * The server names in a text, or its error.
  * @param {string} text
- * @returns {{ names: string[] } | { wrong: string }}
+ * @returns {{ names: string[] } | { problem: string }}
  */
 function read(text) {
   const fault = jsonFault(text);
-  if (fault) return { wrong: `Invalid JSON at line ${fault.line}, column ${fault.column}: ${fault.message}` };
+  if (fault) return { problem: `Invalid JSON at line ${fault.line}, column ${fault.column}: ${fault.message}` };
   const value = JSON.parse(text);
-  if (!isObject(value)) return { wrong: "The configuration must be a JSON object." };
+  if (!isObject(value)) return { problem: "The configuration must be a JSON object." };
   const outer = isObject(value["mcp"]) ? value["mcp"] : value;
   const wrapper = WRAPPERS.find((each) => isObject(outer[each]));
   return { names: Object.keys(wrapper ? outer[wrapper] : outer) };
 }
 
-/** @param {{ names: string[] } | { wrong: string } | null} found */
+/** @param {{ names: string[] } | { problem: string } | null} found */
 function about(found) {
-  if (!found || "wrong" in found) return "Paste the configuration for Claude, Cursor or VS Code from the server's documentation.";
+  if (!found || "problem" in found) return "Paste the configuration for Claude, Cursor or VS Code from the server's documentation.";
   return found.names.length === 1
     ? `Adds ${found.names[0]}.`
     : `Adds ${counted(found.names.length, "server")}: ${found.names.join(", ")}.`;

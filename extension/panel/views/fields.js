@@ -22,7 +22,7 @@ const ONLY = "default";
 export function settingsForm(app, plugin) {
   const drafts = /** @type {Record<string, Draft>} */ (app.ui["drafts"] ??= {});
   const draft = (drafts[plugin.name] ??= newDraft(plugin));
-  const wrong = /** @type {Record<string, string>} */ (app.ui[`wrong ${plugin.name}`] ?? {});
+  const problems = /** @type {Record<string, string>} */ (app.ui[`wrong ${plugin.name}`] ?? {});
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     await save(app, plugin, draft);
@@ -31,7 +31,7 @@ export function settingsForm(app, plugin) {
     "form",
     { class: "fields", onsubmit: (/** @type {Event} */ event) => void submit(event) },
     Object.entries(plugin.configSchema ?? {}).map(([key, field]) =>
-      fieldRow(app, `${plugin.name}-${key}`, key, field, draft, wrong[key]),
+      fieldRow(app, `${plugin.name}-${key}`, key, field, draft, problems[key]),
     ),
     h("div", { class: "form-foot" }, h("button", { type: "submit", class: "button primary small" }, "Save")),
   );
@@ -182,8 +182,8 @@ function urlFields(app, id, field, list, problem, describedby) {
   const affected = list.filter(({ name }) => problem?.includes(`'${name}'`));
   const marks = (/** @type {Instance} */ instance, /** @type {boolean} */ isName) => {
     const about = problem !== undefined && (affected.length === 0 || affected.includes(instance));
-    const wrong = about && isName === (problem?.includes("instance name") ?? false);
-    return { "aria-invalid": wrong ? "true" : undefined, "aria-describedby": describedby };
+    const invalid = about && isName === (problem?.includes("instance name") ?? false);
+    return { "aria-invalid": invalid ? "true" : undefined, "aria-describedby": describedby };
   };
   const named = list.length > 1 || list[0]?.name !== ONLY;
   const add = () => {

@@ -3,7 +3,7 @@
  */
 
 import { h } from "../dom.js";
-import { counted, words } from "../format.js";
+import { counted, toolLabel } from "../format.js";
 import { badge, button, dot, empty, expander, iconButton, confirmButton, toggle } from "../components.js";
 import { adder } from "./add_server.js";
 
@@ -124,7 +124,7 @@ function find(state, name) {
  * @param {ToolFacts} tool
  */
 function toolRow(app, server, tool) {
-  const title = tool.title || words(tool.tool ?? tool.name);
+  const title = tool.title || toolLabel(tool.tool ?? tool.name);
   const enable = (/** @type {boolean} */ enabled) => {
     const isDisabled = (/** @type {ToolFacts} */ each) => (each.name === tool.name ? !enabled : each.enabled === false);
     const disabled = (find(app.state, server)?.tools ?? []).filter(isDisabled);

@@ -197,7 +197,7 @@ function row(app, { key, label, text, options, unit }, value) {
             value: String(value),
             onchange: (/** @type {Event} */ event) => set(/** @type {HTMLSelectElement} */ (event.target).value),
           },
-          options.map(([each, words]) => h("option", { value: each }, words)),
+          options.map(([each, label]) => h("option", { value: each }, label)),
         )
       : unit
         ? seconds(app, key, about, Number(value), set)

@@ -4,7 +4,7 @@
  */
 
 import { h } from "../dom.js";
-import { counted, toolsByName, words } from "../format.js";
+import { counted, toolLabel, toolsByName } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { badge, empty, expander, permissionSwitch, searchField } from "../components.js";
 
@@ -223,7 +223,7 @@ function familyPart(app, source, { name, tools }) {
   return h(
     "div",
     { class: "family", key: `family ${name}` },
-    name ? h("h3", null, words(name)) : null,
+    name ? h("h3", null, toolLabel(name)) : null,
     h(
       "ul",
       { class: "tool-list" },
@@ -238,7 +238,7 @@ function familyPart(app, source, { name, tools }) {
  * @param {ToolFacts} tool
  */
 function toolRow(app, source, tool) {
-  const title = tool.title || words(tool.tool ?? tool.name, source.key);
+  const title = tool.title || toolLabel(tool.tool ?? tool.name, source.key);
   const own = tool.permission ?? null;
   const effective =
     tool.effective ?? own ?? source.own.permission ?? app.state?.permissionDefault ?? (tool.readOnly ? "auto" : "ask");

@@ -293,7 +293,7 @@ _HINTS = (
     ("ERR_CONNECTION_REFUSED", "Nothing listens there; check that the server is running."),
     ("ERR_CERT", "The site's certificate is not trusted; the person can decide in the browser."),
     ("ERR_INVALID_AUTH", "The browser asks the person for HTTP authentication; browser_focus_tab shows the tab."),
-    ("does not let it go", "The person can answer in the browser window; browser_close_tab closes the tab anyway."),
+    ("blocks the navigation", "The person can answer in the browser window; browser_close_tab closes the tab anyway."),
     ("only in a new tab", "browser_open_tab opens it."),
     ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),
     ("history has no page", "Use browser_navigate_tab with a URL."),

@@ -179,7 +179,7 @@ async def test_names_every_object_inherits_are_names_like_any_other(visit: Opene
     for name in names:
         assert await page.text(name, __proto__={"polluted": 1}) == f"{name}__proto__"
     assert await page.run("({}).polluted === undefined")
-    with pytest.raises(Refused, match="tabId must be given"):
+    with pytest.raises(Refused, match="tabId must be the number of a tab"):
         await page.wire.ask("browser/executeTool", __proto__={"tabId": page.tab}, toolName="x")
 
 

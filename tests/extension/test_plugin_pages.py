@@ -119,4 +119,4 @@ async def test_a_missing_or_wrong_adapter_is_told_with_its_reason(bench: Bench, 
         assert error.data["sent"] is False
     assert (await bench.call("fine", "echo"))["path"] == "/"
     noted = [m["params"]["message"] for m in bench.wire.seen[at:] if m.get("method") == "log"]
-    assert any("adapterFile is not one" in text for text in noted)
+    assert any("adapterFile is invalid" in text for text in noted)

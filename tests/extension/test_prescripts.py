@@ -68,5 +68,5 @@ async def test_a_name_that_is_none_refuses_the_plugin_and_a_missing_file_the_scr
     assert await seen(bench, f"{site.url}/") == "fine 0 loading true"
     assert (await bench.call("missing", "echo"))["path"] == "/"
     noted = [m["params"]["message"] for m in bench.wire.seen[at:] if m.get("method") == "log"]
-    assert any("preScriptFile is not one" in text for text in noted)
-    assert any("The script of missing that runs before its pages is not used" in text for text in noted)
+    assert any("preScriptFile is invalid" in text for text in noted)
+    assert any("The pre-script of missing cannot be used" in text for text in noted)

@@ -75,7 +75,7 @@ async def test_names_every_object_inherits_are_inert(wire: Wire, name: str) -> N
         await wire.ask(name)
     await wire.notify(name)
     inherited: dict[str, Any] = {name: {"tabId": 1}}
-    with pytest.raises(Refused, match="-32602: tabId must be given"):
+    with pytest.raises(Refused, match="-32602: tabId must be the number of a tab"):
         await wire.ask("selectTab", **inherited)
     polluting = '{"jsonrpc":"2.0","id":"p","method":"getTabs","params":{"%s":{"polluted":1}},"%s":{"polluted":1}}'
     before = len(wire.seen)

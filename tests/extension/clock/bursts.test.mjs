@@ -12,24 +12,24 @@ test("a tab that changes all the time is reported at most ten times a second", a
     tabs: { ...Object.fromEntries(names.map((name) => [name, event()])), query: async () => [], TAB_ID_NONE: -1 },
     windows: { onFocusChanged: event(), onRemoved: event(), getAll: async () => [], WINDOW_ID_NONE: -1 },
   };
-  const { tellTabsTo, watchTabs } = await import("../../../extension/tabs/state.js");
-  const told = [];
+  const { reportTabsTo, watchTabs } = await import("../../../extension/tabs/state.js");
+  const reports = [];
   watchTabs();
-  await tellTabsTo({ change: async ({ tab }) => told.push([Date.now(), tab.title]), syncAll() {} });
+  await reportTabsTo({ change: async ({ tab }) => reports.push([Date.now(), tab.title]), syncAll() {} });
   for (let change = 1; change <= 300; change += 1) {
     chrome.tabs.onUpdated.fire(1, {}, { id: 1, title: `t${change}` });
     await pass(10);
   }
   await pass(200);
-  const pauses = told.slice(1).map(([at], number) => at - told[number][0]);
+  const pauses = reports.slice(1).map(([at], number) => at - reports[number][0]);
   assert.ok(Math.min(...pauses) >= 100, `pauses between reports: ${pauses}`);
-  assert.ok(told.length >= 25, `${told.length} reports in 3 s`);
-  assert.equal(told.at(-1)[1], "t300");
+  assert.ok(reports.length >= 25, `${reports.length} reports in 3 s`);
+  assert.equal(reports.at(-1)[1], "t300");
 });
 
 test("a page that changes its tools all the time is reported at most twice a second", async () => {
-  const told = [];
-  const postMessage = (message) => told.push([Date.now(), message]);
+  const reports = [];
+  const postMessage = (message) => reports.push([Date.now(), message]);
   const port = { onMessage: event(), onDisconnect: event(), postMessage, disconnect() {} };
   let offer;
   class None {
@@ -67,8 +67,8 @@ test("a page that changes its tools all the time is reported at most twice a sec
   await pass(600);
   await settle();
   page.pageProxy.stop();
-  const pauses = told.slice(1).map(([at], number) => at - told[number][0]);
+  const pauses = reports.slice(1).map(([at], number) => at - reports[number][0]);
   assert.ok(Math.min(...pauses) >= 500, `pauses between reports: ${pauses}`);
-  assert.ok(told.length >= 6, `${told.length} reports in 3 s`);
-  assert.equal(told.at(-1)[1].tools[0].name, "t300");
+  assert.ok(reports.length >= 6, `${reports.length} reports in 3 s`);
+  assert.equal(reports.at(-1)[1].tools[0].name, "t300");
 });

@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  for (const link of links) link.rest(true);
+  for (const link of links) link.setRelayOnly(true);
   await settle();
 });
 
@@ -123,9 +123,9 @@ test("a worker that starts anew keeps to the rest of that pause", async () => {
   const link = await started();
   (await connection(1)).close(4000);
   await pass(10_000);
-  link.rest(true); // the old worker is gone
+  link.setRelayOnly(true); // the old worker is gone
   const next = await started();
-  assert.match(next.state.reason, /took this one's place/);
+  assert.match(next.state.reason, /with the same id has connected/);
   next.wake();
   await pass(19_000);
   assert.equal(sockets.length, 1);

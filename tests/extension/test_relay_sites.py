@@ -25,7 +25,8 @@ __all__ = ["panel", "relay"]
 FIELD = "<input id=field autofocus style='position:fixed;inset:0;width:100vw;height:100vh'>"
 HEARD = "for (const what of ['mousedown', 'keydown']) addEventListener(what, () => { document.title = 'acted' }, true)"
 BANK = f"<title>Bank</title>{FIELD}<script>{HEARD}</script>"
-GONE, DENIED = "The tab navigated to another site before the command ran.", "The person at the browser did not allow it."
+NAVIGATED = "The tab navigated to another site before the command ran."
+DENIED = "The person at the browser did not allow it."
 SLOWLY = 0.6
 """Seconds until the next page comes: time for a command to be sent to the one before."""
 LONGER = 3.0

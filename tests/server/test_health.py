@@ -75,7 +75,7 @@ async def test_with_the_token_it_says_everything(hub: RunningHub) -> None:
     assert 0 <= facts["uptime"] < 60
     assert type(facts["stateSchemaVersion"]) is int
     assert facts["discoveryErrors"] == []
-    hub.hub.health._started -= 1000
+    hub.hub.health.started -= 1000
     assert 1000 <= (await health(hub))["uptime"] < 1060
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STATE_SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Health:
     """Reports on the parts of one hub."""
 

@@ -241,7 +241,7 @@ class Hub:
             access.locked_out,
         )
         self.reload = Reload(settings, self.secret, plugins, clock, wall)
-        health = Health(
+        self.health = health = Health(
             home=home,
             port=port,
             started=self._started,

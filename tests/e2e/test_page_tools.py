@@ -138,7 +138,8 @@ async def test_navigation_during_a_call_fails_it_immediately_and_it_is_not_repea
         result = await call
         assert result.is_error
         assert re.search(
-            f"The page of {shop.url} in tab .* is gone: The page was closed or navigated during the call", result_text(result)
+            f"The page of {shop.url} in tab .* is gone: The page was closed or navigated during the call",
+            result_text(result),
         )
         await page.lists(*(("order", "look") if ending == "reloaded" else ()))
         assert shop.count(hits) == 1

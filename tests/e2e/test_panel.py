@@ -118,7 +118,7 @@ async def test_a_switch_of_a_source_applies_to_all_its_tools(panel: Page, hub: L
     await until_outside(lambda: browser_settings(hub).get("permission") == "off")
     error = await agent.fail("browser_list_tabs")
     assert "off" in error["text"]
-    await panel.get_by_role("button", name="Reset of all tools of Browser").click()
+    await panel.get_by_role("button", name="Reset all tools of Browser").click()
     await until_outside(lambda: "permission" not in browser_settings(hub))
     assert (await agent.get("browser_list_tabs"))["tabs"]
 

@@ -56,7 +56,7 @@ async def test_enter_sends_shift_enter_does_not_and_screen_readers_get_sentences
         await expect(message(panel)).to_have_value("")
         await expect(heard).to_have_text("")
         hold.set()
-        await expect(heard).to_contain_text("A sentence that comes in pieces.The assistant is done.")
+        await expect(heard).to_contain_text("A sentence that comes in pieces.The assistant has finished.")
         assert await heard.get_attribute("aria-live") == "polite"
 
 

@@ -171,9 +171,7 @@ async def test_a_plugins_setting_that_the_hub_refuses_is_marked_at_its_field(hub
     await card.get_by_role("textbox", name="URL 2", exact=True).fill("nonsense")
     await card.get_by_role("button", name="Save").click()
     await expect(card.get_by_role("textbox", name="URL 2", exact=True)).to_have_attribute("aria-invalid", "true")
-    await expect(card.get_by_role("textbox", name="URL 1", exact=True)).not_to_have_attribute(
-        "aria-invalid", "true"
-    )
+    await expect(card.get_by_role("textbox", name="URL 1", exact=True)).not_to_have_attribute("aria-invalid", "true")
     await card.get_by_role("textbox", name="URL 2", exact=True).fill("https://home.example")
     await card.get_by_role("button", name="Save").click()
     await expect(panel.get_by_text("The settings of Notes are saved.")).to_be_visible()

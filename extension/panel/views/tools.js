@@ -82,7 +82,7 @@ function defaultPermission(app, state) {
         "p",
         { class: "quiet" },
         own === null
-          ? "Read-only tools run. Tools that act ask, except in a browser that the hub started."
+          ? "Read-only tools run. Others need approval, except in a browser that the hub started."
           : "Applies to every tool without its own setting.",
       ),
     ),

@@ -1,4 +1,4 @@
-"""A home of its own for each test, a fake hub behind it, and the command line as a person runs it."""
+"""A separate home for each test, a fake hub, and the command line as a person runs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def env(home: Path, tmp_path: Path) -> dict[str, str]:
-    """The environment of a person who has nothing but this home."""
+    """An environment with nothing but this home."""
     person = tmp_path / "person"
     person.mkdir()
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "PYTHONPATH", "VIRTUAL_ENV")}

@@ -1,4 +1,4 @@
-"""A hub that says what a test wants it to say, byte by byte if need be."""
+"""A hub whose HTTP answers the test chooses, byte by byte if needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET = "5" * 64
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     headers: dict[str, str]
@@ -26,7 +26,7 @@ class Asked:
 
 
 class Reply:
-    """The way back to the one who asked."""
+    """Writes the answer to one request."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -51,7 +51,7 @@ class Reply:
         self.raw(f"{prefix}data: {json.dumps(value)}\n\n".encode())
 
     def wait_closed(self) -> None:
-        """Return when the one who asked has gone."""
+        """Return when the client has disconnected."""
         try:
             while self._connection.recv(1024):
                 continue
@@ -59,13 +59,13 @@ class Reply:
             return
 
 
-Handler = Callable[[Asked, Reply], None]
+Handler = Callable[[ReceivedRequest, Reply], None]
 
 
 class FakeHub:
     def __init__(self, port: int = 0) -> None:
         self.routes: dict[str, Handler] = {}
-        self.asked: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
         self.changed = threading.Condition()
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", port))
@@ -73,7 +73,7 @@ class FakeHub:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def on(self, route: str, handler: Handler) -> None:
-        """Answer `METHOD /path` (the query left out) so."""
+        """Handle `METHOD /path` (without the query)."""
         self.routes[route] = handler
 
     def answer(self, route: str, value: Any, status: int = 200, **headers: str) -> None:
@@ -81,11 +81,11 @@ class FakeHub:
 
     def wait_for(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
         with self.changed:
-            assert self.changed.wait_for(condition, seconds), f"it did not happen; asked: {self.asked}"
+            assert self.changed.wait_for(condition, seconds), f"it did not happen; requests: {self.requests}"
 
-    def wait_asked(self, method: str, path: str) -> None:
-        """Return when somebody has asked this."""
-        self.wait_for(lambda: any((asked.method, asked.path) == (method, path) for asked in self.asked))
+    def wait_requested(self, method: str, path: str) -> None:
+        """Return when this was requested."""
+        self.wait_for(lambda: any((request.method, request.path) == (method, path) for request in self.requests))
 
     def close(self) -> None:
         if self._listener.fileno() < 0:
@@ -96,7 +96,7 @@ class FakeHub:
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                continue  # it has ended by itself
+                continue  # it has already ended
 
     def _accept(self) -> None:
         while True:
@@ -110,24 +110,24 @@ class FakeHub:
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             try:
-                asked = _read(connection)
-                if asked is None:
+                request = _read(connection)
+                if request is None:
                     return
                 with self.changed:
-                    self.asked.append(asked)
+                    self.requests.append(request)
                     self.changed.notify_all()
-                handler = self.routes.get(f"{asked.method} {asked.path.partition('?')[0]}")
+                handler = self.routes.get(f"{request.method} {request.path.partition('?')[0]}")
                 if handler is None:
-                    Reply(connection).json({"error": {"message": f"no route {asked.path}"}}, 404)
+                    Reply(connection).json({"error": {"message": f"no route {request.path}"}}, 404)
                 else:
-                    handler(asked, Reply(connection))
+                    handler(request, Reply(connection))
             except OSError:
-                return  # the other side has gone
+                return  # the client has disconnected
             finally:
                 self._open.discard(connection)
 
 
-def _read(connection: socket.socket) -> Asked | None:
+def _read(connection: socket.socket) -> ReceivedRequest | None:
     data = b""
     while b"\r\n\r\n" not in data:
         part = connection.recv(65536)
@@ -141,7 +141,7 @@ def _read(connection: socket.socket) -> Asked | None:
     length = int(headers.get("content-length", "0"))
     while len(body) < length:
         body += connection.recv(65536)
-    return Asked(method, path, headers, body)
+    return ReceivedRequest(method, path, headers, body)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`tabhub agent` where there is nothing to work with: what it says, and how it ends."""
+"""`tabhub agent` without a model, a hub or a task: its errors and exit codes."""
 
 from __future__ import annotations
 

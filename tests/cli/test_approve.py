@@ -1,4 +1,4 @@
-"""`tabhub approve`: a person at a terminal decides, and nobody else can by that way."""
+"""`tabhub approve`: only a person at a terminal can decide."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(hub: RunningHub) -> None:
 
 
 class Terminal:
-    """A command with a terminal of its own."""
+    """A command on its own pseudo-terminal."""
 
     def __init__(self, home: Path, *words: str) -> None:
         self.shown = b""

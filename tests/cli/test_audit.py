@@ -35,7 +35,7 @@ def test_audit_asks_the_hub_with_the_filters(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /audit", ENTRIES)
     done = tabhub("audit", "--plugin", "slack", "--tool", "slack_send", "--failed", "--limit", "7")
     assert done.returncode == 0
-    assert hub.asked[-1].path == "/audit?limit=7&plugin=slack&tool=slack_send&success=false"
+    assert hub.requests[-1].path == "/audit?limit=7&plugin=slack&tool=slack_send&success=false"
     rows = done.stdout.splitlines()
     assert "failed      12 ms  slack_send  [cli]  too late" in rows[0]
     assert "ok         1.2 ms  browser_open_tab" in rows[1]

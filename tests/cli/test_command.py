@@ -63,7 +63,7 @@ def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["strat"], "did you mean 'tabhub start'?"),
         (["tool", "cal"], "did you mean 'tabhub tool call'?"),
@@ -94,12 +94,12 @@ def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_wrong_usage_exits_with_2_and_suggests_a_correction(tabhub: Run, words: list[str], said: str) -> None:
+def test_wrong_usage_exits_with_2_and_suggests_a_correction(tabhub: Run, words: list[str], expected: str) -> None:
     done = tabhub(*words)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("error: ")
-    assert said in done.stderr
+    assert expected in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,6 @@ def test_rotating_the_secret_reloads_the_hub_with_the_old_one(home: Path, hub: F
     new = json.loads((home / "extension" / "auth.json").read_text())["secret"]
     assert new != SECRET
     assert new not in done.stdout
-    assert hub.asked[-1].headers["authorization"] == f"Bearer {SECRET}"
+    assert hub.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
     shown = tabhub("config", "rotate-secret", "--show-secret").stdout
     assert json.loads((home / "extension" / "auth.json").read_text())["secret"] in shown

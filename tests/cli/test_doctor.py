@@ -43,7 +43,7 @@ def test_doctor_reports_a_stopped_hub(home: Path, tabhub: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("browsers", "broken", "said"),
+    ("browsers", "broken", "expected"),
     [
         ([], "browser", "No browser is connected."),
         ([{"connected": False, "browserName": "Edge", "reason": "closed"}], "browser", "Last: Edge: connection lost"),
@@ -51,28 +51,30 @@ def test_doctor_reports_a_stopped_hub(home: Path, tabhub: Run) -> None:
     ],
 )
 def test_doctor_reports_the_broken_part_behind_the_hub(
-    hub: FakeHub, tabhub: Run, browsers: list[dict[str, Any]], broken: str, said: str
+    hub: FakeHub, tabhub: Run, browsers: list[dict[str, Any]], broken: str, expected: str
 ) -> None:
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": browsers}})
     code, found = report(tabhub)
     assert (code, found["broken"]) == (1, broken)
-    assert said in found["checks"][broken]["message"]
+    assert expected in found["checks"][broken]["message"]
     assert found["checks"][broken]["remedy"]
 
 
 @pytest.mark.parametrize(
-    ("browser", "said"),
+    ("browser", "expected"),
     [
         ({**CHROMIUM, "socket": {"silentSeconds": 99}}, "silent for 99 s"),
         ({**CHROMIUM, "extensionVersion": "0.0.1"}, "runs extension 0.0.1"),
     ],
 )
-def test_browser_connection_problem_is_a_warning(hub: FakeHub, tabhub: Run, browser: dict[str, Any], said: str) -> None:
+def test_browser_connection_problem_is_a_warning(
+    hub: FakeHub, tabhub: Run, browser: dict[str, Any], expected: str
+) -> None:
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [browser]}})
     code, found = report(tabhub)
     assert code == 0
     assert found["checks"]["browser"]["level"] == "warn"
-    assert said in found["checks"]["browser"]["message"]
+    assert expected in found["checks"]["browser"]["message"]
 
 
 @pytest.mark.req("F20")

@@ -40,5 +40,5 @@ def test_logs_follow_through_a_rotation(home: Path, env: dict[str, str]) -> None
     path.write_text("three\n")
     assert child.stdout.readline() == "three\n"
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=10)
-    assert (child.returncode, said) == (130, "")
+    _, output = child.communicate(timeout=10)
+    assert (child.returncode, output) == (130, "")

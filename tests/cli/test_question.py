@@ -1,4 +1,4 @@
-"""A question of the hub at the terminal: a choice, a yes or no, the fields of a form, and nobody there any more."""
+"""Elicitations answered at the terminal: a choice, yes or no, the fields of a form, or end of input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tabhub sessions`, `tabhub pause` and `tabhub resume` against a hub that says what the test wants."""
+"""`tabhub sessions`, `tabhub pause` and `tabhub resume` against a fake hub."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_sessions_are_listed_with_their_tabs(hub: FakeHub, tabhub: Run) -> None:
     ]
     assert json.loads(tabhub("sessions", "list", "--json").stdout)["sessions"][0]["id"] == "0123456789abcdef"
     answer(hub, paused=PAUSED)
-    said = tabhub("sessions").stdout
-    assert "by the panel (paying); 2 calls waiting" in said
-    assert "No sessions" in said
+    output = tabhub("sessions").stdout
+    assert "by the panel (paying); 2 calls waiting" in output
+    assert "No sessions" in output
 
 
 def test_session_is_ended_by_an_id_prefix(hub: FakeHub, tabhub: Run) -> None:
@@ -63,7 +63,7 @@ def test_tab_is_released_from_its_session(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("POST /sessions/abd2/release", {"ok": True, "id": "abd2", "tabId": 7})
     done = tabhub("sessions", "release", "7")
     assert (done.returncode, done.stdout) == (0, "Released tab 7, which Claude Code 2.1 held.\n")
-    assert hub.asked[-1].json == {"tabId": 7}
+    assert hub.requests[-1].json == {"tabId": 7}
     assert "No session holds tab 8" in tabhub("sessions", "release", "8").stderr
 
 
@@ -81,10 +81,10 @@ def test_pause_and_resume_report_their_effect(hub: FakeHub, tabhub: Run) -> None
     hub.answer("POST /pause", {"ok": True, "paused": PAUSED})
     done = tabhub("pause", "--fail", "paying", "a bill")
     assert "fail at once until `tabhub resume`" in done.stdout
-    assert hub.asked[-1].json == {"reason": "paying a bill", "mode": "fail"}
-    assert hub.asked[-1].headers["tabhub-client"] == "the command line"
+    assert hub.requests[-1].json == {"reason": "paying a bill", "mode": "fail"}
+    assert hub.requests[-1].headers["tabhub-client"] == "the command line"
     tabhub("pause")
-    assert hub.asked[-1].json == {"reason": "", "mode": "wait"}
+    assert hub.requests[-1].json == {"reason": "", "mode": "wait"}
     hub.answer("POST /resume", {"ok": True, "wasPaused": True, "callsReleased": 2})
     assert tabhub("resume").stdout == "Resumed: 2 waiting calls released.\n"
     hub.answer("POST /resume", {"ok": True, "wasPaused": False, "callsReleased": 0})
@@ -102,7 +102,7 @@ def test_status_shows_a_pause(hub: FakeHub, tabhub: Run) -> None:
 def test_a_call_names_its_session(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("POST /tools/browser_list_tabs/call", {"content": []})
     tabhub("tool", "call", "browser_list_tabs", "--session", "three", TABHUB_SESSION="two")
-    assert hub.asked[-1].headers["tabhub-session"] == "three"
+    assert hub.requests[-1].headers["tabhub-session"] == "three"
 
 
 def test_each_command_without_a_hub_exits_with_2(tabhub: Run) -> None:

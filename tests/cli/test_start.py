@@ -21,7 +21,7 @@ from tests.harness.waiting import until
 
 @pytest.fixture
 def fresh(env: dict[str, str], tmp_path: Path, tabhub: Run) -> Iterator[Path]:
-    """A home nobody has used yet; a hub left running in it is stopped."""
+    """A home that has not been used yet; a hub left running in it is stopped."""
     folder = tmp_path / "fresh"
     env["TABHUB_HOME"] = str(folder)
     yield folder
@@ -126,9 +126,9 @@ def test_foreground_greets_and_ends_with_ctrl_c(fresh: Path, env: dict[str, str]
     assert secret not in shown
     assert '"mcpServers"' in shown
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, output = process.communicate(timeout=20)
     assert process.returncode in (0, 130)
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 @pytest.mark.req("S002-stdio-04")
@@ -145,8 +145,8 @@ def test_five_bridges_at_once_start_one_hub(fresh: Path, env: dict[str, str]) ->
         for _ in range(5)
     ]
     for bridge in bridges:
-        answer, said = bridge.communicate(json.dumps(hello).encode() + b"\n", timeout=60)
-        assert bridge.returncode == 0, said
+        answer, output = bridge.communicate(json.dumps(hello).encode() + b"\n", timeout=60)
+        assert bridge.returncode == 0, output
         assert json.loads(answer)["result"]["protocolVersion"] == "2025-11-25"
     starts = (fresh / "logs" / "hub.log").read_text()
     assert "Traceback" not in starts

@@ -68,9 +68,9 @@ def test_status_shows_how_the_managed_browser_exited_and_what_to_do(hub: FakeHub
     lost = {"browserId": "b1", "connected": False, "reason": "closed", "browserName": "Chromium", "managed": True}
     own = {"name": "Chromium", "running": False, "pid": None, "error": "Chromium ended. To have it back: do this."}
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [lost], "managedBrowser": own}})
-    said = "Chromium (started by the hub): Chromium ended. To have it back: do this."
-    assert said in tabhub("status").stdout
-    assert said in tabhub("doctor").stdout
+    output = "Chromium (started by the hub): Chromium ended. To have it back: do this."
+    assert output in tabhub("status").stdout
+    assert output in tabhub("doctor").stdout
 
 
 def test_status_without_a_hub_exits_with_2(home: Path, tabhub: Run) -> None:

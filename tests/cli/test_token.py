@@ -1,4 +1,4 @@
-"""`tabhub token`: made, listed, revoked."""
+"""`tabhub token`: create, list and revoke."""
 
 from __future__ import annotations
 

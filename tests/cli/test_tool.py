@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.fake_http_hub import SECRET, Asked, FakeHub, Reply
+from tests.cli.fake_http_hub import SECRET, FakeHub, ReceivedRequest, Reply
 
 CALL = "POST /tools/browser_list_tabs/call"
 TOOLS: list[dict[str, Any]] = [
@@ -35,25 +35,25 @@ def test_call_prints_the_text_of_the_result(hub: FakeHub, tabhub: Run) -> None:
     hub.answer(CALL, text("two tabs"))
     done = tabhub("tool", "call", "browser_list_tabs", '{"a": 1}')
     assert (done.returncode, done.stdout, done.stderr) == (0, "two tabs\n", "")
-    asked = hub.asked[-1]
-    assert asked.json == {"arguments": {"a": 1}}
-    assert asked.headers["authorization"] == f"Bearer {SECRET}"
-    assert asked.headers["tabhub-session"] == "cli"
-    assert asked.headers["tabhub-client"] == "cli"
+    request = hub.requests[-1]
+    assert request.json == {"arguments": {"a": 1}}
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
+    assert request.headers["tabhub-session"] == "cli"
+    assert request.headers["tabhub-client"] == "cli"
 
 
 def test_call_takes_arguments_from_stdin_and_file_and_a_tab(hub: FakeHub, tabhub: Run, tmp_path: Path) -> None:
     hub.answer(CALL, text("ok"))
     tabhub("tool", "call", "browser_list_tabs", "-", "--tab-id", "7", input='{"b": "ü"}', TABHUB_SESSION="two")
-    assert hub.asked[-1].json == {"arguments": {"b": "ü", "tabId": 7}}
-    assert hub.asked[-1].headers["tabhub-session"] == "two"
+    assert hub.requests[-1].json == {"arguments": {"b": "ü", "tabId": 7}}
+    assert hub.requests[-1].headers["tabhub-session"] == "two"
     (tmp_path / "args.json").write_text('{"c": 3}')
     tabhub("tool", "call", "browser_list_tabs", "@args.json")
-    assert hub.asked[-1].json == {"arguments": {"c": 3}}
+    assert hub.requests[-1].json == {"arguments": {"c": 3}}
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ("{a: 1}", "not valid JSON"),
         ("[1]", "must be a JSON object, not an array"),
@@ -63,12 +63,14 @@ def test_call_takes_arguments_from_stdin_and_file_and_a_tab(hub: FakeHub, tabhub
         ("@nowhere.json", "Cannot read nowhere.json"),
     ],
 )
-def test_bad_arguments_are_refused_before_anything_is_sent(hub: FakeHub, tabhub: Run, given: str, said: str) -> None:
+def test_bad_arguments_are_refused_before_anything_is_sent(
+    hub: FakeHub, tabhub: Run, given: str, expected: str
+) -> None:
     done = tabhub("tool", "call", "browser_list_tabs", given)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
-    assert said in done.stderr
-    assert hub.asked == []
+    assert expected in done.stderr
+    assert hub.requests == []
 
 
 def test_arguments_that_are_not_utf8_are_refused(hub: FakeHub, tabhub: Run) -> None:
@@ -95,7 +97,7 @@ def test_failed_call_exits_with_1_and_explains_on_stderr(hub: FakeHub, tabhub: R
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "body", "said"),
+    ("status", "headers", "body", "expected"),
     [
         (404, {}, {"error": {"message": "No tool is called x.", "hint": "Did you mean y?"}}, "hint: Did you mean y?"),
         (401, {}, {"error": {"message": "no"}}, "does not accept the secret"),
@@ -105,12 +107,12 @@ def test_failed_call_exits_with_1_and_explains_on_stderr(hub: FakeHub, tabhub: R
     ],
 )
 def test_each_error_status_has_a_hint(
-    hub: FakeHub, tabhub: Run, status: int, headers: dict[str, str], body: dict[str, Any], said: str
+    hub: FakeHub, tabhub: Run, status: int, headers: dict[str, str], body: dict[str, Any], expected: str
 ) -> None:
     hub.answer(CALL, body, status, **headers)
     done = tabhub("tool", "call", "browser_list_tabs")
     assert done.returncode == 1
-    assert said in done.stderr
+    assert expected in done.stderr
     assert "hint: " in done.stderr
     assert SECRET not in done.stdout + done.stderr
 
@@ -165,7 +167,7 @@ def test_chunked_answers_and_single_bytes_are_read(hub: FakeHub, tabhub: Run) ->
     chunks = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in (body[:9], body[9:])) + b"0\r\nt: 1\r\n\r\n"
     data = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
 
-    def byte_by_byte(_asked: Asked, reply: Reply) -> None:
+    def byte_by_byte(_asked: ReceivedRequest, reply: Reply) -> None:
         for at in range(len(data)):
             reply.raw(data[at : at + 1])
 
@@ -198,11 +200,11 @@ def test_list_shows_tools_by_plugin_and_json_shows_all(hub: FakeHub, tabhub: Run
     assert "slack (1 tool)" in done.stdout
     assert json.loads(tabhub("tool", "list", "--json").stdout) == TOOLS
     tabhub("tool", "list", "--plugin", "a b&c")
-    assert hub.asked[-1].path == "/tools?plugin=a%20b%26c"
+    assert hub.requests[-1].path == "/tools?plugin=a%20b%26c"
 
 
 def test_list_of_an_unknown_plugin_suggests_the_nearest(hub: FakeHub, tabhub: Run) -> None:
-    hub.on("GET /tools", lambda asked, reply: reply.json([] if "plugin=" in asked.path else TOOLS))
+    hub.on("GET /tools", lambda request, reply: reply.json([] if "plugin=" in request.path else TOOLS))
     done = tabhub("tool", "list", "--plugin", "brwser")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Did you mean 'browser'?" in done.stderr
@@ -226,13 +228,13 @@ def test_schema_prints_json_schema_and_offers_the_nearest_name(hub: FakeHub, tab
 
 def test_tool_name_cannot_escape_its_url_path(hub: FakeHub, tabhub: Run) -> None:
     tabhub("tool", "call", "../x y\r\nEvil: 1")
-    assert hub.asked[-1].path == "/tools/..%2Fx%20y%0D%0AEvil%3A%201/call"
+    assert hub.requests[-1].path == "/tools/..%2Fx%20y%0D%0AEvil%3A%201/call"
 
 
 def test_session_name_cannot_inject_a_header(hub: FakeHub, tabhub: Run) -> None:
     done = tabhub("tool", "call", "browser_list_tabs", TABHUB_SESSION="a\r\nEvil: 1")
     assert done.returncode == 2
-    assert hub.asked == []
+    assert hub.requests == []
 
 
 def test_tool_call_imports_no_heavy_modules(hub: FakeHub, env: dict[str, str]) -> None:

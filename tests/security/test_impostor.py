@@ -36,7 +36,7 @@ def impostor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHu
 
 
 def received_by(impostor: FakeHub) -> str:
-    return str([(asked.method, asked.path, asked.headers, asked.body) for asked in impostor.asked])
+    return str([(request.method, request.path, request.headers, request.body) for request in impostor.requests])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_cli_sends_the_secret_only_to_a_hub_that_proved_it(impostor: FakeHub, an
         with pytest.raises(CliError, match="does not know its secret"):
             request(find_hub(), method, path, body=b"{}" if method == "POST" else None)
     assert SECRET not in received_by(impostor)
-    assert {asked.path.partition("?")[0] for asked in impostor.asked} == {"/health"}
+    assert {request.path.partition("?")[0] for request in impostor.requests} == {"/health"}
 
 
 def test_record_of_a_dead_hub_or_another_port_is_not_trusted(

@@ -1,4 +1,4 @@
-"""`tabhub demo`: what it asks of a hub step by step, what it shows, and that it leaves nothing behind."""
+"""`tabhub demo`: its calls step by step, its output, and that it cleans up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tabhub.cli import main
 from tabhub.cli.demo.command import TOOLS
 from tabhub.cli.hub.client import alive
 from tests.cli.conftest import Run
-from tests.cli.fake_http_hub import Asked, FakeHub, Reply
+from tests.cli.fake_http_hub import FakeHub, ReceivedRequest, Reply
 from tests.harness.waiting import wait_for
 
 PREFIX = "website_tool_127_0_0_1_8080_tab1_"
@@ -32,7 +32,7 @@ CONNECTED = {
 }
 
 
-def said(text: str, **facts: Any) -> dict[str, Any]:
+def tool_result(text: str, **facts: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "structuredContent": facts}
 
 
@@ -42,8 +42,8 @@ class FakeShop:
     def __init__(self, hub: FakeHub) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.answers: dict[str, Any] = {
-            "browser_open_tab": said("opened", tabId=7),
-            "search_products": said("1 found: Storm lantern", products=[{"productId": "storm-lantern"}]),
+            "browser_open_tab": tool_result("opened", tabId=7),
+            "search_products": tool_result("1 found: Storm lantern", products=[{"productId": "storm-lantern"}]),
             "browser_screenshot_tab": {
                 "content": [{"type": "image", "data": base64.b64encode(PICTURE).decode(), "mimeType": "image/png"}]
             },
@@ -58,13 +58,13 @@ class FakeShop:
         hub.on("POST /mcp", self._post)
         hub.on("DELETE /mcp", self._delete)
 
-    def _delete(self, asked: Asked, reply: Reply) -> None:
-        assert asked.headers["mcp-session-id"] == "s1"
+    def _delete(self, request: ReceivedRequest, reply: Reply) -> None:
+        assert request.headers["mcp-session-id"] == "s1"
         self.ended.set()
         reply.raw(b"HTTP/1.1 204 X\r\n\r\n")
 
-    def _post(self, asked: Asked, reply: Reply) -> None:
-        message = asked.json
+    def _post(self, request: ReceivedRequest, reply: Reply) -> None:
+        message = request.json
         if "method" not in message:  # the answer to a question of ours
             with self._hub.changed:
                 self.confirmed.append(message["result"])
@@ -103,7 +103,7 @@ class FakeShop:
             reply.raw(b": still here\n\n")
             reply.event({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": question})
             self._hub.wait_for(lambda: bool(self.confirmed))
-        answer: dict[str, Any] = self.answers.get(tool, said(f"{tool} done"))
+        answer: dict[str, Any] = self.answers.get(tool, tool_result(f"{tool} done"))
         return answer
 
 
@@ -125,7 +125,7 @@ def test_demo_runs_every_step_with_arguments_answer_and_duration(shop: FakeShop,
         ("browser_screenshot_tab", {"tabId": 7, "fullPage": True}),
         ("browser_close_tab", {"tabId": 7}),
     ]
-    assert shop.calls[0][1]["url"].endswith("/?cache=off")  # this hub goes on, the shop does not
+    assert shop.calls[0][1]["url"].endswith("/?cache=off")  # the hub keeps running, the shop does not
     assert b"Larch &amp; Lantern" in shop.page
     assert f'  call    {PREFIX}search_products {{"query": "light", "maxPrice": 50}}\n' in done.stdout
     assert "  answer  1 found: Storm lantern\n" in done.stdout
@@ -168,7 +168,7 @@ def test_failed_step_ends_the_demo_and_closes_the_tab(shop: FakeShop, tabhub: Ru
 
 
 def test_result_without_an_image_is_an_error(shop: FakeShop, tabhub: Run) -> None:
-    shop.answers["browser_screenshot_tab"] = said("no picture")
+    shop.answers["browser_screenshot_tab"] = tool_result("no picture")
     done = tabhub("demo", "--yes")
     assert done.returncode == 1
     assert "contains no image" in done.stderr
@@ -233,9 +233,9 @@ def test_sigterm_stops_the_temporary_hub_and_removes_its_home(
     browser = tmp_path / "browser"
     browser.write_text("#!/bin/sh\nexec cat <&3\n")  # it never connects, and ends with the pipe
     browser.chmod(0o755)
-    told = {**env, "TABHUB_BROWSER": str(browser), "TMPDIR": str(place)}
+    environment = {**env, "TABHUB_BROWSER": str(browser), "TMPDIR": str(place)}
     words = [sys.executable, "-m", "tabhub", "demo", "--yes", "--headless"]
-    with subprocess.Popen(words, env=told, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"Starting a hub")
         wait_for(lambda: process.poll() is not None or any(place.glob("tabhub-demo-*/hub.json")))

@@ -20,7 +20,7 @@ from tests.upstream.servers import names, python
 
 
 async def tabhub(*words: str) -> int:
-    """Run a command beside the hub of this test."""
+    """Run a command in the home of this test's hub."""
     return await asyncio.to_thread(main, list(words))
 
 
@@ -76,14 +76,14 @@ async def test_servers_are_added_by_file_standard_input_and_address(
 ) -> None:
     file = tmp_path / "one.json"
     file.write_text(json.dumps({"one": {"url": "http://127.0.0.1:9/mcp"}}))
-    assert await tabhub("mcp", "add", str(file)) == 1  # nobody listens there
+    assert await tabhub("mcp", "add", str(file)) == 1  # no server listens there
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"two": {"url": "http://127.0.0.1:9/mcp"}}'))
     await tabhub("mcp", "add", "-")
     await tabhub("mcp", "add", "three", "http://127.0.0.1:9/mcp", "--header", "X-Key: very-secret")
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert {each["name"] for each in at_home.hub.upstream.all()} == {"one", "two", "three"}
-    assert "three added: not connected" in said.out
-    assert "very-secret" not in said.out + said.err + json.dumps(at_home.hub.upstream.all())
+    assert "three added: not connected" in output.out
+    assert "very-secret" not in output.out + output.err + json.dumps(at_home.hub.upstream.all())
     assert at_home.hub.upstream.get("three").headers == {"X-Key": "very-secret"}
     assert await tabhub("mcp", "add", "bad", "http://169.254.169.254/mcp") == 1
     assert "link-local" in capsys.readouterr().err

@@ -86,10 +86,10 @@ def test_settings_are_shown_set_and_checked(tmp_path: Path, home: Path, tabhub: 
     assert tabhub("plugin", "configure", "demo", "site.home=", "limit=").returncode == 0
     stored = json.loads((home / "config.json").read_text())["settings"]["demo"]
     assert stored == {"site": {"work": "https://a.example"}, "apiToken": "s3cret"}
-    wrong = tabhub("plugin", "configure", "demo", "limit=many", "nobody=1")
+    wrong = tabhub("plugin", "configure", "demo", "limit=many", "unknown=1")
     assert wrong.returncode == 1
     assert "limit: it must be a number" in wrong.stderr
-    assert "nobody: Demo has no such setting" in wrong.stderr
+    assert "unknown: Demo has no such setting" in wrong.stderr
 
 
 def test_a_running_hub_checks_and_stores_settings(tmp_path: Path, home: Path, tabhub: Run, hub: FakeHub) -> None:

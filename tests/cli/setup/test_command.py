@@ -1,4 +1,4 @@
-"""`tabhub setup`: what each client is given, and files that never lose anything."""
+"""`tabhub setup`: the settings of each client, and merging them without losing anything."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_printed_settings_match_each_client(tabhub: Run, client: str) -> None:
 
 @pytest.mark.req("S002-gateway-05")
 def test_claude_command_has_the_name_before_env_options(tabhub: Run, home: Path) -> None:
-    said = tabhub("setup", "claude-code", "--stdio", "--project").stderr
-    assert f"  claude mcp add --scope project tabhub --env TABHUB_HOME={home} -- /" in said
+    output = tabhub("setup", "claude-code", "--stdio", "--project").stderr
+    assert f"  claude mcp add --scope project tabhub --env TABHUB_HOME={home} -- /" in output
 
 
 def test_the_gateway_has_its_own_address(tabhub: Run) -> None:
@@ -70,17 +70,17 @@ def test_writing_with_and_without_a_selection_replaces_the_url(tabhub: Run, tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["--tools", "cores"], "Did you mean core"),
         (["--tools", " , "], "the selection is empty"),
         (["--tools", "core", "--gateway"], "exclude each other"),
     ],
 )
-def test_invalid_selection_is_rejected(tabhub: Run, words: list[str], said: str) -> None:
+def test_invalid_selection_is_rejected(tabhub: Run, words: list[str], expected: str) -> None:
     done = tabhub("setup", "cursor", *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert expected in done.stderr
     assert not done.stdout
 
 

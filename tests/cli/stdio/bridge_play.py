@@ -1,4 +1,4 @@
-"""A bridge whose client and hub are both played by the test."""
+"""A bridge whose client and hub are both simulated by the test."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Play:
         self.bridge = Bridge(self._to_client.append, surface=surface, tools=tools)
 
     @property
-    def said(self) -> list[Any]:
+    def to_client(self) -> list[Any]:
         """Messages to the client since the last access."""
         lines, self._to_client[:] = [json.loads(line) for line in self._to_client], []
         return lines
 
     @property
-    def sent(self) -> list[Any]:
+    def to_hub(self) -> list[Any]:
         """Messages to the hub since the last access."""
         lines, self._to_hub[:] = [json.loads(line) for line in self._to_hub], []
         return lines
@@ -53,14 +53,14 @@ class Play:
     def connect(self, session: str = SESSION, *, initialized: bool = False) -> Any:
         """Connect and register; returns the REGISTER message."""
         self.bridge.connected(self._to_hub.append, None)
-        (hello,) = self.sent
+        (hello,) = self.to_hub
         self.hub(type="REGISTER_OK", sessionId=session, resumed=False, initialized=initialized)
         return hello
 
     def greet(self, version: str = "2025-11-25") -> None:
         self.request("initialize", "hello", **{**HELLO, "protocolVersion": version})
-        (asked,) = self.sent
-        self.answer(asked["id"], protocolVersion=version)
+        (request,) = self.to_hub
+        self.answer(request["id"], protocolVersion=version)
         self.notify("notifications/initialized")
-        assert [line["event"] for line in self.sent] == ["notifications/initialized"]
-        assert self.said[0]["result"] == {"protocolVersion": version}
+        assert [line["event"] for line in self.to_hub] == ["notifications/initialized"]
+        assert self.to_client[0]["result"] == {"protocolVersion": version}

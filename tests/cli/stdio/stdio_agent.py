@@ -69,7 +69,7 @@ class Agent:
         return answer["result"]
 
     async def leave(self) -> int:
-        """Close stdin, as a client does, and see that nothing more was said."""
+        """Close stdin, as a client does, and check that nothing more was written."""
         self.stdin.close()
         async with asyncio.timeout(30):
             rest, _ = await self.process.communicate()

@@ -23,7 +23,7 @@ def test_session_is_registered_and_calls_get_their_own_ids() -> None:
     assert play.connect() == {"type": "REGISTER", "surface": "all"}
     play.request("tools/call", 7, name="x", arguments={"a": 1})
     play.request("tools/call", "7", name="y")
-    assert play.sent == [
+    assert play.to_hub == [
         {
             "type": "REQUEST",
             "id": f"{SESSION}:1",
@@ -41,18 +41,18 @@ def test_session_is_registered_and_calls_get_their_own_ids() -> None:
     ]
     play.answer(f"{SESSION}:2", b=2)
     play.answer(f"{SESSION}:1", a=1)
-    assert play.said == [
+    assert play.to_client == [
         {"jsonrpc": "2.0", "id": "7", "result": {"b": 2}},
         {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}},
     ]
     play.bridge.disconnect()
-    assert play.sent == [{"type": "DISCONNECT"}]
+    assert play.to_hub == [{"type": "DISCONNECT"}]
 
 
 def test_registration_contains_surface_and_token() -> None:
     play = Play("gateway", "core")
     play.bridge.connected(play._to_hub.append, "secret")
-    assert play.sent == [{"type": "REGISTER", "surface": "gateway", "tools": "core", "token": "secret"}]
+    assert play.to_hub == [{"type": "REGISTER", "surface": "gateway", "tools": "core", "token": "secret"}]
 
 
 def test_messages_before_registration_wait_in_order() -> None:
@@ -61,7 +61,7 @@ def test_messages_before_registration_wait_in_order() -> None:
     play.notify("notifications/initialized")
     play.request("tools/list", 2)
     play.connect()
-    assert [line.get("action", line.get("event")) for line in play.sent] == [
+    assert [line.get("action", line.get("event")) for line in play.to_hub] == [
         "initialize",
         "notifications/initialized",
         "tools/list",
@@ -73,7 +73,7 @@ def test_responses_with_another_key_order_are_parsed(play: Play) -> None:
     play.request("y", 2)
     play.hub(type="RESPONSE", id=f"{SESSION}:1", success=False, error={"code": -32601, "message": "no"})
     play.hub(id=f"{SESSION}:2", type="RESPONSE", data={"a": 1}, success=True)
-    assert play.said == [
+    assert play.to_client == [
         {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}},
         {"jsonrpc": "2.0", "id": 2, "result": {"a": 1}},
     ]
@@ -82,10 +82,10 @@ def test_responses_with_another_key_order_are_parsed(play: Play) -> None:
 def test_line_rejected_by_the_hub_fails_its_request(play: Play) -> None:
     play.request("x", 1)
     play.hub(type="ERROR", id=f"{SESSION}:1", error={"code": -32700, "message": "twice", "data": {}})
-    assert play.said[0]["error"]["code"] == -32700
+    assert play.to_client[0]["error"]["code"] == -32700
     play.hub(type="ERROR", id=None, error={"code": -32600, "message": "out of turn"})
     play.hub(type="PONG")
-    assert play.said == []
+    assert play.to_client == []
 
 
 @pytest.mark.parametrize("line", [b"nope", b"[]", b"{}", b'{"type":"RESPONSE"}', b'{"type":"EVENT"}', b"\xff"])
@@ -98,24 +98,24 @@ def test_client_detects_a_server_that_is_not_a_hub(play: Play, line: bytes) -> N
 def test_invalid_json_gets_an_error_and_the_pipe_stays_usable(play: Play) -> None:
     play.client(b"{broken", b"", b"  ", b"\xff\xfe", b"[" * 100_000)
     wanted = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Not valid JSON."}}
-    assert play.said == [wanted] * 3
+    assert play.to_client == [wanted] * 3
     play.client({"id": 1, "method": "x"}, {"jsonrpc": "2.0", "id": True, "method": "x"})
-    assert [(line["id"], line["error"]["code"]) for line in play.said] == [(1, -32600), (None, -32600)]
+    assert [(line["id"], line["error"]["code"]) for line in play.to_client] == [(1, -32600), (None, -32600)]
     play.bridge.line_too_long(b"xx")
-    assert f"{MAX_LINE} bytes" in play.said[0]["error"]["message"]
+    assert f"{MAX_LINE} bytes" in play.to_client[0]["error"]["message"]
     play.client(b'{"jsonrpc":"2.0","id":"mine","method":"x","params":{"a":1,"a":2}}')
-    assert [(line["id"], line["error"]["code"]) for line in play.said] == [("mine", -32700)]
+    assert [(line["id"], line["error"]["code"]) for line in play.to_client] == [("mine", -32700)]
     play.request("tools/list", 1)
-    assert len(play.sent) == 1
+    assert len(play.to_hub) == 1
 
 
 def test_duplicate_id_in_flight_is_rejected(play: Play) -> None:
     play.request("x", 1)
     play.request("x", 1)
-    assert play.said[0]["error"]["code"] == -32600
+    assert play.to_client[0]["error"]["code"] == -32600
     play.answer(f"{SESSION}:1")
     play.request("x", 1)
-    assert [line["id"] for line in play.sent] == [f"{SESSION}:1", f"{SESSION}:2"]
+    assert [line["id"] for line in play.to_hub] == [f"{SESSION}:1", f"{SESSION}:2"]
 
 
 # batches
@@ -126,19 +126,19 @@ def test_batch_is_answered_together_in_2025_03_26(play: Play) -> None:
     play.greet("2025-03-26")
     ping = {"jsonrpc": "2.0", "method": "ping"}
     play.client([{**ping, "id": 1}, 7, {"jsonrpc": "2.0", "method": "notifications/x"}, {**ping, "id": 2}])
-    one, notice, two = play.sent
+    one, notice, two = play.to_hub
     assert notice["event"] == "notifications/x"
     play.answer(two["id"])
-    assert play.said == []
+    assert play.to_client == []
     play.answer(one["id"])
-    (batch,) = play.said
+    (batch,) = play.to_client
     assert [(line["id"], "result" in line) for line in batch] == [(None, False), (2, True), (1, True)]
     play.client([{**ping, "id": 3}, {**ping, "id": 4}])
     play.notify("notifications/cancelled", requestId=3)
-    play.answer(play.sent[1]["id"])
-    assert [[line["id"] for line in batch] for batch in play.said] == [[4]]
+    play.answer(play.to_hub[1]["id"])
+    assert [[line["id"] for line in batch] for batch in play.to_client] == [[4]]
     play.client([{"jsonrpc": "2.0", "method": "notifications/x"}])
-    assert play.said == []
+    assert play.to_client == []
 
 
 @pytest.mark.req("B3")
@@ -148,12 +148,12 @@ def test_batch_is_rejected_in_other_revisions(play: Play, version: str | None) -
         play.greet(version)
     if version != "2025-03-26":
         play.client([{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": 2, "method": "ping"}])
-        assert [(line["id"], line["error"]["code"]) for line in play.said] == [(1, -32600), (2, -32600)]
+        assert [(line["id"], line["error"]["code"]) for line in play.to_client] == [(1, -32600), (2, -32600)]
     play.client([])
-    assert play.said[0]["id"] is None
+    assert play.to_client[0]["id"] is None
     play.client([{"jsonrpc": "2.0", "id": 1, "method": "initialize"}])
-    assert play.said[0]["error"]["code"] == -32600
-    assert play.sent == []
+    assert play.to_client[0]["error"]["code"] == -32600
+    assert play.to_hub == []
 
 
 # while a call runs
@@ -161,10 +161,10 @@ def test_batch_is_rejected_in_other_revisions(play: Play, version: str | None) -
 
 def test_notifications_reach_the_client(play: Play) -> None:
     play.request("tools/call", 1, name="x")
-    rid = play.sent[0]["id"]
+    rid = play.to_hub[0]["id"]
     play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/progress", params={"progress": 1})
     play.hub(type="EVENT", sessionId=SESSION, event="notifications/tools/list_changed", params={})
-    assert play.said == [
+    assert play.to_client == [
         {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}},
         {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {}},
     ]
@@ -172,12 +172,14 @@ def test_notifications_reach_the_client(play: Play) -> None:
 
 def test_hub_request_is_answered_by_the_client_once(play: Play) -> None:
     play.hub(type="EVENT", sessionId=SESSION, ask="q1", event="elicitation/create", params={"message": "?"})
-    assert play.said == [{"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {"message": "?"}}]
+    assert play.to_client == [
+        {"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {"message": "?"}}
+    ]
     for _ in range(2):
         play.client({"jsonrpc": "2.0", "id": "q1", "result": {"action": "decline"}})
     play.client({"jsonrpc": "2.0", "id": "q2", "result": {}})
     params = {"id": "q1", "result": {"action": "decline"}}
-    assert play.sent == [{"type": "EVENT", "sessionId": SESSION, "event": "answer", "params": params}]
+    assert play.to_hub == [{"type": "EVENT", "sessionId": SESSION, "event": "answer", "params": params}]
 
 
 def test_cancelled_request_is_not_answered(play: Play) -> None:
@@ -185,24 +187,24 @@ def test_cancelled_request_is_not_answered(play: Play) -> None:
     play.notify("notifications/cancelled", requestId=1)
     play.notify("notifications/cancelled", requestId=1)
     play.notify("notifications/cancelled", requestId=[])
-    assert play.sent[1:] == [{"type": "CANCEL", "id": f"{SESSION}:1"}]
+    assert play.to_hub[1:] == [{"type": "CANCEL", "id": f"{SESSION}:1"}]
     play.hub(type="EVENT", sessionId=SESSION, id=f"{SESSION}:1", event="notifications/progress", params={})
     play.answer(f"{SESSION}:1", isError=True)
-    assert play.said == []
+    assert play.to_client == []
     assert play.bridge.idle
 
 
 def test_subscription_carries_the_clients_id(play: Play) -> None:
     play.request("subscriptions/listen", "sub", notifications={"toolsListChanged": True}, _meta=VERSION)
-    rid = play.sent[0]["id"]
+    rid = play.to_hub[0]["id"]
     play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/subscriptions/acknowledged", params={})
     play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/tools/list_changed", params={})
     meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": "sub"}}
-    assert [(line["method"].rpartition("/")[2], line["params"]) for line in play.said] == [
+    assert [(line["method"].rpartition("/")[2], line["params"]) for line in play.to_client] == [
         ("acknowledged", meta),
         ("list_changed", meta),
     ]
-    assert play.bridge.idle  # whoever listens is not waited for
+    assert play.bridge.idle  # subscriptions do not count
 
 
 # a hub that disconnects, hangs, comes back or rejects the session
@@ -212,16 +214,16 @@ def test_disconnect_fails_running_calls_and_repeats_other_requests(play: Play) -
     play.greet()
     play.request("tools/call", 1, name="x")
     play.request("tools/list", 2)
-    assert len(play.sent) == 2
+    assert len(play.to_hub) == 2
     play.bridge.disconnected(play.now)
-    (said,) = play.said
-    assert (said["id"], said["error"]["data"]) == (1, {"outcome": "unknown"})
+    (reply,) = play.to_client
+    assert (reply["id"], reply["error"]["data"]) == (1, {"outcome": "unknown"})
     hello = play.connect(initialized=True)
     assert hello["sessionId"] == SESSION
-    (asked,) = play.sent
-    assert (asked["action"], asked["id"]) == ("tools/list", f"{SESSION}:4")
-    play.answer(asked["id"], tools=[])
-    assert play.said == [{"jsonrpc": "2.0", "id": 2, "result": {"tools": []}}]
+    (request,) = play.to_hub
+    assert (request["action"], request["id"]) == ("tools/list", f"{SESSION}:4")
+    play.answer(request["id"], tools=[])
+    assert play.to_client == [{"jsonrpc": "2.0", "id": 2, "result": {"tools": []}}]
 
 
 def test_call_while_the_hub_is_down_waits_then_fails(play: Play) -> None:
@@ -231,14 +233,14 @@ def test_call_while_the_hub_is_down_waits_then_fails(play: Play) -> None:
     play.request("tools/call", 2, name="x")
     assert play.bridge.deadline() == pytest.approx(100.0 + HUB_WAIT)
     play.bridge.tick(play.now)
-    assert play.said == []
+    assert play.to_client == []
     play.now = 100.0 + HUB_WAIT
     play.bridge.tick(play.now)
-    (said,) = play.said
-    assert (said["id"], said["error"]["data"]) == (1, {"outcome": "not_sent"})
-    assert "tabhub start" in said["error"]["message"]
+    (reply,) = play.to_client
+    assert (reply["id"], reply["error"]["data"]) == (1, {"outcome": "not_sent"})
+    assert "tabhub start" in reply["error"]["message"]
     play.connect()
-    assert [line["params"]["name"] for line in play.sent] == ["x"]
+    assert [line["params"]["name"] for line in play.to_hub] == ["x"]
     assert play.bridge.deadline() is None
 
 
@@ -247,10 +249,10 @@ def test_hanging_hub_and_stopped_hub_give_different_errors() -> None:
     play.bridge.connected(lambda _: None, None)
     play.request("tools/call", 1, name="x")
     play.bridge.tick(play.now + HUB_WAIT)
-    (said,) = play.said
-    assert said["error"]["data"] == {"outcome": "not_sent"}
-    assert "does not respond" in said["error"]["message"]
-    assert "not running" not in said["error"]["message"]
+    (reply,) = play.to_client
+    assert reply["error"]["data"] == {"outcome": "not_sent"}
+    assert "does not respond" in reply["error"]["message"]
+    assert "not running" not in reply["error"]["message"]
 
 
 def test_handshake_is_replayed_to_a_hub_without_the_session(play: Play) -> None:
@@ -266,13 +268,13 @@ def test_handshake_is_replayed_to_a_hub_without_the_session(play: Play) -> None:
         ]
     ):
         play.request(method, f"setup {ident}", **params)
-    for line in play.sent:
+    for line in play.to_hub:
         play.answer(line["id"])
     play.bridge.disconnected(play.now)
     play.request("tools/call", 2, name="x")
-    assert len(play.said) == 6
+    assert len(play.to_client) == 6
     play.connect("cd" * 16)
-    sent = play.sent
+    sent = play.to_hub
     assert [line.get("action", line.get("event")) for line in sent] == [
         "initialize",
         "notifications/initialized",
@@ -282,52 +284,52 @@ def test_handshake_is_replayed_to_a_hub_without_the_session(play: Play) -> None:
     ]
     assert all(line["sessionId"] == "cd" * 16 for line in sent)
     assert [sent[number]["params"] for number in (0, 2, 3)] == [HELLO, {"level": "error"}, {"uri": "a:2"}]
-    assert play.said == [{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}]
+    assert play.to_client == [{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}]
     play.answer(sent[0]["id"], protocolVersion="2025-11-25")
     for line in (sent[2], sent[3]):
         play.answer(line["id"])
-    assert play.said == []  # the client already has these answers
+    assert play.to_client == []  # the client already has these answers
     play.answer(sent[4]["id"], ok=True)
-    assert play.said == [{"jsonrpc": "2.0", "id": 2, "result": {"ok": True}}]
+    assert play.to_client == [{"jsonrpc": "2.0", "id": 2, "result": {"ok": True}}]
 
 
 def test_ended_session_is_replaced_without_losing_the_call(play: Play) -> None:
     play.request("tools/call", 1, name="x", _meta=VERSION)
-    rid = play.sent[0]["id"]
+    rid = play.to_hub[0]["id"]
     play.hub(type="ERROR", id=rid, error={"code": -32012, "message": "ended"})
     play.bridge.disconnected(play.now)
-    assert play.said == []
+    assert play.to_client == []
     play.connect("cd" * 16)
-    (asked,) = play.sent
-    assert (asked["sessionId"], asked["action"]) == ("cd" * 16, "tools/call")
+    (request,) = play.to_hub
+    assert (request["sessionId"], request["action"]) == ("cd" * 16, "tools/call")
 
 
 def test_subscription_continues_at_the_next_hub(play: Play) -> None:
     honoured = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
     play.request("subscriptions/listen", 1, **honoured, _meta=VERSION)
-    first = play.sent[0]["id"]
+    first = play.to_hub[0]["id"]
     acknowledged = "notifications/subscriptions/acknowledged"
     play.hub(type="EVENT", sessionId=SESSION, id=first, event=acknowledged, params=honoured)
-    assert len(play.said) == 1
+    assert len(play.to_client) == 1
     play.bridge.disconnected(play.now)
     play.bridge.tick(play.now + 3600)
     play.connect("cd" * 16)
-    (asked,) = play.sent
-    play.hub(type="EVENT", sessionId="cd" * 16, id=asked["id"], event=acknowledged, params=honoured)
-    said = play.said
-    assert [line["method"] for line in said] == [f"notifications/{kind}/list_changed" for kind in ("tools", "prompts")]
-    assert all(line["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 1} for line in said)
+    (request,) = play.to_hub
+    play.hub(type="EVENT", sessionId="cd" * 16, id=request["id"], event=acknowledged, params=honoured)
+    reply = play.to_client
+    assert [line["method"] for line in reply] == [f"notifications/{kind}/list_changed" for kind in ("tools", "prompts")]
+    assert all(line["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 1} for line in reply)
 
 
 def test_next_hub_triggers_list_changed_for_lists_the_client_read(play: Play) -> None:
     play.greet()
     play.request("resources/templates/list", 1)
-    play.answer(play.sent[0]["id"], resourceTemplates=[])
+    play.answer(play.to_hub[0]["id"], resourceTemplates=[])
     play.bridge.disconnected(play.now)
-    assert len(play.said) == 1
+    assert len(play.to_client) == 1
     play.connect("cd" * 16)
     changed = [f"notifications/{kind}/list_changed" for kind in ("tools", "resources")]
-    assert [line["method"] for line in play.said] == changed
+    assert [line["method"] for line in play.to_client] == changed
 
 
 def test_waiting_calls_fail_with_the_reason_of_a_rejected_registration(capsys: pytest.CaptureFixture[str]) -> None:
@@ -338,7 +340,7 @@ def test_waiting_calls_fail_with_the_reason_of_a_rejected_registration(capsys: p
     play.hub(type="ERROR", id=None, error=refused)
     play.bridge.disconnected(play.now)
     play.bridge.tick(play.now + HUB_WAIT)
-    assert play.said[0]["error"]["message"] == "Too many new sessions."
+    assert play.to_client[0]["error"]["message"] == "Too many new sessions."
     assert "Too many new sessions." in capsys.readouterr().err
 
 
@@ -350,7 +352,7 @@ def test_permanently_rejected_registration_fails_calls_at_once() -> None:
     play.bridge.tick(play.now)
     play.request("tools/list", 2)
     play.bridge.tick(play.now)
-    assert [(line["id"], line["error"]["message"]) for line in play.said] == [
+    assert [(line["id"], line["error"]["message"]) for line in play.to_client] == [
         (1, "No such tools."),
         (2, "No such tools."),
     ]
@@ -362,7 +364,7 @@ def test_failed_handshake_with_the_next_hub_is_reported_on_stderr(
     play.greet()
     play.bridge.disconnected(play.now)
     play.connect()
-    rid = play.sent[0]["id"]
+    rid = play.to_hub[0]["id"]
     play.hub(type="RESPONSE", id=rid, success=False, error={"code": -32602, "message": "no"})
     assert "initialize was rejected" in capsys.readouterr().err
 
@@ -371,14 +373,14 @@ def test_failed_handshake_with_the_next_hub_is_reported_on_stderr(
 def test_hanging_hub_is_pinged_and_dead_after_the_call_timeout(play: Play) -> None:
     assert MAX_SILENCE == Limits().call_timeout == 30
     play.request("tools/call", 1, name="x")
-    assert len(play.sent) == 1
+    assert len(play.to_hub) == 1
     play.bridge.tick(100)
     assert play.bridge.deadline() == 115
     play.bridge.tick(114.9)
-    assert play.sent == []
+    assert play.to_hub == []
     play.bridge.tick(115)
     play.bridge.tick(116)
-    assert play.sent == [{"type": "PING", "id": "silence"}], "only one ping"
+    assert play.to_hub == [{"type": "PING", "id": "silence"}], "only one ping"
     assert play.bridge.deadline() == 130
     with pytest.raises(BridgeProtocolError, match="sent nothing for 30 s"):
         play.bridge.tick(130)
@@ -389,9 +391,9 @@ def test_data_from_the_hub_restarts_the_silence(play: Play) -> None:
     play.request("tools/call", 1, name="x")
     for now in range(0, 280, 14):
         play.bridge.tick(now)
-        play.bridge.heard()
+        play.bridge.data_received()
         play.bridge.tick(now)
-    assert [line["type"] for line in play.sent] == ["REQUEST"]
+    assert [line["type"] for line in play.to_hub] == ["REQUEST"]
 
 
 def test_hub_is_not_pinged_without_pending_requests(play: Play) -> None:
@@ -401,4 +403,4 @@ def test_hub_is_not_pinged_without_pending_requests(play: Play) -> None:
     play.bridge.tick(14)
     assert play.bridge.deadline() is None
     play.bridge.tick(100)
-    assert [line["type"] for line in play.sent] == ["REQUEST"]
+    assert [line["type"] for line in play.to_hub] == ["REQUEST"]

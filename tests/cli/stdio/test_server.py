@@ -94,20 +94,20 @@ async def test_connection_status_is_the_extensions(hub: RunningHub, mode: Mode) 
 @pytest.mark.parametrize("mode", MODES)
 async def test_progress_cancellation_and_elicitation_pass_through(hub: RunningHub, mode: Mode) -> None:
     probe = Probe(hub)
-    heard: list[tuple[float, float | None, str | None]] = []
+    received: list[tuple[float, float | None, str | None]] = []
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
-        heard.append((progress, total, message))
+        received.append((progress, total, message))
 
-    async def answer(_: ClientRequestContext, asked: ElicitRequestParams) -> ElicitResult:
+    async def answer(_: ClientRequestContext, request: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="accept", content={"colour": "green"})
 
     async with official(hub.home.root, mode, elicitation_callback=answer) as client:
         await client.call_tool("probe_report", {}, progress_callback=report)
-        assert heard == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
-        asked = await client.call_tool("probe_ask", {})
-        assert asked.structured_content is not None
-        assert asked.structured_content["answer"]["content"] == {"colour": "green"}
+        assert received == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+        request = await client.call_tool("probe_ask", {})
+        assert request.structured_content is not None
+        assert request.structured_content["answer"]["content"] == {"colour": "green"}
         waiting = asyncio.ensure_future(client.call_tool("probe_wait", {"who": "me"}))
         await probe.begun()
         waiting.cancel()
@@ -182,8 +182,8 @@ async def test_overlong_lines_are_dropped_with_an_error(agent: Agent) -> None:
 async def test_requests_before_stdin_closes_are_answered(agent: Agent) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ENVELOPE}}
     async with asyncio.timeout(30):  # not even a line break at the end
-        said, _ = await agent.process.communicate(json.dumps(message).encode())
-    assert json.loads(said)["id"] == 1
+        reply, _ = await agent.process.communicate(json.dumps(message).encode())
+    assert json.loads(reply)["id"] == 1
     assert agent.process.returncode == 0
 
 
@@ -222,8 +222,8 @@ async def test_stdin_may_be_a_file(hub: RunningHub, tmp_path: Path) -> None:
         process = await asyncio.create_subprocess_exec(
             *WORDS, stdin=file, stdout=asyncio.subprocess.PIPE, env=environment(hub.home.root)
         )
-    said, _ = await process.communicate()
-    assert json.loads(said)["id"] == 1
+    reply, _ = await process.communicate()
+    assert json.loads(reply)["id"] == 1
 
 
 async def test_server_exits_when_the_client_closes_stdout(hub: RunningHub) -> None:
@@ -308,8 +308,8 @@ async def test_impossible_socket_path_is_reported_at_once(tmp_path: Path) -> Non
         stderr=asyncio.subprocess.PIPE,
         env={**environment(tmp_path / "home"), "TABHUB_SOCKET": f"/{'x' * 200}"},
     )
-    said, problems = await process.communicate()
-    assert (process.returncode, said) == (1, b"")
+    reply, problems = await process.communicate()
+    assert (process.returncode, reply) == (1, b"")
     assert b"201 bytes" in problems
     assert b"TABHUB_SOCKET" in problems
 
@@ -336,14 +336,14 @@ async def test_killed_hub_fails_the_call_and_the_next_hub_continues(tmp_path: Pa
             agent.send("tools/call", 1, **params)
             await browser.next_request("forwardCDPCommand")
             await kill(first)
-            said = await agent.read(2.0)
-            assert (said["id"], said["error"]["data"]) == (1, {"outcome": "unknown"})
+            reply = await agent.read(2.0)
+            assert (reply["id"], reply["error"]["data"]) == (1, {"outcome": "unknown"})
         agent.send("tools/call", 2, **{**params, "name": "browser_get_connection_status", "arguments": {}})
         async with hub_process(home):
-            heard = [await agent.read() for _ in range(1 if modern else 2)]
-            (answer,) = [message for message in heard if "id" in message]
+            received = [await agent.read() for _ in range(1 if modern else 2)]
+            (answer,) = [message for message in received if "id" in message]
             assert (answer["id"], answer["result"]["structuredContent"]["connected"]) == (2, False)
-            changed = [message["method"] for message in heard if "method" in message]
+            changed = [message["method"] for message in received if "method" in message]
             assert changed == ([] if modern else ["notifications/tools/list_changed"])
             assert await agent.leave() == 0
 
@@ -384,6 +384,6 @@ async def test_call_without_a_hub_fails_as_not_sent(tmp_path: Path) -> None:
         await agent.greet()
         await kill(hub)
         agent.send("tools/call", 1, name="x", arguments={})
-        said = await agent.read()
-        assert (said["id"], said["error"]["data"]) == (1, {"outcome": "not_sent"})
-        assert "tabhub start" in said["error"]["message"]
+        reply = await agent.read()
+        assert (reply["id"], reply["error"]["data"]) == (1, {"outcome": "not_sent"})
+        assert "tabhub start" in reply["error"]["message"]

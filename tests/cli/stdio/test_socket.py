@@ -21,8 +21,8 @@ from tests.cli.test_status import HEALTH
 
 @contextmanager
 def answering(listener: socket.socket, answer: bytes) -> Iterator[list[dict[str, Any]]]:
-    """Somebody who says the same to everyone who connects; what they were asked is kept."""
-    asked: list[dict[str, Any]] = []
+    """A server that gives every client the same answer; yields the requests."""
+    requests: list[dict[str, Any]] = []
 
     def serve() -> None:
         while True:
@@ -31,13 +31,13 @@ def answering(listener: socket.socket, answer: bytes) -> Iterator[list[dict[str,
             except OSError:
                 return
             with connection:
-                asked.append(json.loads(connection.recv(65536)))
+                requests.append(json.loads(connection.recv(65536)))
                 connection.sendall(answer)
 
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        yield asked
+        yield requests
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
@@ -46,7 +46,7 @@ def answering(listener: socket.socket, answer: bytes) -> Iterator[list[dict[str,
 
 @pytest.fixture
 def path(home: Path, hub: FakeHub) -> Path:
-    """Where the running hub says that its socket is."""
+    """The socket that hub.json of the running hub names."""
     place = home / "run" / "bridge.sock"
     place.parent.mkdir(mode=0o700)
     hub.answer("GET /health", HEALTH)
@@ -72,12 +72,12 @@ OK = b'{"type":"STATUS_OK","id":"status","extensionConnected":true,"activeSessio
 
 
 def test_responding_socket_is_ok_and_listed_in_status(path: Path, tabhub: Run) -> None:
-    with answering(listen(path), OK) as asked:
+    with answering(listen(path), OK) as requests:
         code, found = report(tabhub)
     assert code == 0
     assert found["checks"]["socket"]["level"] == "ok"
     assert f"{path} answers, 3 open sessions" in found["checks"]["socket"]["message"]
-    assert asked == [{"type": "STATUS", "id": "status"}]
+    assert requests == [{"type": "STATUS", "id": "status"}]
     assert f"socket     {path}" in tabhub("status").stdout
 
 
@@ -87,9 +87,9 @@ def test_loopback_port_is_queried_with_its_token(home: Path, hub: FakeHub, path:
     record = home / "run" / "bridge.json"
     record.write_text(json.dumps({"port": listener.getsockname()[1], "token": "t"}))
     record.chmod(0o600)
-    with answering(listener, OK) as asked:
+    with answering(listener, OK) as requests:
         assert report(tabhub)[1]["checks"]["socket"]["level"] == "ok"
-    assert asked == [{"type": "STATUS", "id": "status", "token": "t"}]
+    assert requests == [{"type": "STATUS", "id": "status", "token": "t"}]
 
 
 def test_doctor_reports_a_broken_socket(path: Path, tabhub: Run) -> None:
@@ -105,10 +105,10 @@ def test_doctor_reports_a_broken_socket(path: Path, tabhub: Run) -> None:
 
 def test_doctor_reports_a_mismatched_socket_path(path: Path, tabhub: Run) -> None:
     code, found = report(tabhub, TABHUB_SOCKET="/nowhere/else.sock")
-    said = found["checks"]["socket"]
+    reply = found["checks"]["socket"]
     assert (code, found["broken"]) == (1, "socket")
-    assert said["message"] == f"TABHUB_SOCKET means /nowhere/else.sock here, but the hub listens on {path}."
-    assert "TABHUB_SOCKET" in said["remedy"]
+    assert reply["message"] == f"TABHUB_SOCKET means /nowhere/else.sock here, but the hub listens on {path}."
+    assert "TABHUB_SOCKET" in reply["remedy"]
 
 
 @pytest.mark.parametrize("answer", [b"", b"half", b"nope\n", b'{"type":"ERROR"}\n', b"[]\n"])

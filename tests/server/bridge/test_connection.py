@@ -1,4 +1,4 @@
-"""The bridge socket against the hostile and the clumsy: bad lines, silence, slow readers, other users."""
+"""The bridge socket against bad lines, silent clients, slow readers and other users."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 async def test_an_invalid_line_is_refused_and_the_connection_stays_usable(hub: RunningHub, line: bytes) -> None:
     async with registered(hub) as client:
         client.raw(b"\n \r\n" + line.replace(b"\n", b"") + b"\n")
-        said = await client.receive()
-        assert (said["type"], said["id"]) == ("ERROR", "x" if line == b'{"id":"x"}' else None)
-        assert said["error"]["code"] in (-32700, -32600)
+        reply = await client.receive()
+        assert (reply["type"], reply["id"]) == ("ERROR", "x" if line == b'{"id":"x"}' else None)
+        assert reply["error"]["code"] in (-32700, -32600)
         client.send("PING")
         assert (await client.receive())["type"] == "PONG"
 
@@ -59,10 +59,10 @@ async def test_a_line_that_is_too_long_is_dropped_and_the_connection_stays_usabl
         head = b'{"type":"REQUEST","id":"%b:7",' % client.session.encode()
         for line in (head + b"x" * 2000, head + b"x" * 3_000_000, b"y" * 1001):
             client.raw(line + b"\n")
-            said = await client.receive()
-            assert (said["type"], said["error"]["code"]) == ("ERROR", -32600)
-            assert "1000 bytes" in said["error"]["message"]
-            assert said["id"] == (f"{client.session}:7" if line.startswith(head) else None)
+            reply = await client.receive()
+            assert (reply["type"], reply["error"]["code"]) == ("ERROR", -32600)
+            assert "1000 bytes" in reply["error"]["message"]
+            assert reply["id"] == (f"{client.session}:7" if line.startswith(head) else None)
             assert (await client.request("ping"))["success"] is True
 
 
@@ -119,8 +119,8 @@ async def test_the_environment_moves_the_socket_and_only_the_same_user_may_conne
         monkeypatch.setattr(bridge_connection, "peer_uid", lambda _sock: os.geteuid() + 1)
         async with connected(hub) as stranger:
             stranger.send("STATUS", id="1")
-            said = await stranger.receive()
-            assert (said["type"], said["error"]["code"]) == ("ERROR", -32003)
+            reply = await stranger.receive()
+            assert (reply["type"], reply["error"]["code"]) == ("ERROR", -32003)
             assert await stranger.closed() == b""
 
 
@@ -146,24 +146,24 @@ async def test_without_unix_sockets_a_token_opens_a_loopback_port(
             reader, writer = await asyncio.open_connection("127.0.0.1", facts["port"])
             for line in lines:
                 writer.write(json.dumps(line).encode() + b"\n")
-            heard: list[dict[str, Any]] = []
+            received: list[dict[str, Any]] = []
             async with asyncio.timeout(30):
-                while not heard or (len(heard) < len(lines) and heard[-1]["type"] != "ERROR"):
-                    heard.append(json.loads(await reader.readline()))
-                if heard[-1]["type"] == "ERROR":
+                while not received or (len(received) < len(lines) and received[-1]["type"] != "ERROR"):
+                    received.append(json.loads(await reader.readline()))
+                if received[-1]["type"] == "ERROR":
                     assert await reader.read() == b""  # and no second try
             writer.transport.abort()
-            return heard
+            return received
 
         token = facts["token"]
         for wrong in ({}, {"token": "x"}, {"token": token[:-1]}, {"token": token + "0"}):
             for kind in ("REGISTER", "STATUS"):
-                (said,) = await first({"type": kind, "id": "1", **wrong}, {"type": "PING"})
-                assert said["error"]["code"] == -32002
-        (said,) = await first({"type": "PING"})
-        assert said["error"]["code"] == -32002
-        said, pong = await first({"type": "REGISTER", "token": token}, {"type": "PING"})
-        assert (said["type"], pong["type"]) == ("REGISTER_OK", "PONG")
+                (reply,) = await first({"type": kind, "id": "1", **wrong}, {"type": "PING"})
+                assert reply["error"]["code"] == -32002
+        (reply,) = await first({"type": "PING"})
+        assert reply["error"]["code"] == -32002
+        reply, pong = await first({"type": "REGISTER", "token": token}, {"type": "PING"})
+        assert (reply["type"], pong["type"]) == ("REGISTER_OK", "PONG")
         assert (await first({"type": "STATUS", "id": "1", "token": token}))[0]["type"] == "STATUS_OK"
         assert token not in hub.home.hub_log.read_text() if hub.home.hub_log.exists() else True
     assert not record.exists()

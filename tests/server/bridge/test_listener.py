@@ -1,4 +1,4 @@
-"""The bridge socket: who may connect, what each message does, and what is said to one out of turn."""
+"""The bridge socket: who may connect, what each message does, and how messages out of order are refused."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 async def test_status_says_whether_an_extension_is_connected_now(hub: RunningHub) -> None:
     async with connected(hub) as client:
         client.send("STATUS", id="status_1")
-        said = await client.receive()
-        assert (said["type"], said["id"]) == ("STATUS_OK", "status_1")
-        assert (said["extensionConnected"], said["activeSessions"], said["browsers"]) == (False, 0, [])
+        reply = await client.receive()
+        assert (reply["type"], reply["id"]) == ("STATUS_OK", "status_1")
+        assert (reply["extensionConnected"], reply["activeSessions"], reply["browsers"]) == (False, 0, [])
         await client.register()
         async with FakeExtension(hub):
             client.send("STATUS", id="status_2")
-            said = await client.receive()
-            assert (said["id"], said["extensionConnected"], said["activeSessions"]) == ("status_2", True, 1)
-            assert [browser["browserId"] for browser in said["browsers"]] == ["fake-browser"]
+            reply = await client.receive()
+            assert (reply["id"], reply["extensionConnected"], reply["activeSessions"]) == ("status_2", True, 1)
+            assert [browser["browserId"] for browser in reply["browsers"]] == ["fake-browser"]
         await until(lambda: not hub.hub.browsers.links())
         client.send("STATUS", id="status_3")
         assert (await client.receive())["extensionConnected"] is False
@@ -53,7 +53,7 @@ async def test_a_ping_is_answered_with_or_without_an_id(hub: RunningHub) -> None
 
 
 @pytest.mark.req("S004-flow-01", "S004-verification-01")
-async def test_registering_gives_each_client_a_session_of_its_own(hub: RunningHub) -> None:
+async def test_each_registered_client_gets_its_own_session(hub: RunningHub) -> None:
     async with registered(hub, client="one", version="1.0") as one, registered(hub) as two:
         assert one.session != two.session
         assert len(one.session) >= 32
@@ -69,10 +69,10 @@ async def test_a_wrapped_call_goes_to_the_extension_and_back(hub: RunningHub, mo
         if not modern:
             assert (await client.initialize())["serverInfo"]["name"] == "tabhub"
         params = call("browser_execute_script", tabId=7, code="return 1")
-        said = await client.request("tools/call", {**params, "_meta": ENVELOPE} if modern else params)
-        assert said["success"] is True
-        assert said["data"]["structuredContent"] == {"value": "fake"}
-        assert said["data"].get("resultType") == ("complete" if modern else None)
+        reply = await client.request("tools/call", {**params, "_meta": ENVELOPE} if modern else params)
+        assert reply["success"] is True
+        assert reply["data"]["structuredContent"] == {"value": "fake"}
+        assert reply["data"].get("resultType") == ("complete" if modern else None)
         assert (await browser.next_request("forwardCDPCommand"))["params"]["tabId"] == 7
         (line,) = hub.hub.engine.audit.recent(1)
         assert (line["tool"], line["client"]) == ("browser_execute_script", "raw 1")
@@ -115,7 +115,7 @@ async def test_a_bad_request_fails_alone(hub: RunningHub, method: str, params: d
         assert (await client.receive())["type"] == "PONG"
 
 
-async def test_the_gateway_is_a_surface_of_its_own(hub: RunningHub) -> None:
+async def test_gateway_clients_list_only_the_gateway_tools(hub: RunningHub) -> None:
     async with registered(hub, surface="gateway") as client:
         tools = (await client.request("tools/list", {"_meta": ENVELOPE}))["data"]["tools"]
         assert [tool["name"] for tool in tools] == ["tabhub_list_tools", "tabhub_call"]
@@ -149,8 +149,8 @@ async def test_request_ids_are_unique_across_sessions(hub: RunningHub) -> None:
         await probe.begun()
         for client in (one, two):
             client.ask("tools/call", call("probe_echo", value="x"), id=ident)
-            said = await client.receive()
-            assert (said["type"], said["id"], said["error"]["code"]) == ("ERROR", ident, -32600)
+            reply = await client.receive()
+            assert (reply["type"], reply["id"], reply["error"]["code"]) == ("ERROR", ident, -32600)
         two.ask("tools/call", call("probe_wait", who="two"))
         await probe.begun()
         probe.release.set()
@@ -163,8 +163,8 @@ async def test_request_ids_are_unique_across_sessions(hub: RunningHub) -> None:
 async def test_request_ids_are_opaque(hub: RunningHub, ident: str) -> None:
     Probe(hub)
     async with initialized(hub) as client:
-        said = await client.request("tools/call", call("probe_echo", value="x"), id=ident)
-        assert said["data"]["structuredContent"] == {"value": "x"}
+        reply = await client.request("tools/call", call("probe_echo", value="x"), id=ident)
+        assert reply["data"]["structuredContent"] == {"value": "x"}
 
 
 async def test_requests_and_ids_of_another_session_are_not_revealed(hub: RunningHub) -> None:
@@ -172,14 +172,14 @@ async def test_requests_and_ids_of_another_session_are_not_revealed(hub: Running
     async with initialized(hub) as one, initialized(hub) as two:
         ident = one.ask("tools/call", call("probe_wait"))
         await probe.begun()
-        said = []
+        reply = []
         for session, running in ((one.session, ident), ("f" * 32, "nobody:1")):
             two.ask("ping", id="x", sessionId=session)
             two.send("EVENT", sessionId=session, event="notifications/initialized")
             two.send("CANCEL", id=running)
-            said.append([{**(await two.receive()), "id": None} for _ in range(3)])
-        assert said[0] == said[1]
-        assert {line["error"]["code"] for line in said[0]} == {-32012}
+            reply.append([{**(await two.receive()), "id": None} for _ in range(3)])
+        assert reply[0] == reply[1]
+        assert {line["error"]["code"] for line in reply[0]} == {-32012}
         probe.release.set()
         assert (await one.receive())["success"] is True
 
@@ -187,9 +187,9 @@ async def test_requests_and_ids_of_another_session_are_not_revealed(hub: Running
 async def test_messages_out_of_order_are_refused(hub: RunningHub) -> None:
     async with connected(hub) as client:
         client.ask("ping", sessionId="s", id="1")
-        said = await client.receive()
-        assert (said["type"], said["id"]) == ("ERROR", "1")
-        assert "REGISTER" in said["error"]["message"]
+        reply = await client.receive()
+        assert (reply["type"], reply["id"]) == ("ERROR", "1")
+        assert "REGISTER" in reply["error"]["message"]
         client.send("CANCEL", id="1")
         assert (await client.receive())["type"] == "ERROR"
         await client.register()
@@ -198,24 +198,28 @@ async def test_messages_out_of_order_are_refused(hub: RunningHub) -> None:
         assert (await client.request("ping"))["success"] is True
 
 
-async def test_a_session_has_only_so_many_requests_at_once(tmp_path: Path) -> None:
+async def test_concurrent_requests_of_a_session_are_limited(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"bridge_requests": 2}) as hub, initialized(hub) as client:
         probe = Probe(hub)
         for _ in range(2):
             client.ask("tools/call", call("probe_wait"))
             await probe.begun()
         client.ask("tools/call", call("probe_wait"))
-        said = await client.receive()
-        assert (said["type"], said["error"]["code"], said["error"]["data"]["outcome"]) == ("ERROR", -32011, "not_sent")
+        reply = await client.receive()
+        assert (reply["type"], reply["error"]["code"], reply["error"]["data"]["outcome"]) == (
+            "ERROR",
+            -32011,
+            "not_sent",
+        )
         probe.release.set()
         assert [(await client.receive())["success"] for _ in range(2)] == [True, True]
 
 
-async def test_new_sessions_are_bounded_in_their_rate(tmp_path: Path) -> None:
+async def test_the_rate_of_new_sessions_is_limited(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"session_rate": 1}) as hub, registered(hub) as one, connected(hub) as two:
         two.send("REGISTER")
-        said = await two.receive()
-        assert (said["type"], said["error"]["code"]) == ("ERROR", -32004)
+        reply = await two.receive()
+        assert (reply["type"], reply["error"]["code"]) == ("ERROR", -32004)
         two.send("REGISTER", sessionId=one.session)  # coming back is no new session
         assert (await two.receive())["resumed"] is True
 
@@ -234,27 +238,27 @@ async def test_progress_and_log_messages_come_as_events_of_their_request(hub: Ru
             await client.initialize()
             await client.request("logging/setLevel", {"level": "warning"})
         ident = client.ask("tools/call", {**call("probe_report"), "_meta": meta})
-        heard = [await client.receive() for _ in range(4)]
-        assert [line.get("event") for line in heard] == ["notifications/progress"] * 3 + [None]
-        assert all(line["id"] == ident for line in heard)
-        assert heard[0]["params"] == {"progressToken": "t", "progress": 1, "total": 3, "message": "step 1"}
+        received = [await client.receive() for _ in range(4)]
+        assert [line.get("event") for line in received] == ["notifications/progress"] * 3 + [None]
+        assert all(line["id"] == ident for line in received)
+        assert received[0]["params"] == {"progressToken": "t", "progress": 1, "total": 3, "message": "step 1"}
         client.ask("tools/call", {**call("probe_log"), "_meta": meta})
-        heard = [await client.receive() for _ in range(2)]
-        assert (heard[0]["event"], heard[0]["params"]["data"]) == ("notifications/message", "coarse")
-        assert heard[1]["success"] is True
+        received = [await client.receive() for _ in range(2)]
+        assert (received[0]["event"], received[0]["params"]["data"]) == ("notifications/message", "coarse")
+        assert received[1]["success"] is True
 
 
 async def test_a_question_to_the_client_is_answered_by_an_event(hub: RunningHub) -> None:
     Probe(hub)
     async with initialized(hub, elicitation={}) as client:
         client.ask("tools/call", call("probe_ask"))
-        asked = await client.receive()
-        assert (asked["type"], asked["event"]) == ("EVENT", "elicitation/create")
-        for broken in ({}, {"id": asked["ask"]}, {"id": 1.5, "result": {}}, {"method": "x", "id": "1"}):
+        question = await client.receive()
+        assert (question["type"], question["event"]) == ("EVENT", "elicitation/create")
+        for broken in ({}, {"id": question["ask"]}, {"id": 1.5, "result": {}}, {"method": "x", "id": "1"}):
             client.send("EVENT", sessionId=client.session, event="answer", params=broken)
             assert (await client.receive())["type"] == "ERROR"
         answer = {"action": "accept", "content": {"colour": "green"}}
-        client.send("EVENT", sessionId=client.session, event="answer", params={"id": asked["ask"], "result": answer})
+        client.send("EVENT", sessionId=client.session, event="answer", params={"id": question["ask"], "result": answer})
         assert (await client.receive())["data"]["structuredContent"] == {"answer": answer}
 
 
@@ -267,9 +271,9 @@ async def test_a_connected_client_can_be_asked_outside_of_its_calls(hub: Running
         session = hub.hub.sessions.require(client.session, "bridge")
         assert session.asker is not None
         first = asyncio.ensure_future(session.asker("elicitation/create", {"message": "May I?"}))
-        asked = await client.receive()
-        assert (asked["event"], "id" in asked) == ("elicitation/create", False)
-        params = {"id": asked["ask"], "result": {"action": "accept"}}
+        question = await client.receive()
+        assert (question["event"], "id" in question) == ("elicitation/create", False)
+        params = {"id": question["ask"], "result": {"action": "accept"}}
         client.send("EVENT", sessionId=client.session, event="answer", params=params)
         assert await first == {"action": "accept"}
         second = asyncio.ensure_future(session.asker("elicitation/create", {"message": "And now?"}))
@@ -283,29 +287,34 @@ async def test_a_stateless_question_ends_the_round(hub: RunningHub) -> None:
     Probe(hub)
     meta = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     async with registered(hub) as client:
-        asked = (await client.request("tools/call", {**call("probe_ask"), "_meta": meta}))["data"]
-        assert asked["resultType"] == "input_required"
-        answers = {key: {"action": "accept", "content": {"colour": "red"}} for key in asked["inputRequests"]}
-        again = {**call("probe_ask"), "inputResponses": answers, "requestState": asked["requestState"], "_meta": meta}
+        question = (await client.request("tools/call", {**call("probe_ask"), "_meta": meta}))["data"]
+        assert question["resultType"] == "input_required"
+        answers = {key: {"action": "accept", "content": {"colour": "red"}} for key in question["inputRequests"]}
+        again = {
+            **call("probe_ask"),
+            "inputResponses": answers,
+            "requestState": question["requestState"],
+            "_meta": meta,
+        }
         assert (await client.request("tools/call", again))["data"]["resultType"] == "complete"
 
 
 async def test_list_changes_reach_clients_that_initialized_or_listen(hub: RunningHub) -> None:
     probe = Probe(hub)
-    async with initialized(hub) as told, registered(hub) as listening, registered(hub) as other:
+    async with initialized(hub) as notified, registered(hub) as listening, registered(hub) as other:
         wanted = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
         ident = listening.ask("subscriptions/listen", wanted)
-        said = await listening.receive()
-        assert (said["event"], said["id"]) == ("notifications/subscriptions/acknowledged", ident)
-        await told.request("ping")
+        reply = await listening.receive()
+        assert (reply["event"], reply["id"]) == ("notifications/subscriptions/acknowledged", ident)
+        await notified.request("ping")
         probe.change()
-        assert (await told.receive())["event"] == "notifications/tools/list_changed"
-        said = await listening.receive()
-        assert (said["event"], said["id"]) == ("notifications/tools/list_changed", ident)
+        assert (await notified.receive())["event"] == "notifications/tools/list_changed"
+        reply = await listening.receive()
+        assert (reply["event"], reply["id"]) == ("notifications/tools/list_changed", ident)
         listening.send("CANCEL", id=ident)
-        said = await listening.receive()
-        assert (said["type"], said["id"], said["success"]) == ("RESPONSE", ident, False)
-        assert (await other.request("ping"))["success"] is True  # and it heard nothing before
+        reply = await listening.receive()
+        assert (reply["type"], reply["id"], reply["success"]) == ("RESPONSE", ident, False)
+        assert (await other.request("ping"))["success"] is True  # and it received nothing before
 
 
 @pytest.mark.parametrize("modern", [False, True])
@@ -319,6 +328,6 @@ async def test_a_cancel_reaches_the_tool_and_the_request_is_still_answered(hub: 
         await probe.begun()
         client.send("CANCEL", id=ident)
         assert await probe.cancelled() == {"who": "me"}
-        said = await client.receive()
-        assert (said["id"], said["data"]["isError"]) == (ident, True)
+        reply = await client.receive()
+        assert (reply["id"], reply["data"]["isError"]) == (ident, True)
         assert len(hub.hub.engine.calls) == 0

@@ -1,4 +1,4 @@
-"""Clients of the bridge socket that come, go, break off and come back; and a hub that ends."""
+"""Clients of the bridge socket that connect, disconnect and reconnect; and a hub that stops."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ async def test_a_broken_connection_cancels_its_calls_and_the_session_waits_for_i
             await until(lambda: len(hub.hub.engine.calls) == 0)
             probe.change()
             async with connected(hub) as client:
-                said = await client.register(sessionId=session)
-                assert (said["sessionId"], said["resumed"], said["initialized"]) == (session, True, True)
+                reply = await client.register(sessionId=session)
+                assert (reply["sessionId"], reply["resumed"], reply["initialized"]) == (session, True, True)
                 probe.change()
                 assert (await client.receive())["event"] == "notifications/tools/list_changed"
                 assert hub.hub.sessions.require(session, "bridge").tab == 7
@@ -99,9 +99,9 @@ async def test_a_session_whose_client_does_not_return_ends(tmp_path: Path) -> No
             session = client.session
         await until(lambda: len(hub.hub.sessions) == 0)
         async with connected(hub) as client:
-            said = await client.register(sessionId=session)
-            assert (said["resumed"], said["initialized"]) == (False, False)
-            assert said["sessionId"] != session
+            reply = await client.register(sessionId=session)
+            assert (reply["resumed"], reply["initialized"]) == (False, False)
+            assert reply["sessionId"] != session
 
 
 async def test_the_tab_of_a_disconnected_client_is_soon_free_and_others_learn_when(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ async def test_the_next_request_of_a_session_ended_elsewhere_is_refused(hub: Run
         await client.request("ping")
         hub.hub.engine.end_session(client.session, "the person ended it")
         ident = client.ask("ping")
-        said = await client.receive()
-        assert (said["type"], said["id"], said["error"]["code"]) == ("ERROR", ident, -32012)
+        reply = await client.receive()
+        assert (reply["type"], reply["id"], reply["error"]["code"]) == ("ERROR", ident, -32012)
         assert await client.closed() == b""
 
 
@@ -163,8 +163,8 @@ async def test_sessions_of_an_earlier_hub_wait_for_their_clients(tmp_path: Path)
         hub.hub.sessions.open("a" * 32, "bridge", "earlier", now)
         await hub.hub.bridge.start()
         async with connected(hub) as client:
-            said = await client.register(sessionId="a" * 32)
-            assert (said["resumed"], said["initialized"]) == (True, False)
+            reply = await client.register(sessionId="a" * 32)
+            assert (reply["resumed"], reply["initialized"]) == (True, False)
 
 
 async def test_shutdown_answers_running_requests_and_removes_the_socket(tmp_path: Path) -> None:
@@ -173,6 +173,6 @@ async def test_shutdown_answers_running_requests_and_removes_the_socket(tmp_path
         client.ask("tools/call", call("probe_wait"))
         await probe.begun()
         hub.hub.closing()
-        said = await client.receive()
-        assert "shutting down" in said["data"]["content"][0]["text"]
+        reply = await client.receive()
+        assert "shutting down" in reply["data"]["content"][0]["text"]
         assert not (hub.home.root / "run" / "bridge.sock").exists()

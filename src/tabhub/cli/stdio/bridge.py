@@ -154,7 +154,7 @@ class Bridge:
             self._pinged = True
             self._send_line({"type": "PING", "id": "silence"})
 
-    def heard(self) -> None:
+    def data_received(self) -> None:
         """The hub sent data: it is alive, however long its calls take."""
         self._silent_since = None
 

@@ -187,7 +187,7 @@ class _Server:
         try:
             data = self._hub.recv(_READ_SIZE)
             if data:
-                self._bridge.heard()
+                self._bridge.data_received()
                 self._lines.feed(data)
                 return
             self._disconnected(None)

@@ -187,7 +187,7 @@ class BridgeSession:
         self._rename(client_name(params.get("clientInfo")))
         self._mcp = McpSession(self.session, version, capabilities, self.engine.limits)
         self._mcp.tools = self.tools
-        self._mcp.tell = self._tell
+        self._mcp.tell = self._send_event
         self._ready = False
         return self.endpoint.handshake.greeting(version)
 
@@ -248,28 +248,28 @@ class BridgeSession:
                 self._begin_notifying()
             self.endpoint.handshake.receive_notification(self._mcp, Notification(message.event, message.params))
 
-    def _tell(self, message: bytes) -> None:
+    def _send_event(self, message: bytes) -> None:
         self.send(wire.event(self.session.id, None, message))
 
-    def _tell_changed(self, kind: str) -> None:
-        self._tell(encode_notification(LIST_CHANGED[kind]))
+    def _notify_changed(self, kind: str) -> None:
+        self._send_event(encode_notification(LIST_CHANGED[kind]))
 
     def _begin_notifying(self) -> None:
         """Notify the client when a list changes, and now if one did while it was disconnected."""
         mcp = self._mcp
         if mcp is None:
             return
-        self._notifying.enter_context(self.notices.subscribe(self._tell_changed, lambda: None))
+        self._notifying.enter_context(self.notices.subscribe(self._notify_changed, lambda: None))
         if isinstance(mcp.capabilities.get("elicitation"), dict):
             self.session.asker = self._ask
         for kind in mcp.outdated(self.endpoint.handshake.offering.versions()):
-            self._tell_changed(kind)
+            self._notify_changed(kind)
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the client something that belongs to none of its calls."""
         if self._mcp is None or self._out is None:
             raise TabhubError("The client is disconnected, so it cannot be asked.")
-        return read_answer(method, await self._mcp.question(self._tell, method, params))
+        return read_answer(method, await self._mcp.question(self._send_event, method, params))
 
     def _fail_questions(self) -> None:
         """Fail the questions that can no longer be answered; another session's call may wait for one."""

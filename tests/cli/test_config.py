@@ -58,9 +58,8 @@ def test_invalid_setting_is_rejected_and_not_written(home: Path, tabhub: Run, wo
 def test_running_hub_reloads_and_its_answer_is_shown(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("POST /reload", {"ok": True})
     assert "has reloaded its settings" in tabhub("config", "set", "auditArguments", "true").stdout
-    assert "when the hub restarts" in tabhub("config", "set", "port", "9600").stdout
-    hub.answer("POST /reload", {"ok": True, "needsRestart": ["limits"]})
-    assert "Restart the hub for: limits" in tabhub("config", "set", "limits.call_timeout", "45").stdout
+    hub.answer("POST /reload", {"ok": True, "needsRestart": ["port", "limits"]})
+    assert "Restart the hub to change port, limits" in tabhub("config", "set", "limits.call_timeout", "45").stdout
     hub.answer("POST /reload", {}, 429, Retry_After="9")
     assert "in 9 s" in tabhub("config", "reset").stderr
     hub.answer("POST /reload", {"error": {"message": "it is broken"}}, 422)

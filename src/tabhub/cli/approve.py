@@ -13,7 +13,7 @@ from argparse import Namespace
 from typing import Any
 
 from tabhub.cli.command import Command, option
-from tabhub.cli.hub.client import Hub, approver_headers, checked, fetch, find_hub, request, unexpected_form
+from tabhub.cli.hub.client import Hub, approver_headers, checked, fetch, find_hub, request
 from tabhub.cli.terminal import count, paint, safe
 from tabhub.client_errors import UsageError
 
@@ -50,11 +50,8 @@ def approve(args: Namespace) -> None:
 
 
 def _pending(hub: Hub) -> list[dict[str, Any]]:
-    answer = fetch("/approvals", hub=hub, headers=approver_headers(hub))
-    found = answer.get("approvals") if isinstance(answer, dict) else None
-    if not isinstance(found, list):
-        raise unexpected_form("list of approvals")
-    return found
+    pending: list[dict[str, Any]] = fetch("/approvals", hub=hub, headers=approver_headers(hub))["approvals"]
+    return pending
 
 
 def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:

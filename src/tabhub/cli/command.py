@@ -64,6 +64,7 @@ class Group:
         self.commands = commands
         self.summary = summary
         self.examples = examples
+        """Without any, the help shows the first example of each command."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -173,7 +174,7 @@ def run_command(command: Command | Group | LazyCommand, name: str, words: Sequen
     return 2
 
 
-def _examples(examples: Examples) -> str:
+def _examples(examples: Sequence[tuple[str, str]]) -> str:
     room = max((len(call) for call, _ in examples), default=0)
     rows = [f"  {call.ljust(room)}  {what}".rstrip() for call, what in examples]
     return "\n".join(["Examples:", *rows]) if rows else ""
@@ -187,4 +188,6 @@ def _group_help(group: Group, name: str) -> str:
     parts += ["", "Options:", "  -h, --help     Show this help; use COMMAND --help for one command"]
     if name == "tabhub":
         parts.append("  -V, --version  Show the version")
-    return "\n".join([*parts, "", _examples(group.examples)]).rstrip()
+    commands = [command for command in group.commands.values() if isinstance(command, Command)]
+    examples = group.examples or [command.examples[0] for command in commands if command.examples]
+    return "\n".join([*parts, "", _examples(examples)]).rstrip()

@@ -68,10 +68,7 @@ def set_value(args: Namespace) -> None:
     config_file.set_value(Home.find(), key, value)
     print(f"{key} = {value}")
     _check_tool(key)
-    if key not in ("port", "launch", "headless", "browser"):
-        _reload(hub)
-    elif hub.pid is not None:
-        print("The change takes effect when the hub restarts: tabhub stop && tabhub start --background")
+    _reload(hub)
 
 
 def _check_tool(key: str) -> None:
@@ -121,7 +118,7 @@ def _reload(hub: Hub) -> None:
         show_warning(f"The running hub did not reload: {error.message}{hint} It will when it restarts.")
         return
     if answer is not None and (waiting := answer.get("needsRestart")):
-        print(f"Restart the hub for: {', '.join(waiting)} (tabhub stop && tabhub start --background).")
+        print(f"Restart the hub to change {', '.join(waiting)}: tabhub stop && tabhub start --background")
     elif answer is not None:
         print("The running hub has reloaded its settings.")
 

@@ -51,22 +51,18 @@ def _tail(file: BinaryIO, end: int, lines: int) -> bytes:
 
 def _follow(path: Path, file: BinaryIO) -> None:
     """Print new lines until interrupted; a rotated or truncated file is read from its start."""
-    with contextlib.ExitStack() as opened:
-        while True:
-            while data := file.read(_BLOCK):
-                _print(data)
-            try:
-                now = path.stat()
-            except FileNotFoundError:
-                time.sleep(_POLL)  # between the two steps of a rotation
-                continue
+    while True:
+        while data := file.read(_BLOCK):
+            _print(data)
+        with contextlib.suppress(FileNotFoundError):  # between the two steps of a rotation
+            now = path.stat()
             if now.st_ino != os.fstat(file.fileno()).st_ino:
                 _print(file.read())  # written just before the rotation
-                file = opened.enter_context(path.open("rb"))
+                file.close()
+                file = path.open("rb")
             elif now.st_size < file.tell():
                 file.seek(0)
-            else:
-                time.sleep(_POLL)
+        time.sleep(_POLL)
 
 
 def _print(data: bytes) -> None:

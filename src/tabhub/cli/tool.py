@@ -134,17 +134,17 @@ def _block_text(block: dict[str, Any]) -> str:
     if kind == "text":
         return str(block.get("text", ""))
     if kind in ("image", "audio"):
-        return _save(block.get("data"), block.get("mimeType"))
+        return save_content(block.get("data"), block.get("mimeType"))
     if kind == "resource" and isinstance(resource := block.get("resource"), dict):
         if "blob" in resource:
-            return _save(resource["blob"], resource.get("mimeType"))
+            return save_content(resource["blob"], resource.get("mimeType"))
         return str(resource.get("text", resource.get("uri", "")))
     if kind == "resource_link":
         return str(block.get("uri", ""))
     return json.dumps(block, indent=2, ensure_ascii=False)
 
 
-def _save(data: object, mime: object) -> str:
+def save_content(data: object, mime: object) -> str:
     """Write base64 data to a file only this user can read, and return its path."""
     import base64
     import tempfile
@@ -256,16 +256,10 @@ COMMAND = Group(
                 "Calls of the same session share one tab. The exit code is 1 if the call failed."
             ),
             examples=(
-                ("tabhub tool call browser_list_tabs", ""),
-                ("""tabhub tool call browser_open_tab '{"url": "https://example.com"}'""", ""),
+                ("""tabhub tool call browser_open_tab '{"url": "https://example.com"}'""", "with arguments"),
                 ("tabhub tool call browser_screenshot_tab --tab-id 7", "prints the image's path"),
                 ("tabhub tool call browser_execute_script @script.json", "arguments from a file"),
             ),
         ),
-    },
-    examples=(
-        ("tabhub tool list", "all tools"),
-        ("tabhub tool schema browser_open_tab", "the parameters of one"),
-        ("""tabhub tool call browser_open_tab '{"url": "https://example.com"}'""", "call it"),
-    ),
+    }
 )

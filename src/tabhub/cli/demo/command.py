@@ -11,7 +11,6 @@ import contextlib
 import json
 import re
 import sys
-import tempfile
 import time
 from argparse import Namespace
 from functools import partial
@@ -24,6 +23,7 @@ from tabhub.cli.hub.client import bearer
 from tabhub.cli.hub.temporary_hub import Borrowed, borrow_hub
 from tabhub.cli.question import read_line
 from tabhub.cli.terminal import cut, paint, safe, show_warning
+from tabhub.cli.tool import save_content
 from tabhub.client_errors import CliError, UsageError
 from tabhub.errors import TabhubError
 from tabhub.mcp.client import McpClient
@@ -184,12 +184,9 @@ def _save(result: dict[str, Any], output: Path | None) -> str:
     data = next((block.get("data") for block in result.get("content", []) if block.get("type") == "image"), None)
     if not data:
         raise CliError("The result contains no image.", _VERSIONS)
-    image = base64.b64decode(data)
     if output is None:
-        with tempfile.NamedTemporaryFile(prefix="tabhub-demo-", suffix=".png", delete=False) as file:
-            file.write(image)
-        return file.name
-    output.write_bytes(image)
+        return save_content(data, "image/png")
+    output.write_bytes(base64.b64decode(data))
     return str(output)
 
 

@@ -24,10 +24,10 @@ def post_if_running(path: str, body: dict[str, Any], hub: Hub | None = None) -> 
     if hub.pid is None:
         return None
     try:
-        answer = fetch(path, body, hub=hub, timeout=30.0)
+        answer: dict[str, Any] = fetch(path, body, hub=hub, timeout=30.0)
     except HubDownError:
         return None
-    return answer if isinstance(answer, dict) else {}
+    return answer
 
 
 def reload_hub(hub: Hub | None = None) -> dict[str, Any] | None:

@@ -68,6 +68,8 @@ def _report(servers: list[dict[str, Any]], *, as_json: bool, done: str) -> int:
             tools = count(len(server["tools"]), "tool")
             print(f"{paint(safe(server['name']), 'bold')} {done}: {_state(server)}, {_contents(server, tools)}")
             _show_problems(server)
+            if server.get("state") == "waiting":
+                print(f"  When it is available: tabhub mcp refresh {safe(server['name'])}")
     return 1 if any(server.get("state") in ("waiting", "login") for server in servers) else 0
 
 
@@ -225,7 +227,7 @@ COMMAND = Group(
                 "entry of the keyring."
             ),
             examples=(
-                ("tabhub mcp add weather http://localhost:3001/mcp", "by URL"),
+                ("tabhub mcp add weather http://localhost:3001/mcp", "add a server by URL"),
                 ("tabhub mcp add github URL --header 'Authorization: Bearer ${GITHUB_TOKEN}'", "with a header"),
                 ("tabhub mcp add servers.json", "all servers of a file"),
             ),
@@ -233,7 +235,12 @@ COMMAND = Group(
         "list": Command(show, JSON, summary="List servers and their status"),
         "tools": Command(show_tools, *_NAME_OPTIONS, summary="List the tools of a server"),
         "enable": Command(partial(_switch, True), *_SWITCH_OPTIONS, summary="Enable a server, or some of its tools"),
-        "disable": Command(partial(_switch, False), *_SWITCH_OPTIONS, summary="Disable a server, or some of its tools"),
+        "disable": Command(
+            partial(_switch, False),
+            *_SWITCH_OPTIONS,
+            summary="Disable a server, or some of its tools",
+            examples=(("tabhub mcp disable weather --tool forecast", "disable a single tool"),),
+        ),
         "refresh": Command(refresh, *_NAME_OPTIONS, summary="Reload a server's tools (signs in if needed)"),
         "remove": Command(remove, *_NAME_OPTIONS, summary="Remove a server"),
         "import": Command(
@@ -243,12 +250,7 @@ COMMAND = Group(
             option("--dry-run", action="store_true", help="only show what would be imported"),
             JSON,
             summary="Import MCP servers from Claude Code, Cursor or VS Code",
-            examples=(("tabhub mcp import claude-code", "the servers of Claude Code, also those of this folder"),),
+            examples=(("tabhub mcp import claude-code", "add the servers of Claude Code"),),
         ),
-    },
-    examples=(
-        ("tabhub mcp add weather http://localhost:3001/mcp", "add one by its URL"),
-        ("tabhub mcp import cursor", "import those of another client"),
-        ("tabhub mcp disable weather --tool forecast", "disable a single tool"),
-    ),
+    }
 )

@@ -67,23 +67,15 @@ def _replaced(text: str, table: str, body: str, newline: str) -> str:
 
 
 def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _string(key)
-
-
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return key if _BARE.fullmatch(key) else _value(key)
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+    """A value as TOML: strings, numbers, booleans and arrays of them are written as in JSON."""
     if isinstance(value, dict):
         inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
-    raise TomlError(f"a value of type {type(value).__name__} cannot be kept")
+    try:
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    except TypeError:
+        raise TomlError(f"a value of type {type(value).__name__} cannot be kept") from None

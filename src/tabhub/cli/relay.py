@@ -188,15 +188,9 @@ def _token_rules(parser: ArgumentParser) -> None:
     parser.add_argument("--issuer", metavar="ISS", help="the tokens' issuer (default: any)")
 
 
-_KEY_FILE = option(
-    "--key-file",
-    metavar="FILE",
-    type=Path,
-    help="PEM, JWK, JWKS, or a secret of at least 32 bytes (or set TABHUB_RELAY_KEY)",
-)
-_REVOKED_FILE = option(
-    "--revoked-file", metavar="FILE", type=Path, help="list of revoked tokens (default: KEY-FILE.revoked)"
-)
+_KEYS = "PEM, JWK, JWKS, or a secret of at least 32 bytes (or set TABHUB_RELAY_KEY)"
+_KEY_FILE = option("--key-file", metavar="FILE", type=Path, help=_KEYS)
+_REVOKED_FILE = option("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
 _HOST = option("--host", metavar="ADDRESS", default="127.0.0.1", help="where it listens (default: 127.0.0.1)")
 _PORT = option("--port", metavar="PORT", type=port, required=True, help="its port; `start` takes 0 for any free one")
 _GIVEN = "the token, or - to read it from standard input"

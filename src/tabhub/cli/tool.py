@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MIN_DESCRIPTION = 20
 """Columns that a description needs to the right of the name; with fewer it gets its own row."""
-CALL_TIMEOUT = 450.0  # the longest call plus the time a person may take to confirm it
+_TIMEOUT = 450.0  # the longest call plus the time a person may take to confirm it
 _EXTENSIONS = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
@@ -234,20 +234,11 @@ COMMAND = Group(
         "call": Command(
             call,
             _NAME,
-            option(
-                "arguments",
-                metavar="JSON",
-                nargs="?",
-                help="the arguments as a JSON object; @FILE reads a file, - reads standard input",
-            ),
+            option("arguments", metavar="JSON", nargs="?", help="its arguments; @FILE reads a file, - standard input"),
             option("--tab-id", metavar="N", type=whole, help="the tab to use (adds tabId to the arguments)"),
             option("--session", metavar="NAME", help="whose tab to use (default: $TABHUB_SESSION, else cli)"),
             option(
-                "--timeout",
-                metavar="SECONDS",
-                type=seconds,
-                default=CALL_TIMEOUT,
-                help=f"how long to wait for the result (default: {CALL_TIMEOUT:.0f})",
+                "--timeout", metavar="SECONDS", type=seconds, default=_TIMEOUT, help="how long to wait (default: 450)"
             ),
             option("--json", action="store_true", help="print the whole result as JSON"),
             summary="Call a tool and print its result",

@@ -400,7 +400,7 @@ class Hub:
             self.engine.audit.flush()
             self.reload.check_files()
             self.panel.mark_tabs()
-            await self.bridge.keep()
+            await self.bridge.restore_socket()
             await self.pages.keep()
             self.plugins.keep()
             await asyncio.to_thread(self.engine.results.expire)

@@ -127,7 +127,7 @@ async def test_the_environment_moves_the_socket_and_only_the_same_user_may_conne
 async def test_a_removed_socket_is_created_again(hub: RunningHub) -> None:
     async with initialized(hub) as before:
         os.unlink(hub.hub.bridge.path)  # noqa: PTH108
-        await hub.hub.bridge.keep()
+        await hub.hub.bridge.restore_socket()
         async with registered(hub) as after:
             assert (await after.request("ping"))["success"] is True
         assert (await before.request("ping"))["success"] is True

@@ -215,9 +215,7 @@ COMMAND = Group(
             add,
             option("source", metavar="FILE|-|NAME", help="a JSON file, - for standard input, or a server's name"),
             option("url", nargs="?", metavar="URL", help="the server's URL, after a name"),
-            option(
-                "--header", action="append", metavar="'NAME: VALUE'", help="sent with every request; may be repeated"
-            ),
+            option("--header", action="append", metavar="'NAME: VALUE'", help="for every request; may be repeated"),
             JSON,
             summary="Add servers from a file, standard input, or by name and URL",
             details=(

@@ -148,9 +148,7 @@ def _write(client: Client, path: Path, server: Server, *, stdio: bool) -> None:
 _OPTIONS = (
     option("--write", action="store_true", help="add it to the client's settings, with a backup"),
     option("--gateway", action="store_true", help="two tools that find and call all others, for small contexts"),
-    option(
-        "--tools", metavar="WORDS", type=selection, help="list only these tools: core, or families such as core,network"
-    ),
+    option("--tools", metavar="WORDS", type=selection, help="list only these tools, such as core or core,network"),
     option("--stdio", action="store_true", help="let the client run `tabhub start --stdio`; contains no secret"),
     option("--project", action="store_true", help="the settings of the project in this folder"),
     option("--file", metavar="PATH", help="settings file to use instead of the usual one"),

@@ -66,7 +66,7 @@ class Connection(asyncio.Protocol):
             reason = self._cut or (str(exc) if exc is not None else "it was closed")
             log.info("the connection of session %s ended: %s", client.session.short, reason)
             client.detach()
-            self._listener.expect_back(client)
+            self._listener.start_expiry(client)
 
     def data_received(self, data: bytes) -> None:
         self._splitter.feed(data)

@@ -85,7 +85,7 @@ class BridgeListener:
         for session in self.engine.sessions.all():
             if session.kind == "bridge":
                 session.disconnected_at = self.engine.clock()
-                self.expect_back(self._client(session.id, self.endpoints["all"], None))
+                self.start_expiry(self._client(session.id, self.endpoints["all"], None))
 
     async def _serve(self) -> None:
         listener = self.bind()
@@ -93,8 +93,8 @@ class BridgeListener:
         serve = loop.create_server if self.path == TCP else loop.create_unix_server
         self._server = await serve(lambda: Connection(self, self._token), sock=listener)
 
-    async def keep(self) -> None:
-        """Keep the socket in place: cleaners of temporary folders remove what looks old."""
+    async def restore_socket(self) -> None:
+        """Create the socket again if it was removed: cleaners of temporary folders delete old files."""
         if self._server is None or self.path == TCP or _inode(self.path) == self._inode:
             return
         log.warning("the bridge socket %s was removed; creating it again", self.path)
@@ -169,8 +169,8 @@ class BridgeListener:
                 connection.close()
         client.detach()
 
-    def expect_back(self, client: BridgeSession) -> None:
-        """A connection broke: the session waits a while for its client to reconnect."""
+    def start_expiry(self, client: BridgeSession) -> None:
+        """A connection broke: the session ends unless its client reconnects in time."""
         client.expiry = asyncio.get_running_loop().call_later(
             self.engine.limits.bridge_grace, self.end, client, "its client did not come back"
         )

@@ -107,7 +107,7 @@ class BridgeSession:
         self.session.busy += 1
         self.session.disconnected_at = 0.0
         if self._ready:
-            self._begin_notifying()
+            self._start_notifying()
 
     def detach(self) -> None:
         """The client disconnected: its requests are cancelled, since their answers could not be delivered."""
@@ -245,7 +245,7 @@ class BridgeSession:
         elif self._mcp is not None:
             if message.event == "notifications/initialized" and not self._ready:
                 self._ready = True
-                self._begin_notifying()
+                self._start_notifying()
             self.endpoint.handshake.receive_notification(self._mcp, Notification(message.event, message.params))
 
     def _send_event(self, message: bytes) -> None:
@@ -254,7 +254,7 @@ class BridgeSession:
     def _notify_changed(self, kind: str) -> None:
         self._send_event(encode_notification(LIST_CHANGED[kind]))
 
-    def _begin_notifying(self) -> None:
+    def _start_notifying(self) -> None:
         """Notify the client when a list changes, and now if one did while it was disconnected."""
         mcp = self._mcp
         if mcp is None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tabhub.calls.approvals.allow_all import AllowAll
-from tabhub.calls.protocols import Caller, Permission
+from tabhub.calls.approvals.permission import Permission
+from tabhub.calls.protocols import Caller
 from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.errors import (
@@ -36,7 +36,7 @@ SHOP, MAIL = Source("plugin", "shop"), Source("plugin", "mail")
 HOUR = 3600.0
 
 
-class DenySome(AllowAll):
+class DenySome(Permission):
     """Denies calls of some tools."""
 
     def __init__(self, *tools: str) -> None:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tabhub.calls.approvals.allow_all import AllowAll
+from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.engine import Answers, Engine, Questions
-from tabhub.calls.protocols import Permission
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
@@ -141,7 +140,7 @@ class World:
             registry=Registry(),
             sessions=self.sessions,
             limits=limits,
-            permission=permission or AllowAll(),
+            permission=permission or Permission(),
             audit=AuditLog(folder / "audit.log", limits, clock=lambda: self.wall),
             results=ResultStore(folder / "results.db", limits, clock=lambda: self.wall),
             clock=self.loop.time,

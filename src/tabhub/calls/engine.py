@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.browser_wait import BrowserWait
 from tabhub.calls.context import Context
 from tabhub.calls.pause import Pause
-from tabhub.calls.protocols import Answers, Caller, InputRequired, Permission, Questions, Waits, Watcher
+from tabhub.calls.protocols import Answers, Caller, InputRequired, Questions, Waits, Watcher
 from tabhub.config.settings import Config
 from tabhub.core.calls import Calls
 from tabhub.core.registry import Entry, Registry
@@ -231,10 +232,16 @@ class Engine:
 
     def cancel_for(self, caller: Caller, reason: str) -> None:
         """Cancel whatever this caller runs."""
+        self._cancel_all(lambda other, _: other is caller, reason)
+
+    def cancel_all(self, reason: str) -> None:
+        self._cancel_all(lambda _caller, _session: True, reason)
+
+    def _cancel_all(self, which: Callable[[Caller | None, Session], bool], reason: str) -> None:
         for waits in self.waits:
-            waits.cancel_for(caller, reason)
+            waits.cancel(which, reason)
         for call in self.calls:
-            if call.caller is caller:
+            if which(call.caller, call.session):
                 self.cancel(call, reason)
 
     def left(self, caller: Caller, reason: str) -> None:
@@ -244,10 +251,7 @@ class Engine:
 
     def end_session(self, session_id: str, reason: str) -> Session | None:
         """End a session and the calls it has in flight."""
-        for waits in self.waits:
-            waits.cancel_session(session_id, reason)
-        for call in self.calls.of_session(session_id):
-            self.cancel(call, reason)
+        self._cancel_all(lambda _, session: session.id == session_id, reason)
         session = self.sessions.end(session_id)
         if session is not None and self._session_ended is not None:
             self._session_ended(session)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tabhub.core.sessions import Session
 from tabhub.core.tools import Tool
 from tabhub.errors import CallCancelled, TabhubError
 
@@ -52,21 +53,15 @@ class HeldCalls:
         return len(waiting)
 
     def fail(self, error: Callable[[Tool], TabhubError]) -> None:
-        """Fail all calls, each with an error of its own."""
-        self._fail(lambda _: True, error)
+        """Fail all calls, each with its own error."""
+        self._fail(lambda _caller, _session: True, error)
 
-    def cancel_for(self, caller: Caller, reason: str) -> None:
-        self._fail(lambda call: call.caller is caller, partial(cancelled_before_sending, reason))
+    def cancel(self, which: Callable[[Caller, Session], bool], reason: str) -> None:
+        self._fail(which, partial(cancelled_before_sending, reason))
 
-    def cancel_session(self, session_id: str, reason: str) -> None:
-        self._fail(lambda call: call.caller.session.id == session_id, partial(cancelled_before_sending, reason))
-
-    def cancel_all(self, reason: str) -> None:
-        self.fail(partial(cancelled_before_sending, reason))
-
-    def _fail(self, which: Callable[[_HeldCall], bool], error: Callable[[Tool], TabhubError]) -> None:
+    def _fail(self, which: Callable[[Caller, Session], bool], error: Callable[[Tool], TabhubError]) -> None:
         for call in self._calls:
-            if which(call) and not call.released.done():
+            if which(call.caller, call.caller.session) and not call.released.done():
                 call.released.set_exception(error(call.tool))
 
 

@@ -1,18 +1,16 @@
-"""What the engine knows of those around it: who calls, what may hold a call back, and who watches.
+"""What the engine knows of those around it: who calls, what holds calls back, and who watches.
 
 Owns these interfaces and what is asked of an agent's client in the middle of a call; it runs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from tabhub.core.calls import Call
 from tabhub.core.sessions import Session
-from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
-from tabhub.trust.approvals import Approval, Ask, Outcome
 
 Questions = dict[str, tuple[str, dict[str, Any]]]
 """What to ask an agent's client: by key, the method and its params."""
@@ -44,16 +42,12 @@ class Caller(Protocol):
         """The request's own parameters, for what passes through the hub (`_meta`, `extensions`); REST has none."""
         ...
 
-    def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Tell the agent how far the call is."""
-        ...
+    def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
 
-    def log(self, level: str, logger: str, data: Any) -> None:
-        """Tell the agent a log message of the tool."""
-        ...
+    def log(self, level: str, logger: str, data: Any) -> None: ...
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
-        """Ask the agent's own client, and through it its human."""
+        """Ask the agent's own client, and through it its person."""
         ...
 
     def can(self, capability: str) -> bool:
@@ -64,53 +58,14 @@ class Caller(Protocol):
 class Waits(Protocol):
     """What holds calls back before they are open: a pause, an approval."""
 
-    def cancel_for(self, caller: Caller, reason: str) -> None:
-        """The agent took a call back."""
-        ...
-
-    def cancel_session(self, session_id: str, reason: str) -> None:
-        """A session is over."""
-        ...
-
-    def cancel_all(self, reason: str) -> None:
-        """The hub is going."""
-        ...
-
-
-class Permission(Protocol):
-    """Decides whether a call may run (calls.approvals.permission_check.PermissionCheck, or AllowAll)."""
-
-    @property
-    def waits(self) -> Waits:
-        """The calls that wait for an approval."""
-        ...
-
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome: ...
-
-    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
-        """Wait for the approval that `check` asked for; PermissionDenied without one."""
-        ...
-
-    def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
-        """Ask the person for a tab that another session holds; None if nobody can be asked."""
-        ...
-
-    def recheck(self, session: Session, tool: Tool) -> None:
-        """PermissionDenied if a tool was switched off while a permitted call was held."""
-        ...
-
-    def call_answered(self, session: Session, call: Call) -> None:
-        """A call has read something of `call.origin`."""
+    def cancel(self, which: Callable[[Caller | None, Session], bool], reason: str) -> None:
+        """Cancel the calls of these callers and sessions; a caller between two rounds of its call is None."""
         ...
 
 
 class Watcher(Protocol):
-    """Who is told of calls as they run (server.panel.Panel)."""
+    """Who is notified of calls as they run (server.panel.Panel)."""
 
-    def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None:
-        """A call is on its way."""
-        ...
+    def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None: ...
 
-    def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None:
-        """It has its answer."""
-        ...
+    def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None: ...

@@ -13,9 +13,9 @@ from typing import Any
 from tabhub import __version__
 from tabhub.browser.families import CORE, FAMILIES
 from tabhub.calls.approvals.inbox import ApprovalInbox
+from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.context import Context
 from tabhub.calls.engine import Engine
-from tabhub.calls.protocols import Permission
 from tabhub.calls.results import read_result_tool
 from tabhub.calls.sources.page_tools import PageTools
 from tabhub.calls.tab_binding import TabBinding

@@ -1,4 +1,4 @@
-"""One request and what is sent before its answer.
+"""One request, its caller, and what is sent before its answer.
 
 Owns the choice between plain JSON and an event stream: the first notification turns the answer into a stream. A call
 that sends none never comes here.
@@ -7,15 +7,19 @@ that sends none never comes here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from tabhub.errors import ClientDisconnected
+from tabhub.calls.protocols import Answers
+from tabhub.core.sessions import Session
+from tabhub.errors import ClientDisconnected, MissingCapability
 from tabhub.http.event_streams import HEADERS, EventStream
 from tabhub.http.messages import Header, Request
+from tabhub.wire.jsonrpc import encode_notification
+from tabhub.wire.mcp import CAPABILITY_OF
 
 
 class Exchange(Protocol):
@@ -75,3 +79,39 @@ class HttpExchange(msgspec.Struct, eq=False):
         self.stream.finish()
         with suppress(ClientDisconnected):  # a resumable stream keeps the answer for the client's next connection
             await self.writer
+
+
+class McpCaller(msgspec.Struct, eq=False):
+    """One call of an MCP client, in either era (calls.protocols.Caller)."""
+
+    exchange: Exchange
+    session: Session
+    params: Mapping[str, Any]
+    via: str
+    token: str | int | None
+    """The progress token the client gave."""
+    capabilities: Mapping[str, Any]
+    answers: Answers | None
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Progress, if the client gave a token."""
+        if self.token is None:
+            return
+        params: dict[str, Any] = {"progressToken": self.token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        self.exchange.notify(encode_notification("notifications/progress", params))
+
+    def send_log(self, level: str, logger: str, data: Any) -> None:
+        params = {"level": level, "logger": logger, "data": data}
+        self.exchange.notify(encode_notification("notifications/message", params))
+
+    def can(self, capability: str) -> bool:
+        return isinstance(self.capabilities.get(capability), dict)
+
+    def require(self, tool: str, method: str) -> None:
+        """MissingCapability unless the client can answer requests with this method."""
+        if not self.can(CAPABILITY_OF[method]):
+            raise MissingCapability(tool, CAPABILITY_OF[method])

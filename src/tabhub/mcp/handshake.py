@@ -207,7 +207,9 @@ class HandshakeEdge:
             if ident in mcp.in_flight:
                 raise InvalidRequest(f"A request with id {orjson.dumps(ident).decode()} is still in flight.")
             token = progress_token(params) if "_meta" in params else None
-            caller = mcp.in_flight[ident] = HandshakeCaller(mcp, exchange, params, mcp.session, exchange.via, token)
+            caller = mcp.in_flight[ident] = HandshakeCaller(
+                exchange, mcp.session, params, exchange.via, token, mcp.capabilities, None, mcp
+            )
             exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
             try:
                 run = self._call if method == "tools/call" else self._pass_on
@@ -278,6 +280,13 @@ class HandshakeEdge:
             listens = mcp.listening or exchange.via == "bridge"
             end = self._engine.cancel_for if listens else self._engine.left
             end(caller, "the agent disconnected")
+
+    def broadcast_log(self, level: str, logger: str, data: Any) -> None:
+        """Send a log message to all clients that listen, if they want that level."""
+        message = encode_notification("notifications/message", {"level": level, "logger": logger, "data": data})
+        for mcp in list(self.sessions.values()):
+            if mcp.listener is not None and LOG_LEVELS.index(level) >= mcp.log_level:
+                mcp.listener.append(message)
 
     # GET and DELETE
 

@@ -11,20 +11,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from tabhub.calls.engine import Answers, Questions
 from tabhub.core.resources import KINDS
 from tabhub.core.sessions import Session
-from tabhub.errors import InvalidParams, MissingCapability, TabhubError
+from tabhub.errors import InvalidParams, TabhubError
 from tabhub.http.event_streams import EventStream
 from tabhub.http.messages import JSON, Header
 from tabhub.limits import Limits
-from tabhub.mcp.exchange import Exchange
+from tabhub.mcp.exchange import McpCaller
 from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers
 from tabhub.store.sessions import SavedMcp
 from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
-from tabhub.wire.mcp import CAPABILITY_OF, HANDSHAKE_VERSIONS, LOG_LEVELS, RESOURCE_UPDATED, negotiate
+from tabhub.wire.mcp import HANDSHAKE_VERSIONS, LOG_LEVELS, RESOURCE_UPDATED, negotiate
 
 _STREAMS_KEPT = 16
 _BEFORE = -1
@@ -154,43 +152,20 @@ class McpSession:
             waiting.cancel()
 
 
-class HandshakeCaller(msgspec.Struct, eq=False):
+class HandshakeCaller(McpCaller):
     """One call of a handshake client."""
 
     mcp: McpSession
-    exchange: Exchange
-    params: Mapping[str, Any]
-    session: Session
-    via: str
-    token: str | int | None = None
-    """The progress token the client gave."""
-    answers: Answers | None = None
-
-    def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Progress, if the client gave a token."""
-        if self.token is None:
-            return
-        params: dict[str, Any] = {"progressToken": self.token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
-        self.exchange.notify(encode_notification("notifications/progress", params))
 
     def log(self, level: str, logger: str, data: Any) -> None:
         """A log message of the tool, at or above the client's level."""
         if LOG_LEVELS.index(level) >= self.mcp.log_level:
-            params = {"level": level, "logger": logger, "data": data}
-            self.exchange.notify(encode_notification("notifications/message", params))
-
-    def can(self, capability: str) -> bool:
-        return isinstance(self.mcp.capabilities.get(capability), dict)
+            self.send_log(level, logger, data)
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
         """Send requests to the client on this call's stream and wait for the answers."""
         for method, _ in questions.values():
-            if not self.can(CAPABILITY_OF[method]):
-                raise MissingCapability(tool, CAPABILITY_OF[method])
+            self.require(tool, method)
         waiting: dict[str, asyncio.Future[Response]] = {}
         for key, (method, params) in questions.items():
             waiting[key] = self.mcp.question(self.exchange.notify, method, params)

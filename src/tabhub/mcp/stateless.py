@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
-import msgspec
 import orjson
 
 from tabhub.calls.engine import Answers, Engine, InputRequired, Questions
@@ -23,7 +22,7 @@ from tabhub.errors import InvalidParams, MethodNotFound, MissingCapability, Tabh
 from tabhub.http.event_streams import EventStream, serve
 from tabhub.http.messages import JSON, Response
 from tabhub.http.messages import Request as HttpRequest
-from tabhub.mcp.exchange import Exchange, HttpExchange
+from tabhub.mcp.exchange import Exchange, HttpExchange, McpCaller
 from tabhub.mcp.notifications import ListNotifier
 from tabhub.mcp.resources import LISTS, PASSED, UpstreamResources
 from tabhub.mcp.surface import Surface, failure_result, with_note
@@ -37,7 +36,6 @@ from tabhub.wire.jsonrpc import (
 )
 from tabhub.wire.jsonrpc import Response as RpcResponse
 from tabhub.wire.mcp import (
-    CAPABILITY_OF,
     LIST_CHANGED,
     LOG_LEVELS,
     META_SERVER,
@@ -58,47 +56,24 @@ _DISCOVER_TTL_MS = 60_000
 _JSON = (JSON,)
 
 
-class StatelessCaller(msgspec.Struct, eq=False):
+class StatelessCaller(McpCaller):
     """One call of a stateless client."""
 
-    exchange: Exchange
-    envelope: Envelope
-    session: Session
-    answers: Answers
-    params: Mapping[str, Any]
-    via: str
-
-    def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        token = self.envelope.progress_token
-        if token is None:
-            return
-        params: dict[str, Any] = {"progressToken": token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
-        self.exchange.notify(encode_notification("notifications/progress", params))
+    log_level: str | None
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        wanted = self.envelope.log_level
-        if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
-            params = {"level": level, "logger": logger, "data": data}
-            self.exchange.notify(encode_notification("notifications/message", params))
-
-    def can(self, capability: str) -> bool:
-        return isinstance(self.envelope.capabilities.get(capability), dict)
+        if self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level):
+            self.send_log(level, logger, data)
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
         """Answers that came with the request; what is missing ends this round."""
-        missing: Questions = {}
-        for key, (method, params) in questions.items():
-            if key not in self.answers:
-                if not self.can(CAPABILITY_OF[method]):
-                    raise MissingCapability(tool, CAPABILITY_OF[method])
-                missing[key] = (method, params)
+        answers = self.answers or {}
+        missing = {key: question for key, question in questions.items() if key not in answers}
+        for method, _ in missing.values():
+            self.require(tool, method)
         if missing:
             raise InputRequired(missing)
-        return {key: self.answers[key] for key in questions}
+        return {key: answers[key] for key in questions}
 
 
 class StatelessEdge:
@@ -195,7 +170,10 @@ class StatelessEdge:
             session = own if own is not None else self._temporary_session(envelope, agent)
             about = f"{wanted.method} {wanted.asked}"
         answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
-        caller = StatelessCaller(exchange, envelope, session, answers, params, exchange.via)
+        token, capabilities = envelope.progress_token, envelope.capabilities
+        caller = StatelessCaller(
+            exchange, session, params, exchange.via, token, capabilities, answers, envelope.log_level
+        )
         end = engine.left if own is None else engine.cancel_for  # the bridge knows better when its client is gone
         exchange.on_disconnect.append(lambda: end(caller, "the client closed the request"))
         session.busy += 1

@@ -185,13 +185,17 @@ class Hub:
         self.gateway = endpoint(GatewaySurface(engine, everything))
         edges = {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake}
 
+        def broadcast_log(level: str, logger: str, data: Any) -> None:
+            for edge in edges.values():
+                edge.broadcast_log(level, logger, data)
+
         # sources of tools
         self.plugins = plugins = Plugins(
             home,
             tabs.registry,
             browsers,
             tabs.transport,
-            PluginLogs(limits, engine.calls, tuple(edges.values()), wall),
+            PluginLogs(limits, engine.calls, broadcast_log, wall),
             limits=limits,
             leases=binding,
             config=lambda: settings.current,
@@ -367,10 +371,7 @@ class Hub:
         self.agent.closing()
         self.bridge.closing()
         self.extension.close()
-        for waits in self.engine.waits:
-            waits.cancel_all(_SHUTTING_DOWN)
-        for call in self.engine.calls:
-            self.engine.cancel(call, _SHUTTING_DOWN)
+        self.engine.cancel_all(_SHUTTING_DOWN)
 
     async def stop(self) -> None:
         """Stop all parts, and save what outlives the hub."""

@@ -462,7 +462,7 @@ def test_an_answer_closes_only_the_request_it_names_and_only_with_an_offered_dec
             if taken:
                 still.remove(ids[n])
             assert [request["id"] for request in inbox.pending()] == still
-        inbox.cancel_all("the test is over")
+        inbox.cancel(lambda _caller, _session: True, "the test is over")
         ended = await asyncio.gather(*calls, return_exceptions=True)
         assert [isinstance(each, Answered) for each in ended] == [ident not in still for ident in offered]
         assert len(inbox) == 0

@@ -288,17 +288,10 @@ class ApprovalInbox:
 
     # cancelling
 
-    def cancel_for(self, caller: Caller, reason: str) -> None:
-        self._cancel(lambda pending: pending.caller is caller, reason)
-
-    def cancel_session(self, session_id: str, reason: str) -> None:
-        self._cancel(lambda pending: pending.session.id == session_id, reason)
-
-    def cancel_all(self, reason: str) -> None:
-        self._cancel(lambda _: True, reason)
-
-    def _cancel(self, which: Callable[[_Pending], bool], reason: str) -> None:
-        for pending in [each for each in (*self._open.values(), *self._answered.values()) if which(each)]:
+    def cancel(self, which: Callable[[Caller | None, Session], bool], reason: str) -> None:
+        for pending in [*self._open.values(), *self._answered.values()]:
+            if not which(pending.caller, pending.session):
+                continue
             if pending.caller is None:
                 self._close(pending, reason)
             elif not pending.answered.done():

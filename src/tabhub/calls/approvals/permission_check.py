@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory, flow_key, stateless_key
+from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
@@ -56,8 +57,8 @@ class Names(NamedTuple):
     all: tuple[str, ...]
 
 
-class PermissionCheck:
-    """The permissions of one hub (calls.protocols.Permission)."""
+class PermissionCheck(Permission):
+    """The permissions of one hub."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class PermissionCheck:
         declared: Callable[[Tool], PageTool | None],
         require_free: Callable[[Session, int], None],
     ) -> None:
-        self.waits = inbox
+        super().__init__(inbox)
         self._inbox = inbox
         self._memory = memory
         self._browsers = browsers

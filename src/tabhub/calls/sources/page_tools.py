@@ -16,7 +16,8 @@ import msgspec
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.sources.page_calls import PageCalls
-from tabhub.calls.sources.tab_calls import TabCalls, TabLeases
+from tabhub.calls.sources.tab_calls import TabCalls
+from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_schema
 from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
@@ -63,7 +64,7 @@ class PageTools:
         audit: AuditLog,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        leases: TabLeases,
+        leases: TabBinding,
         approvals: ApprovalInbox | None = None,
     ) -> None:
         self._transport = transport

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import orjson
 
@@ -19,7 +19,6 @@ from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
 from tabhub.trust.redact import clean, redact
 from tabhub.wire.extension_link import PluginLog, PluginLogEntry
-from tabhub.wire.jsonrpc import encode_notification
 from tabhub.wire.mcp import LOG_LEVELS
 from tabhub.wire.messages import convert
 
@@ -31,43 +30,19 @@ _MESSAGE = 2_000
 _DATA = 8_000
 
 
-class Stream(Protocol):
-    """An event stream to an agent."""
-
-    def append(self, message: bytes, /) -> object:
-        """Add a message."""
-        ...
-
-
-class LogReader(Protocol):
-    """An agent's session that may receive log messages."""
-
-    log_level: int
-
-    @property
-    def listener(self) -> Stream | None:
-        """Its open stream, if there is one."""
-        ...
-
-
-class Listening(Protocol):
-    """An endpoint with its sessions (mcp.handshake.HandshakeEdge)."""
-
-    @property
-    def sessions(self) -> Mapping[str, LogReader]:
-        """By session id."""
-        ...
+Broadcast = Callable[[str, str, Any], None]
+"""Sends a level, a logger and data to every agent that listens and wants that level."""
 
 
 class PluginLogs:
     """The logs of all plugins."""
 
     def __init__(
-        self, limits: Limits, calls: Iterable[Context], edges: Iterable[Listening], wall: Callable[[], float]
+        self, limits: Limits, calls: Iterable[Context], broadcast: Broadcast, wall: Callable[[], float]
     ) -> None:
         self._limits = limits
         self._calls = calls
-        self._edges = tuple(edges)
+        self._broadcast = broadcast
         self._wall = wall
         self._rings: dict[str, deque[dict[str, Any]]] = {}
 
@@ -109,13 +84,5 @@ class PluginLogs:
         running = [call for call in self._calls if call.tool.source == source]
         for call in running:
             call.log(level, plugin, data)
-        if running:
-            return
-        message: bytes | None = None
-        for edge in self._edges:
-            for mcp in list(edge.sessions.values()):
-                if mcp.listener is not None and LOG_LEVELS.index(level) >= mcp.log_level:
-                    message = message or encode_notification(
-                        "notifications/message", {"level": level, "logger": plugin, "data": data}
-                    )
-                    mcp.listener.append(message)
+        if not running:
+            self._broadcast(level, plugin, data)

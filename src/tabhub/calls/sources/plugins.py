@@ -18,7 +18,8 @@ from typing import Any
 from tabhub.browser.tool_spec import PluginSite
 from tabhub.calls.sources.plugin_calls import Active, PluginCalls
 from tabhub.calls.sources.plugin_logs import PluginLogs
-from tabhub.calls.sources.tab_calls import TabCalls, TabLeases
+from tabhub.calls.sources.tab_calls import TabCalls
+from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
 from tabhub.core.registry import Registry
 from tabhub.core.tabs import Tab
@@ -58,7 +59,7 @@ class Plugins:
         logs: PluginLogs,
         *,
         limits: Limits,
-        leases: TabLeases,
+        leases: TabBinding,
         config: Callable[[], Config],
         reload_settings: Callable[[], None],
         wall: Callable[[], float] = time.time,

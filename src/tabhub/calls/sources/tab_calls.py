@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from tabhub.calls.engine import Context
+from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
-from tabhub.core.sessions import Session
 from tabhub.core.tab_routing import Candidate, best_tab, retry_where
 from tabhub.core.tabs import TabTable
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, TabhubError, TabLeased
+from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.transport import TabHubTransport
 from tabhub.wire.page_tools import ElicitConfirmation, ToolProgress
@@ -27,18 +27,6 @@ UNTRUSTED = "tabhub/untrusted"
 """The `_meta` key of content that comes from a page."""
 MESSAGE = 2_000
 """Characters of a page's message that are passed on."""
-
-
-class TabLeases(Protocol):
-    """Which session holds which tab (calls.tab_binding.TabBinding)."""
-
-    reading: bool
-
-    def blocking_lease(self, session: Session, tab_id: int) -> Lease | None: ...
-
-    def holds(self, session: Session, tab_id: int) -> bool: ...
-
-    def leased_error(self, lease: Lease) -> TabLeased: ...
 
 
 class Target(Protocol):
@@ -107,7 +95,7 @@ class TabCall(ABC, Generic[T]):
 class TabCalls:
     """Runs calls in tabs."""
 
-    def __init__(self, transport: TabHubTransport, tabs: TabTable, limits: Limits, leases: TabLeases) -> None:
+    def __init__(self, transport: TabHubTransport, tabs: TabTable, limits: Limits, leases: TabBinding) -> None:
         self.leases = leases
         self.limits = limits
         self.tabs = tabs

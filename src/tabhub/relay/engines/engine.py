@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
-from tabhub.calls.approvals.allow_all import AllowAll
+from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
@@ -93,7 +93,7 @@ class RelayEngine:
         tabs = TabParts(limits, clock=clock, wall=wall, advice=ADVICE)
         self.sessions, self.browsers, self._binding = tabs.sessions, tabs.browsers, tabs.binding
         pages = tabs.page_tools(config, audit, PageToolStore(None, limits))
-        self._engine = tabs.engine(AllowAll(), audit, ResultStore(None, limits, clock=wall))
+        self._engine = tabs.engine(Permission(), audit, ResultStore(None, limits, clock=wall))
         tabs.register(BROWSER, relay_tools(self.browsers, self._binding, self._facts))
         self.browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
         listing = build_listing(tabs, lambda _: False, show_disabled=False)
@@ -181,8 +181,7 @@ class RelayEngine:
         self._engine.results.close()
 
     def _stop(self, reason: str) -> None:
-        for call in self._engine.calls:
-            self._engine.cancel(call, reason)
+        self._engine.cancel_all(reason)
         self._notices.close()
 
 

@@ -1,0 +1,38 @@
+"""What the engine asks before it runs a call. A hub's own rules are permission_check.py's."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from tabhub.calls.held_calls import HeldCalls
+from tabhub.calls.protocols import Caller, Waits
+from tabhub.core.calls import Call
+from tabhub.core.sessions import Session
+from tabhub.core.tools import Tool
+from tabhub.trust.approvals import ALLOWED, Approval, Ask, Outcome
+
+
+class Permission:
+    """Allows every call and asks nobody, as at a relay: there the hub or extension at the browser decides."""
+
+    def __init__(self, waits: Waits | None = None) -> None:
+        self.waits: Waits = HeldCalls() if waits is None else waits
+        """The calls that wait for an approval."""
+
+    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+        return ALLOWED
+
+    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
+        """Wait for the approval that `check` asked for; PermissionDenied without one."""
+        raise NotImplementedError
+
+    def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
+        """Ask the person for a tab that another session holds; None if nobody can be asked."""
+        return None
+
+    def recheck(self, session: Session, tool: Tool) -> None:
+        """PermissionDenied if a tool was switched off while a permitted call was held."""
+
+    def call_answered(self, session: Session, call: Call) -> None:
+        """A call has read something of `call.origin`."""

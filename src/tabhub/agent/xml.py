@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-OPEN, CLOSE, INVOKE, END, PARAMETER, VALUE_END = (
+_OPEN, _CLOSE, _INVOKE, _END, _PARAMETER, _VALUE_END = (
     "<tool_calls>",
     "</tool_calls>",
     "<invoke",
@@ -26,10 +26,16 @@ OPEN, CLOSE, INVOKE, END, PARAMETER, VALUE_END = (
     "</parameter>",
 )
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
-_NAME = re.compile(r"""<(?:invoke|parameter)\s+name\s*=\s*(?:"([^"]*)"|'([^']*)')\s*/?>""")
-_FOLLOWING = (PARAMETER, END, CLOSE, INVOKE)
-_LONGEST_TAG = 1_000
+_MAX_TAG = 1_000
 _SHOWN = 80
+_OUTSIDE = re.compile(r"<invoke(?=[\s>/])|<tool_calls>|</tool_calls>")
+_TAG = re.compile(r"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+_EMPTY_TAG = re.compile(r"""<(?:[^"'>]|"[^"]*"|'[^']*')*/>""")
+_NAME = re.compile(r"""<(?:invoke|parameter)\s+name\s*=\s*(?:"([^"]*)"|'([^']*)')\s*/?>""")
+_VALUE_ENDS = re.compile(r"</parameter>(?=\s*(?:<parameter|</invoke>|</tool_calls>|<invoke))")
+_CALL_ENDS = re.compile(r"</invoke>|</tool_calls>|<invoke[\s>/]")
+"""What a complete call ends with or is followed by."""
+_EMPTY_BLOCK = f"A `{_OPEN}` block without an `<invoke>` in it calls nothing."
 
 
 @dataclass(slots=True)
@@ -40,6 +46,9 @@ class XmlCall:
     values: list[tuple[str, str]] = field(default_factory=list)
     problem: str = ""
 
+    def add_problem(self, problem: str) -> None:
+        self.problem = self.problem or problem  # the first one explains the others
+
 
 class XmlReader:
     """Reads one response; feed it the text as it arrives, then `close`."""
@@ -47,212 +56,159 @@ class XmlReader:
     def __init__(self, max_value: int = 1_000_000) -> None:
         self._max_value = max_value
         self._text = ""
-        self._position = 0
-        """Where in the text to continue the search."""
-        self._block = False
+        """What has not been read; in a call, from its `<invoke` on."""
+        self._searched = 0
+        self._in_call = False
+        self._in_block = False
         self._block_calls = 0
-        self._call: XmlCall | None = None
-        self._parameter: str | None = None
         self._overflowed = False
         """Whether a value was too long; the rest is ignored."""
 
     def feed(self, text: str) -> list[str | XmlCall]:
         """Returns the text outside of calls and the complete calls, in order."""
-        self._text += text
-        found: list[str | XmlCall] = []
-        while self._step(found, last=False):
-            pass
-        if self._call is not None and len(self._text) > 2 * self._max_value:
-            self._overflow()
-            found.append(self._finish())
-        if self._overflowed:
-            self._text, self._position = "", 0
-        return _join_texts(found)
+        return self._read(text, last=False)
 
     def close(self) -> list[str | XmlCall]:
         """The end of the text: an unfinished call is returned with a problem."""
+        return self._read("", last=True)
+
+    def _read(self, text: str, *, last: bool) -> list[str | XmlCall]:
+        self._text += text
         found: list[str | XmlCall] = []
-        while self._step(found, last=True):
+        while not self._overflowed and (self._read_call if self._in_call else self._read_text)(found, last=last):
             pass
-        if self._call is not None:
-            if self._parameter is not None:
-                self._set_problem(f"The text ended before the `{VALUE_END}` of {self._parameter!r} and `{END}`.")
-            else:
-                self._set_problem(f"The text ended before its `{END}`.")
-            found.append(self._finish())
-        elif self._text and not (self._block and not self._text.strip()):
-            found.append(self._text)
-        if self._block and not self._block_calls:
-            found.append(XmlCall("", problem=f"A `{OPEN}` block without an `<invoke>` in it calls nothing."))
-        self._text, self._position, self._block = "", 0, False
         return _join_texts(found)
 
-    def _step(self, found: list[str | XmlCall], *, last: bool) -> bool:
-        if self._overflowed:
-            if self._call is not None:
-                found.append(self._finish())
-            self._text, self._position, self._block = "", 0, False
-            return False
-        if self._call is None:
-            return self._read_text(found, last=last)
-        if self._parameter is None:
-            return self._read_call(found, last=last)
-        return self._read_value(last=last)
-
     def _read_text(self, found: list[str | XmlCall], *, last: bool) -> bool:
-        at = self._text.find("<", self._position)
-        while at >= 0:
-            rest = self._text[at : at + _LONGEST_TAG + 1]
-            if rest.startswith(INVOKE) and (len(rest) > len(INVOKE)) and rest[len(INVOKE)] in " \t\r\n>/":
-                return self._begin_call(found, at, last=last)
-            if rest.startswith(OPEN) and not self._block:
-                self._emit_text(found, at, len(OPEN))
-                self._block, self._block_calls = True, 0
-                return True
-            if rest.startswith(CLOSE) and self._block:
-                self._emit_text(found, at, len(CLOSE))
-                if not self._block_calls:
-                    found.append(XmlCall("", problem=f"A `{OPEN}` block without an `<invoke>` in it calls nothing."))
-                self._block = False
-                return True
-            if not last and any(tag.startswith(rest) for tag in (INVOKE, OPEN, CLOSE)):
-                break  # it may be the start of a tag
-            at = self._text.find("<", at + 1)
-        if self._block:  # white space between calls is not text, and only the next tag decides
-            self._position = at if at >= 0 else len(self._text)
-        elif not last:
-            end = at if at >= 0 else len(self._text)
-            found.append(self._text[:end])
-            self._text, self._position = self._text[end:], 0
-        return False
-
-    def _emit_text(self, found: list[str | XmlCall], at: int, size: int) -> None:
-        before = self._text[:at]
-        if before and not (self._block and not before.strip()):
-            found.append(before)
-        self._text, self._position = self._text[at + size :], 0
-
-    def _begin_call(self, found: list[str | XmlCall], at: int, *, last: bool) -> bool:
-        end = _tag_end(self._text, at)
-        if end < 0 and not last and len(self._text) - at <= _LONGEST_TAG:
-            if not self._block:
-                self._emit_text(found, at, 0)
-            else:
-                self._position = at
+        """Read up to the next tag; False if there is none yet."""
+        tag = _OUTSIDE.search(self._text, self._searched)
+        if tag is None:
+            self._read_plain_text(found, last=last)
             return False
-        tag = self._text[at:end] if end >= 0 else self._text[at : at + _LONGEST_TAG]
-        self._emit_text(found, at, len(tag))
-        self._block_calls += 1
-        named = _NAME.fullmatch(tag)
-        self._call = XmlCall(_name(named))
-        if named is None or not self._call.name:
-            self._set_problem(f'`{_short(tag)}` names no tool; it is written `<invoke name="tool">`.')
-        if tag.endswith("/>"):
-            found.append(self._finish())
+        if tag[0] in (_OPEN, _CLOSE) and self._in_block == (tag[0] == _OPEN):
+            self._searched = tag.end()  # it opens or closes nothing: it is text
+            return True
+        self._take_text(found, tag.start())
+        if tag[0] == _INVOKE:
+            self._in_call = True
+            self._block_calls += 1
+            self._searched = len(_INVOKE)
+            return True
+        if tag[0] == _CLOSE and not self._block_calls:
+            found.append(XmlCall("", problem=_EMPTY_BLOCK))
+        self._text = self._text[len(tag[0]) :]
+        self._in_block, self._block_calls = tag[0] == _OPEN, 0
         return True
+
+    def _read_plain_text(self, found: list[str | XmlCall], *, last: bool) -> None:
+        if last:
+            self._take_text(found, len(self._text))
+            if self._in_block and not self._block_calls:
+                found.append(XmlCall("", problem=_EMPTY_BLOCK))
+            self._in_block = False
+            return
+        at = self._text.rfind("<")
+        if at < 0 or not any(tag.startswith(self._text[at:]) for tag in (_INVOKE, _OPEN, _CLOSE)):
+            at = len(self._text)
+        if self._in_block:
+            self._searched = max(self._searched, at)  # white space between calls is not text: the next tag decides
+        else:
+            self._take_text(found, at)
+
+    def _take_text(self, found: list[str | XmlCall], end: int) -> None:
+        text, self._text, self._searched = self._text[:end], self._text[end:], 0
+        if text and not (self._in_block and not text.strip()):
+            found.append(text)
 
     def _read_call(self, found: list[str | XmlCall], *, last: bool) -> bool:
-        at = self._text.find("<")
-        stray = (self._text if at < 0 else self._text[:at]).strip()
-        if at < 0:
-            if last and stray:
-                self._set_problem(f"{_short(stray)!r} stands between its parameters.")
+        """Read a call once its end has arrived; False if it has not."""
+        last = last or len(self._text) > 2 * self._max_value
+        ended = _CALL_ENDS.search(self._text, self._searched) or _EMPTY_TAG.match(self._text, 0, _MAX_TAG)
+        parsed = _parse_call(self._text, last=last) if last or ended else None
+        self._searched = max(self._searched, len(self._text) - len(_CLOSE))
+        if parsed is None:
             return False
-        rest = self._text[at:]
-        if not last and any(tag != rest and tag.startswith(rest) for tag in _FOLLOWING):
-            return False
+        call, size = parsed
+        if size > 2 * self._max_value or any(len(value) > self._max_value for _, value in call.values):
+            call.problem = f"A value is longer than {self._max_value} characters; what comes after it was not read."
+            self._overflowed = True
+        found.append(call)
+        self._text, self._searched, self._in_call = self._text[size:], 0, False
+        return True
+
+
+def _parse_call(text: str, *, last: bool) -> tuple[XmlCall, int] | None:
+    """The call at the start of a text, and its length; None if its end has not arrived."""
+    tag = _tag_at(text, 0, last=last)
+    if tag is None:
+        return None
+    call, at = XmlCall(_name(tag)), len(tag)
+    if not call.name:
+        call.add_problem(f'`{_short(tag)}` names no tool; it is written `<invoke name="tool">`.')
+    if tag.endswith("/>"):
+        return call, at
+    while True:
+        following = text.find("<", at)
+        stray = text[at : following if following >= 0 else len(text)].strip()
         if stray:
-            self._set_problem(f"{_short(stray)!r} stands between its parameters.")
-        if rest.startswith(END):
-            found.append(self._finish())
-            self._text = rest[len(END) :]
-            return True
-        if rest.startswith(PARAMETER):
-            return self._begin_value(rest, last=last)
-        if rest.startswith((CLOSE, INVOKE)):
-            self._set_problem(f"It has no `{END}`.")
-            found.append(self._finish())
-            self._text = rest
-            return True
-        end = _tag_end(rest, 0)
-        if end < 0 and not last and len(rest) <= _LONGEST_TAG:
-            return False
-        tag = rest[:end] if end >= 0 else rest[:_LONGEST_TAG]
-        self._set_problem(f"`{_short(tag)}` stands between its parameters.")
-        self._text = rest[len(tag) :]
-        return True
+            call.add_problem(f"{_short(stray)!r} stands between its parameters.")
+        if following < 0:
+            call.add_problem(f"The text ended before its `{_END}`.")
+            return (call, len(text)) if last else None
+        at = following
+        if text.startswith(_END, at):
+            return call, at + len(_END)
+        if text.startswith((_CLOSE, _INVOKE), at):
+            call.add_problem(f"It has no `{_END}`.")
+            return call, at
+        tag = _tag_at(text, at, last=last)
+        if tag is None:
+            return None
+        at += len(tag)
+        if not tag.startswith(_PARAMETER):
+            call.add_problem(f"`{_short(tag)}` stands between its parameters.")
+            continue
+        name, value = _name(tag), "" if tag.endswith("/>") else None
+        if not name:
+            call.add_problem(f'`{_short(tag)}` has no name; it is written `<parameter name="key">value</parameter>`.')
+        if value is None:
+            end = _find_value_end(text, at, last=last)
+            if end < 0:
+                call.add_problem(f"The text ended before the `{_VALUE_END}` of {name!r} and `{_END}`.")
+                return (call, len(text)) if last else None
+            value, at = _strip_cdata(text[at:end]), end + len(_VALUE_END)
+        if any(known == name for known, _ in call.values):
+            call.add_problem(f"The parameter {name!r} is given twice.")
+        call.values.append((name, value))
 
-    def _begin_value(self, rest: str, *, last: bool) -> bool:
-        end = _tag_end(rest, 0)
-        if end < 0 and not last and len(rest) <= _LONGEST_TAG:
-            self._text = rest
-            return False
-        tag = rest[:end] if end >= 0 else rest[:_LONGEST_TAG]
-        named = _NAME.fullmatch(tag)
-        name = _name(named)
-        if named is None or not name:
-            self._set_problem(f'`{_short(tag)}` has no name; it is written `<parameter name="key">value</parameter>`.')
-        self._text, self._position = rest[len(tag) :], 0
-        if tag.endswith("/>"):
-            self._add_value(name, "")
-        else:
-            self._parameter = name
-        return True
 
-    def _read_value(self, *, last: bool) -> bool:
-        if self._in_open_cdata(last=last):
-            return False
-        at = self._text.find(VALUE_END, self._position)
-        while at >= 0:
-            after = self._text[at + len(VALUE_END) :].lstrip()
-            if after.startswith(_FOLLOWING) or (last and not after):
-                self._add_value(self._parameter or "", _strip_cdata(self._text[:at]))
-                self._text, self._position, self._parameter = self._text[at + len(VALUE_END) :], 0, None
-                return True
-            if not last and any(tag.startswith(after) for tag in _FOLLOWING):
-                self._position = at
-                return False
-            at = self._text.find(VALUE_END, at + 1)
-        self._position = max(len(self._text) - len(VALUE_END), 0)
-        return False
+def _tag_at(text: str, at: int, *, last: bool) -> str | None:
+    """The tag at a position, or the part of it that is long enough; None if it is incomplete."""
+    found = _TAG.match(text, at, at + _MAX_TAG)
+    if found is not None:
+        return found[0]
+    return text[at : at + _MAX_TAG] if last or len(text) - at > _MAX_TAG else None
 
-    def _in_open_cdata(self, *, last: bool) -> bool:
-        """Whether the value is in a CDATA section that has not ended."""
-        start = self._text[:_LONGEST_TAG].lstrip()
-        if not start.startswith(_CDATA):
-            return False
-        end = self._text.find(_CDATA_END)
-        if end < 0:
-            return not last
-        self._position = max(self._position, end)
-        return False
 
-    def _add_value(self, name: str, value: str) -> None:
-        assert self._call is not None  # noqa: S101 - the callers are inside a call
-        if any(known == name for known, _ in self._call.values):
-            self._set_problem(f"The parameter {name!r} is given twice.")
-        self._call.values.append((name, value))
-        if len(value) > self._max_value:
-            self._overflow()
-
-    def _overflow(self) -> None:
-        self._overflowed = True
-        self._set_problem(f"A value is longer than {self._max_value} characters; what comes after it was not read.")
-
-    def _set_problem(self, problem: str) -> None:
-        if self._call is not None and not self._call.problem:  # the first problem explains the others
-            self._call.problem = problem
-
-    def _finish(self) -> XmlCall:
-        call, self._call, self._parameter = self._call, None, None
-        assert call is not None  # noqa: S101 - the callers are inside a call
-        return call
+def _find_value_end(text: str, start: int, *, last: bool) -> int:
+    """Where the value that starts here ends; -1 if its end has not arrived."""
+    at = start
+    if text[start : start + _MAX_TAG].lstrip().startswith(_CDATA):
+        cdata_end = text.find(_CDATA_END, start)
+        if cdata_end < 0 and not last:
+            return -1
+        at = max(at, cdata_end)
+    found = _VALUE_ENDS.search(text, at)
+    if found is not None:
+        return found.start()
+    end = len(text.rstrip()) - len(_VALUE_END)
+    return end if last and end >= at and text.startswith(_VALUE_END, end) else -1
 
 
 def format_call(name: str, values: Iterable[tuple[str, str]]) -> str:
     lines = [f'<invoke name="{html.escape(name)}">']
     lines += [f'<parameter name="{html.escape(key)}">{_wrap(value)}</parameter>' for key, value in values]
-    return "\n".join([OPEN, *lines, END, CLOSE])
+    return "\n".join([_OPEN, *lines, _END, _CLOSE])
 
 
 def format_result(name: str, number: int, text: str, *, failed: bool) -> str:
@@ -264,7 +220,7 @@ def format_result(name: str, number: int, text: str, *, failed: bool) -> str:
 
 def _wrap(value: str) -> str:
     """Wrap a value in a CDATA section if it would not be read back unchanged."""
-    plain = VALUE_END not in value and not value.lstrip().startswith(_CDATA) and value == _strip_cdata(value)
+    plain = _VALUE_END not in value and not value.lstrip().startswith(_CDATA) and value == _strip_cdata(value)
     return value if plain or _CDATA_END in value else f"{_CDATA}{value}{_CDATA_END}"
 
 
@@ -276,21 +232,8 @@ def _strip_cdata(value: str) -> str:
     return value.removeprefix("\n").removesuffix("\n")
 
 
-def _tag_end(text: str, start: int) -> int:
-    """The index after the `>` of the tag at `start`; -1 if it is incomplete."""
-    quote = ""
-    for at in range(start, min(len(text), start + _LONGEST_TAG)):
-        letter = text[at]
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter == ">":
-            return at + 1
-    return -1
-
-
-def _name(named: re.Match[str] | None) -> str:
+def _name(tag: str) -> str:
+    named = _NAME.fullmatch(tag)
     return "" if named is None else html.unescape(named[1] if named[1] is not None else named[2]).strip()
 
 

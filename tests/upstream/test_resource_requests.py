@@ -240,8 +240,8 @@ async def test_what_is_wrong_is_named(hub: RunningHub, library: Library) -> None
         assert modern.json()["error"]["code"] == -32602
         for method, params, code, words in (
             ("resources/read", {"uri": "tabhub+mcp://lib/nothing://there"}, -32002, "Unknown resource"),
-            ("resources/read", {"uri": 7}, -32602, "`uri` must be a text"),
-            ("resources/read", {"uri": "x" * 9000}, -32602, "`uri` must be a text"),
+            ("resources/read", {"uri": 7}, -32602, "`uri` must be a string"),
+            ("resources/read", {"uri": "x" * 9000}, -32602, "`uri` must be a string"),
             ("resources/list", {"cursor": 7}, -32602, "`cursor` must be a string"),
             ("prompts/list", {"cursor": "????"}, -32602, "Start again without a cursor"),
             ("prompts/get", {"name": "mcp__lib__reviev"}, -32602, "Did you mean mcp__lib__review"),

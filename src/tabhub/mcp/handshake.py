@@ -33,7 +33,7 @@ from tabhub.http.messages import Response
 from tabhub.mcp.exchange import Exchange, HttpExchange
 from tabhub.mcp.handshake_session import HandshakeCaller, McpSession, agree
 from tabhub.mcp.notifications import ListNotifier
-from tabhub.mcp.resources import LISTS, PASSED, UpstreamResources
+from tabhub.mcp.resources import FORWARDED, LISTS, UpstreamResources
 from tabhub.mcp.surface import Surface, failure_result
 from tabhub.store.sessions import SavedMcp
 from tabhub.trust.sliding_window import SlidingWindow
@@ -202,7 +202,7 @@ class HandshakeEdge:
         """The whole answer to a request of a session, encoded; it never fails."""
         ident, method, params = request.id, request.method, request.params
         try:
-            if method != "tools/call" and method not in PASSED and method != SUBSCRIBE:
+            if method != "tools/call" and method not in FORWARDED and method != SUBSCRIBE:
                 return encode_result(ident, self._simple(mcp, request))
             if ident in mcp.in_flight:
                 raise InvalidRequest(f"A request with id {orjson.dumps(ident).decode()} is still in flight.")
@@ -235,7 +235,7 @@ class HandshakeEdge:
         if request.method == "ping":
             return b"{}"
         if request.method == UNSUBSCRIBE:
-            mcp.following(self.offering.following).remove(str(request.params.get("uri")))
+            mcp.following(self.offering.subscribers).remove(str(request.params.get("uri")))
             self._engine.sessions.changes += 1
             return b"{}"
         if request.method == "logging/setLevel":
@@ -270,7 +270,7 @@ class HandshakeEdge:
         wanted = self.offering.find(method, caller.params)
         result = await self.offering.answer(caller, wanted, stateless=False)
         if wanted.method == SUBSCRIBE:
-            caller.mcp.following(self.offering.following).add(wanted.followed)
+            caller.mcp.following(self.offering.subscribers).add(wanted.subscription)
             self._engine.sessions.changes += 1
         return result
 
@@ -358,7 +358,7 @@ class HandshakeEdge:
         mcp = McpSession.restored(session, agreed, self._engine.limits)
         if mcp is None:
             return False
-        self.offering.follow_again(mcp.following(self.offering.following), agreed.followed)
+        self.offering.subscribe(mcp.following(self.offering.subscribers), agreed.followed)
         self.sessions[session.id] = mcp
         return True
 

@@ -24,7 +24,7 @@ from tabhub.http.messages import JSON, Response
 from tabhub.http.messages import Request as HttpRequest
 from tabhub.mcp.exchange import Exchange, HttpExchange, McpCaller
 from tabhub.mcp.notifications import ListNotifier
-from tabhub.mcp.resources import LISTS, PASSED, UpstreamResources
+from tabhub.mcp.resources import FORWARDED, LISTS, UpstreamResources
 from tabhub.mcp.surface import Surface, failure_result, with_note
 from tabhub.wire.jsonrpc import (
     Message,
@@ -109,7 +109,7 @@ class StatelessEdge:
         if not isinstance(message, Request):
             return self._receive_other(message, version)
         envelope = read_envelope(message, version, http.headers)
-        if message.method == "tools/call" or message.method in PASSED:
+        if message.method == "tools/call" or message.method in FORWARDED:
             exchange = HttpExchange(http, http.on_disconnect, self._new_stream)
             try:
                 answer = await self.answer(message, envelope, exchange, http.raw_headers, agent=http.agent)
@@ -247,10 +247,10 @@ class StatelessEdge:
         """Notify of the changes that `subscriptions/listen` names while the block runs; `end` is for a shutdown."""
         kinds, wanted = read_listen(request), read_followed(request)
         meta = {META_SUBSCRIPTION: request.id}
-        follower = self.offering.following.follower(
+        follower = self.offering.subscribers.follower(
             lambda uri: notify(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
         )
-        told = acknowledged(kinds, self.offering.follow(follower, wanted))
+        told = acknowledged(kinds, self.offering.subscribe(follower, wanted))
         notify(encode_notification("notifications/subscriptions/acknowledged", {**told, "_meta": meta}))
 
         def tell(kind: str) -> None:

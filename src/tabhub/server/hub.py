@@ -26,6 +26,7 @@ from tabhub.calls.sources.upstream import Upstreams
 from tabhub.config.settings import Config
 from tabhub.core.listing.profiles import ALL
 from tabhub.core.registry import Entry
+from tabhub.core.resources import ResourceDirectory
 from tabhub.core.tools import BROWSER
 from tabhub.errors import InvalidParams
 from tabhub.http.guard import Guard
@@ -35,8 +36,9 @@ from tabhub.links.browsers import Browsers
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.gateway import GatewaySurface
-from tabhub.mcp.resources import UpstreamResources
+from tabhub.mcp.resources import UpstreamResources, request_tool
 from tabhub.mcp.rest import Rest
+from tabhub.mcp.subscriptions import ResourceSubscribers
 from tabhub.mcp.surface import FullSurface, Surface
 from tabhub.platform.socket_path import bridge_path
 from tabhub.plugins.install import Installer
@@ -155,6 +157,14 @@ class Hub:
         # what agents are shown
         listing = build_listing(tabs, permission.is_off, show_disabled=config.show_disabled)
         self.notices, self.catalogues = listing.notices, listing.catalogues
+        directory = ResourceDirectory(
+            limits.list_page, lambda server, method: permission.is_off(request_tool(server, method))
+        )
+
+        def subscriptions_changed(server: str) -> None:
+            self.upstream.subscriptions_changed(server)
+
+        subscribers = ResourceSubscribers(limits, subscriptions_changed)
         self.upstream = upstream = Upstreams(
             home.root,
             port,
@@ -162,10 +172,13 @@ class Hub:
             registry=tabs.registry,
             browsers=browsers,
             pins=pins,
+            resources=directory,
             allowed_hosts=lambda: settings.current.upstream_hosts,
             list_changed=listing.notices.changed,
+            resource_updated=subscribers.updated,
+            subscribed_uris=subscribers.book.uris,
         )
-        resources = UpstreamResources(engine, permission.is_off, upstream)
+        resources = UpstreamResources(engine, permission.is_off, directory, subscribers, upstream)
         session_rate = SlidingWindow(limits.session_rate)
 
         def selection() -> str:

@@ -12,13 +12,13 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.structs import replace
 
 from tabhub.core.registry import Registry
-from tabhub.core.resources import NO_RESOURCES, ChangeKind, ServerResources
+from tabhub.core.resources import NO_RESOURCES, ChangeKind, ResourceDirectory, ServerResources
 from tabhub.core.tools import Source
 from tabhub.core.upstream_names import upstream_name
 from tabhub.errors import InvalidParams, TabhubError, UnknownServer, UpstreamOffline
@@ -42,24 +42,6 @@ log = logging.getLogger("tabhub.upstream")
 _MAX_DESCRIPTION = 2_000
 
 
-class SharedResources(Protocol):
-    """Resources and prompts of servers, as agents reach them (mcp.resources.UpstreamResources)."""
-
-    def catch_up(self) -> None:
-        """Resume the subscriptions from before a restart."""
-        ...
-
-    def replace(self, server: str, resources: ServerResources) -> Iterable[ChangeKind]:
-        """Set what a server has. Returns the lists that changed."""
-        ...
-
-    def forget(self, server: str) -> None: ...
-
-    def resource_updated(self, server: str, uri: str) -> None: ...
-
-    def subscribed_uris(self, server: str) -> frozenset[str]: ...
-
-
 class Upstreams:
     """All external servers of one hub."""
 
@@ -72,15 +54,19 @@ class Upstreams:
         registry: Registry,
         browsers: Browsers,
         pins: PinStore,
+        resources: ResourceDirectory,
         allowed_hosts: Callable[[], Sequence[str]],
         list_changed: Callable[[ChangeKind], None],
+        resource_updated: Callable[[str, str], None],
+        subscribed_uris: Callable[[str], frozenset[str]],
     ) -> None:
         self._limits = limits
         self._registry = registry
-        self._resources: SharedResources | None = None
+        self._resources = resources
         self._browsers = browsers
         self._pins = pins
         self._list_changed = list_changed
+        self._subscribed_uris = subscribed_uris
         self.store = UpstreamStore(folder / "mcp.json")
         self._servers = {server.name: server for server in self.store.load()}
         self.calls = UpstreamCalls(self._limits)
@@ -90,7 +76,7 @@ class Upstreams:
             listed=self._listed,
             changed=self._changed,
             resources_changed=self._resources_changed,
-            updated=self._resource_updated,
+            updated=lambda connection, uri: resource_updated(connection.server.name, uri),
             authorize=self._authorize,
         )
         self.logins = PendingLogins(folder / "mcp-logins", port, self._open_login_page)
@@ -100,15 +86,7 @@ class Upstreams:
         self._change = asyncio.Lock()
 
     def enabled_servers(self) -> list[str]:
-        return [connection.server.name for connection in self.pool.all() if connection.server.enabled]
-
-    def share_with(self, resources: SharedResources) -> None:
-        """Report the servers' resources and prompts here."""
-        self._resources = resources
-
-    def _resource_updated(self, connection: ServerConnection, uri: str) -> None:
-        if self._resources is not None:
-            self._resources.resource_updated(connection.server.name, uri)
+        return [server.name for server in self._servers.values() if server.enabled]
 
     # start and stop
 
@@ -118,8 +96,6 @@ class Upstreams:
 
     async def _start(self) -> None:
         await self.pool.apply_servers(self._servers.values())
-        if self._resources is not None:
-            self._resources.catch_up()
         for server in self._servers.values():
             await self._register_tools(server)
 
@@ -164,12 +140,10 @@ class Upstreams:
     def subscriptions_changed(self, name: str) -> None:
         """Agents have subscribed to other resources of a server, or it has a new connection."""
         if (connection := self.pool.get(name)) is not None:
-            connection.subscriptions.set_wanted(
-                self._resources.subscribed_uris(name) if self._resources is not None else frozenset()
-            )
+            connection.subscriptions.set_wanted(self._subscribed_uris(name))
 
     def _share(self, name: str, resources: ServerResources) -> None:
-        for kind in self._resources.replace(name, resources) if self._resources is not None else ():
+        for kind in self._resources.replace(name, resources):
             self._list_changed(kind)
 
     def _changed(self, _connection: ServerConnection) -> None:
@@ -287,8 +261,6 @@ class Upstreams:
             self.logins.forget(server.id)
             self._registry.remove(Source("upstream", name))
             self._share(name, NO_RESOURCES)
-            if self._resources is not None:
-                self._resources.forget(name)
             self._pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)
 

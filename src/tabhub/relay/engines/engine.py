@@ -20,12 +20,14 @@ from tabhub.config.settings import Config
 from tabhub.core.listing.catalogue import Catalogues
 from tabhub.core.listing.profiles import Profiles
 from tabhub.core.registry import Entry
+from tabhub.core.resources import ResourceDirectory
 from tabhub.core.tools import BROWSER, ToolResult
 from tabhub.errors import Busy, CallTimeout, RateLimited, TabhubError
 from tabhub.http.messages import Request, Response
 from tabhub.limits import Limits
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.resources import UpstreamResources
+from tabhub.mcp.subscriptions import ResourceSubscribers
 from tabhub.mcp.surface import FullSurface
 from tabhub.relay.engines.browsers import UserBrowserLinks
 from tabhub.relay.engines.tools import relay_tools
@@ -102,7 +104,13 @@ class RelayEngine:
             self._engine,
             RelaySurface(self._engine, listing.catalogues, listing.profiles, lambda: config.tools),
             listing,
-            UpstreamResources(self._engine, lambda _: False, None),
+            UpstreamResources(
+                self._engine,
+                lambda _: False,
+                ResourceDirectory(limits.list_page, lambda _server, _method: False),
+                ResourceSubscribers(limits, lambda _server: None),
+                None,
+            ),
             SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
         )

@@ -19,7 +19,7 @@ from tabhub.errors import CallCancelled, InvalidParams, InvalidRequest, TabhubEr
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.handshake_session import McpSession, agree, read_answer
 from tabhub.mcp.notifications import ListNotifier
-from tabhub.mcp.resources import PASSED
+from tabhub.mcp.resources import FORWARDED
 from tabhub.wire import bridge as wire
 from tabhub.wire.jsonrpc import (
     Notification,
@@ -199,7 +199,7 @@ class BridgeSession:
         if self._mcp is None and self.session.client != envelope.client:
             self._rename(envelope.client)
         edge = self.endpoint.stateless
-        if request.method == "tools/call" or request.method in PASSED:
+        if request.method == "tools/call" or request.method in FORWARDED:
             return edge.answer(request, envelope, exchange, own=self.session)
         if request.method == _LISTEN:
             return self._listen(request, exchange)

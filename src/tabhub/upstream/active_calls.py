@@ -169,27 +169,15 @@ CURRENT: ContextVar[ActiveCall | None] = ContextVar("tabhub_upstream_call", defa
 """The call in whose context something runs."""
 
 
-class ServerCalls:
+class ServerCalls(set[ActiveCall]):
     """The calls in progress at one server."""
-
-    def __init__(self) -> None:
-        self._calls: set[ActiveCall] = set()
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def add(self, call: ActiveCall) -> None:
-        self._calls.add(call)
-
-    def discard(self, call: ActiveCall) -> None:
-        self._calls.discard(call)
 
     def find_owner(self) -> ActiveCall | None:
         """The call a message belongs to; None if that is not clear."""
         current = CURRENT.get()
-        if current is not None and current in self._calls:
+        if current in self:
             return current
-        return next(iter(self._calls)) if len(self._calls) == 1 else None
+        return next(iter(self)) if len(self) == 1 else None
 
     def log(self, level: str, logger: str, data: Any) -> None:
         call = self.find_owner()
@@ -200,6 +188,6 @@ class ServerCalls:
         """Ask the agent whose call a question belongs to."""
         call = self.find_owner()
         if call is None:
-            several = "several agents use this server at once, and it does not say whom it asks"
-            raise UpstreamError(f"Nobody can be asked: {several if self._calls else 'no call is under way'}.")
+            reason = "several agents use this server, and the question names none" if self else "no call is in progress"
+            raise UpstreamError(f"No agent can be asked: {reason}.")
         return await call.ask(method, params)

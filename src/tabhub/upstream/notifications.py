@@ -23,7 +23,7 @@ from mcp.client.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Hooks
+    from tabhub.upstream.server_connection import Hooks
     from tabhub.upstream.subscriptions import ServerSubscriptions
 
 log = logging.getLogger("tabhub.upstream")

@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
 from tabhub.upstream.launch_plan import ConnectionPlan, make_plan
-from tabhub.upstream.server_connection import ServerConnection
+from tabhub.upstream.server_connection import Hooks, ServerConnection
 from tabhub.upstream.tools import ToolListing
 from tabhub.upstream.transport.address_guard import AddressGuard
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Hooks, SdkSession
+    from tabhub.upstream.sdk_session import SdkSession
 
 Authorize = Callable[[ServerConnection, ConnectionPlan], Any]
 """Gives the authorization of a server's requests (upstream.oauth.Login), or None."""
@@ -71,7 +71,7 @@ class Pool:
         for name, server in wanted.items():
             if name not in self._connections:
                 callbacks = (self._listed, self._changed, self._resources_changed, self._updated)
-                self._connections[name] = ServerConnection(server, self, self._limits, *callbacks)
+                self._connections[name] = ServerConnection(server, self._open, self._limits, *callbacks)
         if ending:
             await asyncio.gather(*(connection.stop() for connection in ending))
         for connection in self._connections.values():
@@ -82,17 +82,12 @@ class Pool:
     async def stop(self) -> None:
         await asyncio.gather(*(connection.stop() for connection in self._connections.values()))
 
-    def open(
-        self, connection: ServerConnection, hooks_of: Callable[[], Hooks]
-    ) -> AbstractAsyncContextManager[SdkSession]:
-        return self._open(connection, hooks_of)
-
     @asynccontextmanager
-    async def _open(self, connection: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
+    async def _open(self, connection: ServerConnection, hooks: Hooks) -> AsyncIterator[SdkSession]:
         plan = await asyncio.to_thread(make_plan, connection.server)
         sdk = await self._load()
         login = self._authorize(connection, plan) if self._authorize is not None else None
-        opened = sdk.open_session(plan, hooks_of(), self.guard, self._limits, legacy=connection.legacy, login=login)
+        opened = sdk.open_session(plan, hooks, self.guard, self._limits, legacy=connection.legacy, login=login)
         async with opened as session:
             yield session
 

@@ -140,18 +140,14 @@ class ResourceLists:
             async with asyncio.timeout(self._limits.upstream_connect):
                 raw = await session.list_all(*METHODS[listing_name])
             found, problems = await asyncio.to_thread(read_items, self._server, listing_name, raw or (), self._limits)
-        except TimeoutError:
-            self._record_problem(
-                listing_name, f"It did not list its {listing_name} within {self._limits.upstream_connect:g} s."
-            )
-            return
-        except TabhubError as error:
-            self._record_problem(listing_name, f"Its {listing_name} are not known: {error.message}")
-            return
-        except Exception as error:  # noqa: BLE001 - whatever a server does, it costs it this list alone
-            self._record_problem(
-                listing_name, f"Its {listing_name} are not known: {type(error).__name__}: {str(error)[:300]}"
-            )
+        except Exception as error:  # noqa: BLE001 - whatever a server does, only this list fails
+            reason = error.message if isinstance(error, TabhubError) else f"{type(error).__name__}: {str(error)[:300]}"
+            if isinstance(error, TimeoutError):
+                reason = f"no answer within {self._limits.upstream_connect:g} s"
+            problem = f"Its {listing_name} are not known: {reason}"
+            if self._problems.get(listing_name) != (problem,):
+                log.warning("external server %s: %s", self._server, problem)
+            self._problems[listing_name] = (problem,)
             return
         self._problems[listing_name] = tuple(problems)
         fresh = replace(self.current, **{listing_name: found})  # type: ignore[arg-type]
@@ -160,8 +156,3 @@ class ResourceLists:
         if fresh != self.current:
             self.current = fresh
             self._changed()
-
-    def _record_problem(self, listing_name: ListName, message: str) -> None:
-        if self._problems.get(listing_name) != (message,):
-            log.warning("external server %s: %s", self._server, message)
-        self._problems[listing_name] = (message,)

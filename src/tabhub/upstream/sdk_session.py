@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import mcp.client.auth  # noqa: F401 - loaded here, in the thread, for those who log in
@@ -30,6 +29,7 @@ from tabhub.upstream.elicitation import with_server_name
 from tabhub.upstream.failures import first_cause
 from tabhub.upstream.launch_plan import ConnectionPlan
 from tabhub.upstream.notifications import dispatch_change, subscribe_to_changes
+from tabhub.upstream.server_connection import Hooks
 from tabhub.upstream.subscriptions import ServerSubscriptions
 from tabhub.upstream.transport.address_guard import AddressGuard
 from tabhub.upstream.transport.stdio import Process
@@ -53,20 +53,6 @@ _REQUESTS: Mapping[str, type[Any]] = {
     "resources/templates/list": types.ListResourceTemplatesRequest,
     "prompts/list": types.ListPromptsRequest,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """Callbacks of a session."""
-
-    changed: Callable[[str], None]
-    """A list has changed: tools, resources or prompts."""
-    updated: Callable[[str], None]
-    """A resource has changed."""
-    log: Callable[[str, str, Any], None]
-    ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """Ask the agent whose call the server asks about; raises if it cannot be asked."""
-    lost: Callable[[], None]
 
 
 class SdkSession:
@@ -129,12 +115,7 @@ class SdkSession:
         except MCPError as error:
             raise self._failure(method, error, background=background) from None
         except ValidationError as error:
-            problem = error.errors(include_input=False, include_url=False)[0]
-            where = ".".join(str(step) for step in problem["loc"])
-            raise UpstreamError(
-                f"{self._name} sent an answer that is not valid MCP: {where[:200]}: {problem['msg'][:200]}.",
-                hint="The server may have done the work; only its answer cannot be used.",
-            ) from None
+            raise _invalid_answer(self._name, error) from None
 
     async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         """Call a tool. If its listing is out of date, list the tools again and retry once."""
@@ -188,8 +169,7 @@ class SdkSession:
         except TimeoutError:
             raise UpstreamOffline(f"{self._name} did not list its tools in time.") from None
         except ValidationError as error:
-            problem = error.errors(include_input=False, include_url=False)[0]
-            raise UpstreamError(f"{self._name} sent an invalid list of tools: {problem['msg']}") from None
+            raise _invalid_answer(self._name, error) from None
         return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _failure(self, method: str, error: MCPError, *, background: bool = False) -> UpstreamError:
@@ -275,6 +255,15 @@ async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: ty
         return types.ErrorData(code=types.INTERNAL_ERROR, message="The answer of the agent's client cannot be used.")
     except UpstreamError as error:
         return types.ErrorData(code=types.INVALID_REQUEST, message=error.text())
+
+
+def _invalid_answer(name: str, error: ValidationError) -> UpstreamError:
+    problem = error.errors(include_input=False, include_url=False)[0]
+    where = ".".join(str(step) for step in problem["loc"])
+    return UpstreamError(
+        f"{name} sent an answer that is not valid MCP: {where[:200]}: {problem['msg'][:200]}.",
+        hint="The server may have done the work; only its answer cannot be used.",
+    )
 
 
 def _no_session(name: str, error: MCPError, transport: Process | StreamableHttp) -> UpstreamError:

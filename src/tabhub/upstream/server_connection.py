@@ -11,7 +11,8 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from tabhub.core.backoff import Backoff
 from tabhub.core.resources import KINDS
@@ -25,7 +26,7 @@ from tabhub.upstream.subscriptions import ServerSubscriptions
 from tabhub.upstream.tools import ToolListing, read_listing
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Hooks, SdkSession
+    from tabhub.upstream.sdk_session import SdkSession
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -41,12 +42,18 @@ class _SessionExpired(Exception):
     """The server no longer knows the session."""
 
 
-class Opener(Protocol):
-    """Opens sessions (pool.Pool)."""
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a session reports."""
 
-    def open(
-        self, connection: ServerConnection, hooks_of: Callable[[], Hooks]
-    ) -> AbstractAsyncContextManager[SdkSession]: ...
+    changed: Callable[[str], None]
+    """A list has changed: tools, resources or prompts."""
+    updated: Callable[[str], None]
+    """A resource has changed."""
+    log: Callable[[str, str, Any], None]
+    ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+    """Ask the agent whose call a question of the server belongs to; raises UpstreamError if that is not possible."""
+    lost: Callable[[], None]
 
 
 class ServerConnection:
@@ -55,7 +62,7 @@ class ServerConnection:
     def __init__(
         self,
         server: Server,
-        opener: Opener,
+        open_session: Callable[[ServerConnection, Hooks], AbstractAsyncContextManager[SdkSession]],
         limits: Limits,
         listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
         changed: Callable[[ServerConnection], None],
@@ -71,7 +78,6 @@ class ServerConnection:
         self._login_until = 0.0
         self.session: SdkSession | None = None
         self.resources = ResourceLists(server.name, limits, lambda: resources_changed(self))
-        """What it has beside tools."""
         self.subscriptions = ServerSubscriptions(server.name)
         """The resources agents are subscribed to."""
         self._updated = updated
@@ -85,7 +91,7 @@ class ServerConnection:
         self.retry_at = 0.0
         self.connects = 0
         """How often it has been connected."""
-        self._opener = opener
+        self._open_session = open_session
         self._limits = limits
         self._listed = listed
         self._changed = changed
@@ -95,7 +101,7 @@ class ServerConnection:
         self._settled: list[asyncio.Future[None]] = []
         self._limit: asyncio.Timeout | None = None
 
-    # from outside
+    # for the pool and calls
 
     def start(self) -> None:
         if self._task is None or self._task.done():
@@ -185,10 +191,10 @@ class ServerConnection:
         return asyncio.get_running_loop().time() < self._login_until
 
     @can_prompt_login.setter
-    def can_prompt_login(self, there: bool) -> None:
-        self._login_until = asyncio.get_running_loop().time() + self._limits.upstream_login if there else 0.0
+    def can_prompt_login(self, allowed: bool) -> None:
+        self._login_until = asyncio.get_running_loop().time() + self._limits.upstream_login if allowed else 0.0
 
-    # its one task
+    # the task
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -200,7 +206,7 @@ class ServerConnection:
             except Exception as error:  # noqa: BLE001 - whatever a server does, it is this server's alone
                 cause = first_cause(error)
                 if (task := asyncio.current_task()) is not None and task.cancelling():
-                    # The connection was being closed, and something in it took offence: closed it is all the same.
+                    # Closing the connection failed, and it is closed nevertheless.
                     raise asyncio.CancelledError from None
                 if isinstance(cause, _SessionExpired):
                     continue  # the server is reachable and needs a new handshake
@@ -245,9 +251,12 @@ class ServerConnection:
         """One connection, from opening to closing."""
         self._wake.clear()
         self._pending.clear()
+        hooks = Hooks(
+            self._list_changed, lambda uri: self._updated(self, uri), self.calls.log, self.calls.ask, self._lost
+        )
         async with asyncio.timeout(self._limits.upstream_connect) as limit:
             self._limit = limit
-            async with self._opener.open(self, self._hooks) as session:
+            async with self._open_session(self, hooks) as session:
                 await self._list(session)
                 limit.reschedule(None)
                 self._limit = None
@@ -300,13 +309,6 @@ class ServerConnection:
         listed = await asyncio.to_thread(read_listing, tools, self._limits.upstream_tools)
         self.problems = listed.problems
         await self._listed(self, listed)
-
-    def _hooks(self) -> Hooks:
-        from tabhub.upstream.sdk_session import Hooks  # loaded by now
-
-        return Hooks(
-            self._list_changed, lambda uri: self._updated(self, uri), self.calls.log, self.calls.ask, self._lost
-        )
 
     def _list_changed(self, kind: str) -> None:
         if kind == "tools":

@@ -1,4 +1,4 @@
-"""Models that say what a test wants: an OpenAI-compatible and an Anthropic API that stream in odd pieces."""
+"""Scripted models: an OpenAI-compatible and an Anthropic API that stream prepared answers in uneven pieces."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ KEY = "a-very-secret-key"
 
 @dataclass(frozen=True)
 class Turn:
-    """One answer: a text, then calls; `raw` arguments are sent as they stand."""
+    """One answer: a text, then calls; arguments given as a string are sent unchanged."""
 
     text: str = ""
     calls: tuple[tuple[str, Any], ...] = ()
     length: bool = False
     hold: threading.Event | None = None
-    """Nothing more is sent until this is set."""
+    """The answer is not completed before this is set."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """An answer that is none."""
+    """An HTTP error."""
 
     status: int
     body: Any
@@ -39,7 +39,7 @@ Script = Callable[[dict[str, Any]], Turn | Refusal]
 
 
 class Scripted:
-    """A server of models; each request takes the next answer of the script."""
+    """A model server; each request gets the next answer of the script."""
 
     def __init__(self, *answers: Turn | Refusal | Script) -> None:
         self._answers = iter(answers)
@@ -48,7 +48,7 @@ class Scripted:
         self.url = ""
 
     def results(self, turn: int) -> list[str]:
-        """The results of calls that a request told, of either API."""
+        """The results of calls in a request of either API."""
         found = []
         for message in self.asked[turn]["messages"]:
             if message["role"] == "tool":
@@ -135,7 +135,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 @contextmanager
 def scripted(*answers: Turn | Refusal | Script) -> Iterator[Scripted]:
-    """Run such a server."""
+    """Run a scripted model server."""
     model = Scripted(*answers)
 
     class Handler(BaseHTTPRequestHandler):
@@ -151,7 +151,7 @@ def scripted(*answers: Turn | Refusal | Script) -> Iterator[Scripted]:
                 else:
                     self._stream(events)
             except OSError:
-                self.close_connection = True  # the one who asked has gone
+                self.close_connection = True  # the client disconnected
 
         def _refuse(self, refusal: Refusal) -> None:
             data = refusal.body.encode() if isinstance(refusal.body, str) else json.dumps(refusal.body).encode()

@@ -1,4 +1,4 @@
-"""Values that were written as text become what the schema says, or it is said why not."""
+"""Converting text values to the types of a schema, and the errors where that fails."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def read(text: str, spec: Any) -> Any:
         ("[1]", {"type": "date"}, "[1]"),
     ],
 )
-def test_a_text_becomes_what_its_schema_says(text: str, spec: Any, value: Any) -> None:
+def test_a_text_is_converted_to_the_type_of_its_schema(text: str, spec: Any, value: Any) -> None:
     found = read(text, spec)
     assert (found, type(found)) == (value, type(value))
 
 
-def test_a_parameter_the_schema_does_not_know_stays_a_text() -> None:
+def test_an_unknown_parameter_stays_a_string() -> None:
     assert coerce([("other", "1")], {"properties": {"x": {"type": "integer"}}}) == ({"other": "1"}, [])
     assert coerce([("other", "1")], {}) == ({"other": "1"}, [])
 
@@ -77,6 +77,6 @@ def test_unconvertible_text_is_reported_with_the_expected_type(text: str, spec: 
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))
-def test_what_is_written_plainly_is_read_back(value: Any) -> None:
+def test_a_value_formatted_as_text_is_converted_back(value: Any) -> None:
     kinds = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
     assert json.loads(json.dumps(read(plain(value), {"type": kinds[type(value)]}))) == value

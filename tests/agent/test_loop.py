@@ -1,4 +1,4 @@
-"""The loop: turns and calls in order, what is told to the model, limits, and a stop at any time."""
+"""The loop: turns and calls in order, results for the model, limits, and stopping at any time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OFF = Tool("off", BROWSER, "Switched off.", SCHEMA)
 
 
 class FakeModel:
-    """Says what it is told to, turn by turn."""
+    """Streams prepared turns."""
 
     def __init__(self, *turns: list[Piece | asyncio.Event | Exception]) -> None:
         self._turns = list(turns)
@@ -45,7 +45,7 @@ class FakeModel:
 
 
 class FakeTools:
-    """Runs what a test says."""
+    """Runs calls with the function of a test."""
 
     def __init__(self, run: Callable[[str, Mapping[str, Any]], Any] | None = None) -> None:
         self.run = run or (lambda name, arguments: f"{name} done")
@@ -85,8 +85,8 @@ async def test_calls_run_until_the_model_is_done() -> None:
         [call("act", "2", n=2), TokenUsage(20)],
         [TextDelta("Done."), TokenUsage(30)],
     )
-    tools, told = FakeTools(), list[Event]()
-    loop = Loop(model, tools, new(), tell=told.append)
+    tools, events = FakeTools(), list[Event]()
+    loop = Loop(model, tools, new(), tell=events.append)
     ended = await loop.run("Do it")
     assert ended == Ended("done", "", 3, 60)
     assert tools.calls == [("look", {"n": 1}), ("act", {"n": 2})]
@@ -99,7 +99,7 @@ async def test_calls_run_until_the_model_is_done() -> None:
         "assistant",
     ]
     assert model.asked[2].messages[-1].results[0].text == "act done"
-    assert [type(each) for each in told] == [Spoke, Spoke, Started, Finished, Started, Finished, Spoke, Ended]
+    assert [type(each) for each in events] == [Spoke, Spoke, Started, Finished, Started, Finished, Spoke, Ended]
     assert [tool.name for tool in model.asked[0].tools] == ["look", "act"]
     assert (loop.conversation.title, loop.conversation.tokens) == ("Do it", 60)
 
@@ -117,7 +117,7 @@ async def test_call_starts_while_the_model_is_streaming() -> None:
         assert (await loop.run("Go")).why == "done"
 
 
-async def test_calls_that_act_run_in_order_and_those_that_read_side_by_side() -> None:
+async def test_calls_with_effects_run_in_order_and_reading_calls_in_parallel() -> None:
     gates = {n: asyncio.get_running_loop().create_future() for n in range(4)}
     tools = FakeTools(lambda name, arguments: gates[arguments["n"]])
     calls = [call("look", "a", n=0), call("look", "b", n=1), call("act", "c", n=2), call("act", "d", n=3)]
@@ -151,10 +151,10 @@ async def test_failed_call_prevents_later_calls_with_effects() -> None:
     tools = FakeTools(run)
     loop = Loop(FakeModel([*calls], [call("act", "d", n=4)], [TextDelta("ok")]), tools, new())
     await loop.run("Go")
-    told = results(loop.conversation)
-    assert told[0] == ("act", "The person said no. (outcome: not_sent) Ask for something else.", True)
-    assert told[1][1].startswith("Not run: a call before it in the same answer failed.")
-    assert told[2:] == [("look", "ok", False), ("act", "ok", False)]
+    outcomes = results(loop.conversation)
+    assert outcomes[0] == ("act", "The person said no. (outcome: not_sent) Ask for something else.", True)
+    assert outcomes[1][1].startswith("Not run: a call before it in the same answer failed.")
+    assert outcomes[2:] == [("look", "ok", False), ("act", "ok", False)]
     assert [arguments["n"] for _, arguments in tools.calls] == [1, 3, 4]
 
 
@@ -183,14 +183,14 @@ async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_an
         [TextDelta('<invoke name="act">')],
         [TextDelta("Done.")],
     )
-    tools, told = FakeTools(), list[Event]()
-    loop = Loop(model, tools, new(), form="xml", tell=told.append)
+    tools, events = FakeTools(), list[Event]()
+    loop = Loop(model, tools, new(), form="xml", tell=events.append)
     assert (await loop.run("Go")).why == "done"
     assert tools.calls == [("act", {"n": 5})]
     _, typed, unfinished = results(loop.conversation)
     assert typed[1].endswith("The parameter 'n' must be a whole number, not 'five'.")
     assert unfinished[1].endswith("The text ended before its `</invoke>`.")
-    assert "".join(each.text for each in told if isinstance(each, Spoke)) == "Now:Done."
+    assert "".join(each.text for each in events if isinstance(each, Spoke)) == "Now:Done."
     assert loop.conversation.messages[1].raw == XML
     assert model.asked[0].tools == ()
     assert "### act" in model.asked[0].system
@@ -229,7 +229,7 @@ async def test_stop_before_start_prevents_the_start() -> None:
     assert (await loop.run("Now go")).why == "done"
 
 
-async def test_cancelling_the_task_itself_is_passed_on() -> None:
+async def test_cancelling_the_task_cancels_its_work() -> None:
     model = FakeModel([TextDelta("Hm"), asyncio.Event()])
     loop = Loop(model, FakeTools(), new())
     work = asyncio.ensure_future(loop.run("Go"))

@@ -1,4 +1,4 @@
-"""What a model is told of the tools: the sections, the simple form of parameters, and the room they may take."""
+"""The tools in the prompt: sections, the simple form of parameters, and the token budget."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ALL = (ListedTool(OPEN), ListedTool(WEATHER), ListedTool(SECRETS, disabled=True)
 
 
 @pytest.mark.req("S001-prompt-01")
-def test_external_tools_are_in_a_section_of_their_own_after_the_built_in_ones() -> None:
+def test_external_tools_are_in_a_separate_section_after_the_built_in_ones() -> None:
     text = prompt(*ALL)
     assert text.endswith(GOLDEN)
     assert text.index("## Built-in Tools") < text.index("### browser_list_tabs") < text.index("\n## MCP Tools\n")
@@ -95,13 +95,13 @@ def test_disabled_tools_are_listed_last_with_the_note_not_to_use_them() -> None:
     assert prompt(ListedTool(OPEN)).count("has disabled") == 0
 
 
-def test_a_listed_tool_that_is_marked_as_off_is_disabled() -> None:
+def test_a_tool_marked_as_disabled_in_the_listing_is_disabled() -> None:
     marked = listed_tool(tool("a", "[Disabled] Does it."))
     assert (marked.disabled, marked.tool.description) == (True, "Does it.")
     assert listed_tool(OPEN) == ListedTool(OPEN)
 
 
-def test_the_form_of_a_call_is_shown_as_it_is_read() -> None:
+def test_the_example_call_in_the_prompt_can_be_parsed() -> None:
     assert '<tool_calls>\n<invoke name="tool_name">\n<parameter name="parameter_name">value</parameter>' in prompt(*ALL)
 
 

@@ -200,7 +200,7 @@ async def test_calls_without_index_or_id_are_separated() -> None:
     assert calls_of(await _raw(OK + b"\r\n" + said)) == [("look", {"at": "1"}, ""), ("look", {"at": "2"}, "")]
 
 
-def test_without_a_provider_it_says_how_to_set_one() -> None:
+def test_without_a_provider_the_error_explains_how_to_set_one() -> None:
     with pytest.raises(SetupError) as caught:
         model_of(AgentSettings(), LIMITS, {})
     assert "not set: agent.baseUrl and agent.model" in caught.value.text()

@@ -1,4 +1,4 @@
-"""Tool calls in a model's text: every form, every cut of the stream, and what is said of what cannot be read."""
+"""Tool calls in a model's text: all forms, all chunk boundaries, and the problems of malformed calls."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_surrounding_line_breaks_are_removed() -> None:
     assert call('<parameter name="x">\n  two\n\n</parameter>').values == [("x", "  two\n")]
 
 
-def test_a_call_is_given_as_soon_as_it_is_complete() -> None:
+def test_a_call_is_returned_as_soon_as_it_is_complete() -> None:
     reader = XmlReader()
     head, tail = WEATHER.split("</invoke>")
     assert reader.feed(head + "</invoke") == []
@@ -144,7 +144,7 @@ def test_malformed_call_has_a_problem(text: str, problem: str) -> None:
     assert one(text).problem == problem
 
 
-def test_a_block_of_something_else_is_passed_on_and_said_to_call_nothing() -> None:
+def test_a_block_without_a_call_is_passed_on_with_a_problem() -> None:
     text, wrong = read('<tool_calls>[{"name": "t"}]</tool_calls>')
     assert text == '[{"name": "t"}]'
     assert isinstance(wrong, XmlCall)
@@ -193,7 +193,7 @@ def test_chunk_boundaries_make_no_difference(pieces: list[str], cuts: list[int])
 
 
 @given(st.text(), st.lists(st.integers(0, 10_000), max_size=12))
-def test_text_without_calls_comes_through_unchanged(text: str, cuts: list[int]) -> None:
+def test_text_without_calls_is_unchanged(text: str, cuts: list[int]) -> None:
     assert "".join(str(each) for each in read(text, cuts)) == text
 
 
@@ -202,7 +202,7 @@ def test_text_without_calls_comes_through_unchanged(text: str, cuts: list[int]) 
     st.dictionaries(st.text("abc_", min_size=1), st.text() | st.sampled_from([WEATHER, "</parameter>", "\n\n"])),
     st.lists(st.integers(0, 10_000), max_size=8),
 )
-def test_what_is_written_is_read_back(name: str, values: dict[str, str], cuts: list[int]) -> None:
+def test_a_formatted_call_is_parsed_back(name: str, values: dict[str, str], cuts: list[int]) -> None:
     text = format_call(name, values.items())
     if not any("]]>" in value or value.startswith("<![CDATA[") for value in values.values()):
         assert read(text, cuts) == [XmlCall(name, list(values.items()))]

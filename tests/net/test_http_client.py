@@ -122,7 +122,7 @@ def test_a_broken_response_is_reported_with_its_reason(response: bytes, error: t
         fetch(server)
 
 
-def test_a_silent_server_and_a_closed_port_are_told_apart() -> None:
+def test_a_silent_server_and_a_closed_port_raise_different_errors() -> None:
     with serving(b"hang") as server, pytest.raises(HttpTimeout):
         request("GET", "127.0.0.1", server.port, "/", headers={}, timeout=0.2)
     with pytest.raises(HttpConnectError, match="refused"):

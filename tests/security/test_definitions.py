@@ -39,7 +39,7 @@ async def offering(
         async with pages.Browser(hub, *tabs) as browser:
             browser.handlers["tool.dispatch"] = lambda params: {"output": f"plugin: {params['tool']}"}
             await browser.offer(7, *(pages.tool(name, **given) for name, given in definitions.items()))
-            await hub.hub.upstream.add({"server": python("told", str(listing))})
+            await hub.hub.upstream.add({"server": python("listed", str(listing))})
             yield hub, browser
 
 
@@ -65,12 +65,12 @@ async def test_colliding_names_lead_to_their_own_tool_only(tmp_path: Path) -> No
         await browser.offer(7, pages.tool("br_find"), origin="https://shop.com", frame=1)
         await browser.offer(7, pages.tool("find"), origin="https://shop.com.br", frame=2)
         shown = await named(agent)
-        expected = {said % name for name in names for said in ("%s in 7", "plugin: %s", "told: %s")}
+        expected = {said % name for name in names for said in ("%s in 7", "plugin: %s", "listed: %s")}
         expected |= {"br_find in 7", "find in 7"}
         assert len(shown) == len(expected)
         assert {words(await agent.call(name)) for name in shown} == expected
         assert words(await agent.call("demo_read")) == "plugin: read"
-        assert words(await agent.call("mcp__server__read")) == "told: read"
+        assert words(await agent.call("mcp__server__read")) == "listed: read"
         assert "tabs" in (await agent.call("browser_list_tabs"))["result"]["structuredContent"]
     reserved = packages.folder(tmp_path / "reserved", "browser", tools=[packages.tool("list_tabs")])
     async with running_hub(tmp_path / "other", localPlugins=[str(reserved)]) as hub:

@@ -1,4 +1,4 @@
-"""Servers that several tests use: started once, when the first test asks for one."""
+"""Servers that several tests use, each started by the first test that needs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.upstream.servers import FIXTURES, listens
 
 @pytest.fixture(scope="session")
 def library() -> Iterator[Callable[..., str]]:
-    """The URL of fixtures/library.py over HTTP, in one of its ways; for tests that leave the server as it is."""
+    """The URL of fixtures/library.py over HTTP, in one of its modes; for tests that do not change the server."""
     running: dict[str, tuple[subprocess.Popen[bytes], str]] = {}
 
     def start(way: str = "http") -> str:

@@ -1,4 +1,4 @@
-"""A server on a plain HTTP socket that writes down all it is sent: it knows no SDK, only the 2025-03-26 revision."""
+"""A server on a plain HTTP socket that records its requests; it uses no SDK and speaks only revision 2025-03-26."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAGE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReceivedRequest:
     """One HTTP request."""
 
     verb: str
@@ -28,12 +28,12 @@ class Heard:
 
 
 class Recorder:
-    """Lists its tools two a page, and answers each call with its own name and the tool's; `fails` with an error."""
+    """Lists its tools two per page; answers a call with its own name and the tool's, and `fails` with an error."""
 
     def __init__(self, name: str, *tools: str) -> None:
         self.name = name
         self.tools = list(tools)
-        self.heard: list[Heard] = []
+        self.received: list[ReceivedRequest] = []
         self.sessions: list[str] = []
         recorder = self
 
@@ -43,16 +43,20 @@ class Recorder:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                recorder.heard.append(Heard("POST", headers, body))
+                recorder.received.append(ReceivedRequest("POST", headers, body))
                 status, answer, more = recorder.answer(body, headers.get("mcp-session-id"))
                 self._send(status, answer, more)
 
             def do_GET(self) -> None:
-                recorder.heard.append(Heard("GET", {name.lower(): value for name, value in self.headers.items()}))
+                recorder.received.append(
+                    ReceivedRequest("GET", {name.lower(): value for name, value in self.headers.items()})
+                )
                 self._send(405, None, {"Allow": "POST, DELETE"})
 
             def do_DELETE(self) -> None:
-                recorder.heard.append(Heard("DELETE", {name.lower(): value for name, value in self.headers.items()}))
+                recorder.received.append(
+                    ReceivedRequest("DELETE", {name.lower(): value for name, value in self.headers.items()})
+                )
                 self._send(200, None, {})
 
             def _send(self, status: int, answer: dict[str, Any] | None, more: dict[str, str]) -> None:
@@ -65,7 +69,7 @@ class Recorder:
                 self.wfile.write(data)
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """No log."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -83,18 +87,18 @@ class Recorder:
 
     @property
     def methods(self) -> list[str]:
-        """What was sent by POST, in its order."""
-        return [each.method for each in self.heard if each.verb == "POST"]
+        """The methods sent by POST, in order."""
+        return [each.method for each in self.received if each.verb == "POST"]
 
     def forget(self) -> None:
-        """Know no session any more, as after a restart."""
+        """Discard all sessions, as after a restart."""
         self.sessions.clear()
 
     def answer(self, body: dict[str, Any], session: str | None) -> tuple[int, dict[str, Any] | None, dict[str, str]]:
         """The status, the message and the headers of an answer."""
         method, ident, params = body["method"], body.get("id"), body.get("params") or {}
         if method == "initialize":
-            self.sessions.append(f"session-{len(self.heard)}")
+            self.sessions.append(f"session-{len(self.received)}")
             about = {"protocolVersion": REVISION, "capabilities": {"tools": {}}}
             info = {"name": self.name, "version": "1"}
             return 200, {"id": ident, "result": {**about, "serverInfo": info}}, {"Mcp-Session-Id": self.sessions[-1]}

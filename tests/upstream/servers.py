@@ -1,4 +1,4 @@
-"""External servers for tests: those of the official SDKs, and broken ones that a few lines of Python are."""
+"""External servers for tests: examples of the official SDKs, and small broken ones in Python."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def state(hub: RunningHub, name: str) -> str:
 
 
 def names(hub: RunningHub) -> set[str]:
-    """The names of all external tools that are offered."""
+    """The names of all registered external tools."""
     return {tool.name for tool in hub.hub.registry.tools() if tool.source.kind == "upstream"}
 
 
@@ -86,5 +86,5 @@ def text(result: dict[str, Any]) -> str:
 
 
 def plain(words: str) -> str:
-    """Words without the spaces that lines are made of."""
+    """A text with single spaces."""
     return re.sub(r"\s+", " ", words)

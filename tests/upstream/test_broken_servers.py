@@ -1,4 +1,4 @@
-"""Servers that hang, crash, talk nonsense or answer late harm nobody but themselves (F14)."""
+"""Servers that hang, crash, send invalid messages or answer late affect no other server (F14)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ async def test_broken_servers_leave_a_good_one_alone(tmp_path: Path) -> None:
         answer = (await late)["result"]
         assert answer["isError"] is True
         assert "gave no answer within 4.0 s" in text(answer)
-        # The answer that comes too late is dropped, and the server works on.
+        # A late answer is dropped, and the server stays connected.
         await asyncio.sleep(0)
         await until(lambda: state(hub, "late") == "ready")
 
 
-async def test_a_server_that_dies_under_a_call_is_told_at_once_and_comes_back(tmp_path: Path) -> None:
+async def test_a_server_that_exits_during_a_call_fails_it_and_is_restarted(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub, Agent(hub) as agent:
         await hub.hub.upstream.add({"b": broken("plain")})
         answer = (await agent.call("mcp__b__die"))["result"]
@@ -61,7 +61,7 @@ async def test_a_server_that_dies_under_a_call_is_told_at_once_and_comes_back(tm
 
 
 @pytest.mark.req("S001-transport-04")
-async def test_an_old_server_is_spoken_to_in_its_version_and_odd_answers_are_named(tmp_path: Path) -> None:
+async def test_an_older_protocol_version_is_used_and_invalid_answers_are_reported(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub, Agent(hub) as agent:
         (facts,) = await hub.hub.upstream.add({"b": broken("plain")})
         assert facts["protocol"] == "2025-03-26"
@@ -103,7 +103,7 @@ async def test_a_server_that_does_not_speak_streamable_http_is_reported_as_such(
 
 
 @pytest.mark.req("F14")
-async def test_a_server_that_keeps_crashing_is_started_again_until_the_hub_ends(tmp_path: Path) -> None:
+async def test_a_crashing_server_is_restarted_until_the_hub_stops(tmp_path: Path) -> None:
     log = tmp_path / "starts"
     crashing = {"command": sys.executable, "args": [str(FIXTURES / "broken.py"), "crash", str(log)]}
     async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub:
@@ -113,7 +113,7 @@ async def test_a_server_that_keeps_crashing_is_started_again_until_the_hub_ends(
     assert facts["state"] == "off"
 
 
-async def test_a_disabled_server_is_not_started_and_not_offered(tmp_path: Path) -> None:
+async def test_a_disabled_server_is_not_started_and_its_tools_are_not_listed(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Agent(hub) as agent:
         upstream = hub.hub.upstream
         await upstream.add({"b": broken("plain")})
@@ -133,5 +133,5 @@ async def test_a_disabled_server_is_not_started_and_not_offered(tmp_path: Path) 
         assert upstream.all() == []
 
 
-def test_a_record_says_where_a_server_is() -> None:
+def test_a_record_describes_the_command_line() -> None:
     assert Server(id="1", name="a", enabled=True, command="npx", args=("-y", "x")).where == "npx -y x"

@@ -1,4 +1,4 @@
-"""Questions a server of 2025 asks in the middle of a call, for agents that can only be asked between two requests."""
+"""Elicitations of a server during a call, for agents that can be asked only between two requests."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def answered(asked: dict[str, Any], word: str) -> dict[str, Any]:
     return {"inputResponses": responses, "requestState": asked["requestState"]}
 
 
-async def test_the_call_waits_at_the_server_and_is_made_once(hub: RunningHub, tmp_path: Path) -> None:
+async def test_a_call_waits_at_the_server_and_is_sent_once(hub: RunningHub, tmp_path: Path) -> None:
     log = tmp_path / "seen"
     async with client(hub) as http:
         await asking(hub, log)
         first = (await call(http, {"questions": 2}))["result"]
         assert first["resultType"] == "input_required"
         (asked,) = first["inputRequests"].values()
-        # Who asks is said: to the agent's client the hub is the only server there is.
+        # The message names the server: the agent's client knows only the hub.
         assert asked["params"]["message"] == "The external server asks asks: Question 1?"
         second = (await call(http, {"questions": 2}, **answered(first, "blue")))["result"]
         (asked,) = second["inputRequests"].values()
@@ -51,7 +51,7 @@ async def test_the_call_waits_at_the_server_and_is_made_once(hub: RunningHub, tm
     assert log.read_text().split("\n") == ["call", "answer blue", "answer green", ""]
 
 
-async def test_an_answer_to_another_call_or_from_another_agent_reaches_nothing(hub: RunningHub, tmp_path: Path) -> None:
+async def test_an_answer_to_another_call_or_from_another_agent_is_refused(hub: RunningHub, tmp_path: Path) -> None:
     log = tmp_path / "seen"
     async with client(hub) as http:
         await asking(hub, log)
@@ -70,7 +70,7 @@ async def test_an_answer_to_another_call_or_from_another_agent_reaches_nothing(h
     assert log.read_text().split("\n") == ["call", "answer green", ""]
 
 
-async def test_an_agent_that_does_not_come_back_loses_its_call(tmp_path: Path) -> None:
+async def test_a_call_is_cancelled_when_its_agent_does_not_return(tmp_path: Path) -> None:
     log = tmp_path / "seen"
     async with running_hub(tmp_path, limits={"upstream_question": 0.2}) as hub, client(hub) as http:
         await asking(hub, log)
@@ -80,5 +80,5 @@ async def test_an_agent_that_does_not_come_back_loses_its_call(tmp_path: Path) -
         assert late["isError"] is True
         assert "0.2 s" in text(late)
         assert "Check before you call again" in text(late)
-    # The server is told both: that the call is taken back, and that its question has no answer.
+    # The server receives both the cancellation of the call and an error for its elicitation.
     assert log.read_text().split("\n") == ["call", "cancelled", "answer nothing", ""]

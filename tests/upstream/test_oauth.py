@@ -22,7 +22,7 @@ def guarded(port: int, auth_port: int) -> Any:
     return process(NODE, example, "--oauth", port=port, MCP_PORT=str(port), MCP_AUTH_PORT=str(auth_port))
 
 
-async def test_a_person_logs_in_once_and_the_login_is_kept(tmp_path: Path) -> None:
+async def test_a_person_logs_in_once_and_the_login_is_stored(tmp_path: Path) -> None:
     port = free_port()
     async with guarded(port, free_port()):
         url = f"http://localhost:{port}/mcp"
@@ -47,7 +47,7 @@ async def test_a_person_logs_in_once_and_the_login_is_kept(tmp_path: Path) -> No
             assert not kept.exists()
 
 
-async def test_nobody_is_sent_to_log_in_who_did_not_ask(tmp_path: Path) -> None:
+async def test_a_login_starts_only_when_a_person_asked_for_the_connection(tmp_path: Path) -> None:
     port = free_port()
     async with guarded(port, free_port()):
         url = f"http://localhost:{port}/mcp"
@@ -81,7 +81,7 @@ async def greeting(hub: RunningHub) -> str:
         return text((await agent.call("mcp__guarded__greet", {"name": "Ada"}))["result"])
 
 
-async def test_a_token_that_ran_out_while_the_hub_was_down_is_refreshed_when_it_starts(tmp_path: Path) -> None:
+async def test_a_token_that_expired_while_the_hub_was_down_is_refreshed_at_start(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "grants"
     async with python_http("guarded", port, "3", str(log)):
         url = f"http://localhost:{port}/mcp"
@@ -89,7 +89,7 @@ async def test_a_token_that_ran_out_while_the_hub_was_down_is_refreshed_when_it_
             await logged_in(hub, url)
             before = kept(hub)
         await until(lambda: time.time() > before["expires"])
-        async with running_hub(tmp_path) as hub:  # on another port: what was kept is good there too
+        async with running_hub(tmp_path) as hub:  # on another port, where the stored login is valid too
             await ready(hub, "guarded")
             assert await greeting(hub) == "Hello Ada"
             after = kept(hub)
@@ -99,7 +99,7 @@ async def test_a_token_that_ran_out_while_the_hub_was_down_is_refreshed_when_it_
         assert log.read_text().split().count("login") == 1
 
 
-async def test_a_token_that_runs_out_under_a_connection_is_refreshed_by_the_next_call(tmp_path: Path) -> None:
+async def test_a_token_that_expires_during_a_connection_is_refreshed_by_the_next_call(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "grants"
     async with python_http("guarded", port, "3", str(log)), running_hub(tmp_path) as hub:
         await logged_in(hub, f"http://localhost:{port}/mcp")
@@ -111,7 +111,7 @@ async def test_a_token_that_runs_out_under_a_connection_is_refreshed_by_the_next
         assert hub.hub.upstream.pool.get("guarded").connects == 1  # type: ignore[union-attr]
 
 
-async def test_a_login_the_server_knows_no_more_is_asked_for_again_by_the_person_alone(tmp_path: Path) -> None:
+async def test_a_revoked_login_has_to_be_renewed_by_the_person(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "grants"
     url = f"http://localhost:{port}/mcp"
     async with running_hub(tmp_path) as hub, python_http("guarded", port, "60", str(log)):

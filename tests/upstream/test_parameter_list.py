@@ -27,7 +27,7 @@ from tabhub.upstream.parameter_list import simple_parameters
         ({"type": {"odd": 1}}, "string"),
     ],
 )
-def test_each_type_has_its_simple_one(schema: Any, simple: str) -> None:
+def test_each_schema_type_has_a_simple_type(schema: Any, simple: str) -> None:
     (parameter,) = simple_parameters({"type": "object", "properties": {"p": schema}})
     assert parameter["type"] == simple
 

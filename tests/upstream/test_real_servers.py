@@ -24,7 +24,7 @@ async def added(hub: RunningHub, **servers: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.req("S001-transport-05", "S001-execution-01")
-async def test_a_local_command_is_reached_by_stdio_and_its_tools_answer(hub: RunningHub) -> None:
+async def test_tools_of_a_local_command_can_be_called(hub: RunningHub) -> None:
     (facts,) = await added(hub, every=python("everything"))
     assert facts["state"] == "ready"
     assert facts["protocol"] == "2026-07-28"
@@ -83,7 +83,7 @@ async def test_typescript_without_sessions(hub: RunningHub) -> None:
         assert names(hub)
 
 
-async def test_a_server_that_changes_its_tools_is_followed(hub: RunningHub) -> None:
+async def test_changed_tools_of_a_server_are_listed(hub: RunningHub) -> None:
     async with python_http("everything", free_port()) as url, Agent(hub) as agent:
         await added(hub, local=python("everything"), remote={"url": url})
         for name in ("local", "remote"):
@@ -97,14 +97,14 @@ async def test_progress_reaches_the_agent(hub: RunningHub) -> None:
     async with Agent(hub) as agent:
         params = {"name": "mcp__every__slow", "arguments": {"steps": 3}, "_meta": {"progressToken": 7}}
         async with agent.streamed("tools/call", params) as events:
-            heard = [each.message for each in await events.rest() if each.message]
-    steps = [each["params"] for each in heard if each.get("method") == "notifications/progress"]
+            received = [each.message for each in await events.rest() if each.message]
+    steps = [each["params"] for each in received if each.get("method") == "notifications/progress"]
     assert [step["progress"] for step in steps] == [1, 2, 3]
     assert steps[0]["message"] == "step 1"
-    assert text(heard[-1]["result"]) == "done"
+    assert text(received[-1]["result"]) == "done"
 
 
-async def test_a_question_of_the_server_reaches_the_agents_client(hub: RunningHub) -> None:
+async def test_an_elicitation_reaches_the_agents_client(hub: RunningHub) -> None:
     await added(hub, every=python("everything"))
     call = {"name": "mcp__every__greet", "arguments": {}}
     async with Agent(hub, capabilities={"elicitation": {}}) as agent, agent.streamed("tools/call", call) as events:
@@ -116,7 +116,7 @@ async def test_a_question_of_the_server_reaches_the_agents_client(hub: RunningHu
         assert text((await events.message())["result"]) == "Hello Ada"
 
 
-async def test_a_question_in_the_middle_of_a_call_reaches_the_agent_that_made_it(hub: RunningHub) -> None:
+async def test_an_elicitation_during_a_call_reaches_the_calling_agent(hub: RunningHub) -> None:
     async with typescript("simpleStreamableHttp", free_port()) as url:
         await added(hub, ts={"url": url})
         call: dict[str, Any] = {"name": "mcp__ts__collect-user-info", "arguments": {"infoType": "contact"}}
@@ -132,7 +132,7 @@ async def test_a_question_in_the_middle_of_a_call_reaches_the_agent_that_made_it
             assert "elicitation" in text(unable)
 
 
-async def test_a_stateless_agent_answers_a_question_asked_in_the_middle_of_a_call(hub: RunningHub) -> None:
+async def test_a_stateless_agent_answers_an_elicitation_during_a_call(hub: RunningHub) -> None:
     capabilities: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     call: dict[str, Any] = {"name": "mcp__ts__collect-user-info", "arguments": {"infoType": "contact"}}
     async with typescript("simpleStreamableHttp", free_port()) as url, client(hub) as http:
@@ -147,7 +147,7 @@ async def test_a_stateless_agent_answers_a_question_asked_in_the_middle_of_a_cal
         assert "ada@example.com" in text((await http.post("/mcp", json=body, headers=headers)).json()["result"])
 
 
-async def test_a_question_reaches_a_stateless_agent_as_required_input(hub: RunningHub) -> None:
+async def test_an_elicitation_reaches_a_stateless_agent_as_required_input(hub: RunningHub) -> None:
     await added(hub, every=python("everything"))
     capabilities: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     call = {"name": "mcp__every__greet", "arguments": {}}
@@ -192,7 +192,7 @@ async def test_tools_are_known_from_the_cache_while_the_server_is_offline(tmp_pa
         assert "not_sent" in text(answer)
 
 
-async def test_a_server_that_comes_back_is_found_again(tmp_path: Path) -> None:
+async def test_a_restarted_server_is_connected_again(tmp_path: Path) -> None:
     port = free_port()
     async with running_hub(tmp_path, limits={"upstream_backoff": 0.1, "upstream_backoff_max": 0.2}) as hub:
         async with typescript("simpleStreamableHttp", port) as url:
@@ -207,14 +207,14 @@ async def test_a_server_that_comes_back_is_found_again(tmp_path: Path) -> None:
                 assert "Ada" in text((await agent.call("mcp__ts__greet", {"name": "Ada"}))["result"])
 
 
-async def test_a_session_the_server_forgot_is_opened_anew_within_the_call(hub: RunningHub) -> None:
+async def test_an_expired_session_is_replaced_within_the_call(hub: RunningHub) -> None:
     port = free_port()
     async with typescript("simpleStreamableHttp", port) as url:
         await added(hub, ts={"url": url})
     async with typescript("simpleStreamableHttp", port), Agent(hub) as agent:
 
         async def greeted() -> bool:
-            # A hub that noticed the restart itself says for a moment that the server is not connected.
+            # A hub that has noticed the restart reports for a moment that the server is not connected.
             answer = text((await agent.call("mcp__ts__greet", {"name": "Ada"}))["result"])
             assert "Ada" in answer or "is not connected" in answer, answer
             return "Ada" in answer
@@ -222,7 +222,7 @@ async def test_a_session_the_server_forgot_is_opened_anew_within_the_call(hub: R
         await eventually(greeted)
 
 
-async def test_cancelling_a_call_reaches_the_server_and_leaves_the_others(hub: RunningHub) -> None:
+async def test_cancelling_a_call_reaches_the_server_and_affects_no_other_call(hub: RunningHub) -> None:
     await added(hub, every=python("everything"))
     async with Agent(hub) as agent:
         slow = asyncio.ensure_future(

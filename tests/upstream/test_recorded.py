@@ -26,12 +26,12 @@ async def add(hub: RunningHub, servers: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def sent(server: Recorder, at: int = 0) -> list[str]:
-    """What was sent by POST; that a newer revision is asked for first, and refused, is left out."""
-    return [each.method for each in server.heard[at:] if each.verb == "POST" and each.method != "server/discover"]
+    """The methods sent by POST, without the refused attempt at the newer revision."""
+    return [each.method for each in server.received[at:] if each.verb == "POST" and each.method != "server/discover"]
 
 
 @pytest.mark.req("S001-overview-01")
-async def test_tools_of_connected_servers_stand_beside_the_built_in_ones_and_an_agent_calls_both(
+async def test_external_tools_are_listed_with_built_in_ones_and_both_can_be_called(
     hub: RunningHub,
 ) -> None:
     with Recorder("weather", "now") as weather, Recorder("news", "now") as news:
@@ -51,7 +51,7 @@ async def test_tools_of_connected_servers_stand_beside_the_built_in_ones_and_an_
 
 
 @pytest.mark.req("S001-transport-03")
-async def test_it_initializes_says_so_lists_the_tools_and_then_calls(hub: RunningHub) -> None:
+async def test_a_session_is_initialized_before_tools_are_listed_and_called(hub: RunningHub) -> None:
     with Recorder("weather", "now") as server:
         (facts,) = await add(hub, {"weather": {"url": server.url}})
         assert (facts["state"], facts["protocol"]) == ("ready", REVISION)
@@ -60,14 +60,14 @@ async def test_it_initializes_says_so_lists_the_tools_and_then_calls(hub: Runnin
             for count in (1, 2):
                 assert text((await agent.call("mcp__weather__now"))["result"]) == "weather: now"
                 assert sent(server) == [*BEGINNING, *["tools/call"] * count]
-        first, *others = [each for each in server.heard if each.method in sent(server)]
+        first, *others = [each for each in server.received if each.method in sent(server)]
         assert "mcp-session-id" not in first.headers
         assert {each.headers["mcp-session-id"] for each in others} == set(server.sessions)
         assert all(each.headers["accept"].count("/") == 2 for each in others)  # JSON and event streams
 
 
 @pytest.mark.req("S001-config-04")
-async def test_headers_go_with_every_request_to_their_server_and_to_no_other(hub: RunningHub) -> None:
+async def test_headers_are_sent_with_every_request_to_their_server_only(hub: RunningHub) -> None:
     with Recorder("keyed", "one") as keyed, Recorder("plain", "one") as plain:
         await add(hub, {"keyed": {"url": keyed.url, "headers": KEYS}, "plain": {"url": plain.url}})
         async with Agent(hub) as agent:
@@ -78,21 +78,21 @@ async def test_headers_go_with_every_request_to_their_server_and_to_no_other(hub
             await hub.hub.upstream.remove(name)
         everything = {*BEGINNING, "server/discover", "GET", "tools/call", "DELETE"}
         for server, wanted in ((keyed, KEYS), (plain, {})):
-            assert {each.method for each in server.heard} == everything
-            for each in server.heard:
+            assert {each.method for each in server.received} == everything
+            for each in server.received:
                 given = {name: each.headers[name.lower()] for name in KEYS if name.lower() in each.headers}
                 assert given == wanted, each
 
 
 @pytest.mark.req("S001-config-02")
-async def test_the_key_is_required_shown_as_the_name_and_prefixes_the_tools(hub: RunningHub) -> None:
+async def test_the_key_of_an_entry_is_the_name_and_prefixes_the_tools(hub: RunningHub) -> None:
     with Recorder("itself", "one", "two") as server:
         entry = {"url": server.url}
         for nameless in (entry, {"": entry}, {"mcpServers": {"": entry}}, {"  ": entry}):
             with pytest.raises(InvalidServerConfig) as refused:
                 await add(hub, nameless)
             assert "name" in refused.value.message
-        assert server.heard == []
+        assert server.received == []
         (facts,) = await add(hub, {"my-server": entry})
         assert facts["name"] == "my-server"
         assert {tool["name"] for tool in facts["tools"]} == {"mcp__my-server__one", "mcp__my-server__two"}
@@ -105,7 +105,7 @@ async def test_the_key_is_required_shown_as_the_name_and_prefixes_the_tools(hub:
 
 
 @pytest.mark.req("S001-naming-02")
-async def test_the_name_an_agent_sees_is_the_one_it_calls_and_means_one_tool_of_one_server(hub: RunningHub) -> None:
+async def test_each_listed_name_calls_exactly_one_tool_of_one_server(hub: RunningHub) -> None:
     tools = ("get", "b__get", "get weather", "größe", "x" * 90)
     servers = [Recorder(name, *tools) for name in ("a", "a__b", "a b", "wetter-köln", "B")]
     for server in servers:
@@ -124,7 +124,7 @@ async def test_the_name_an_agent_sees_is_the_one_it_calls_and_means_one_tool_of_
                     assert said == ": ".join(name.removeprefix("mcp__").split("__", 1))
         assert meant == Counter(f"{server.name}: {tool}" for server in servers for tool in tools)
         for server in servers:
-            called = [each.body["params"]["name"] for each in server.heard if each.method == "tools/call"]
+            called = [each.body["params"]["name"] for each in server.received if each.method == "tools/call"]
             assert Counter(called) == Counter(tools)
     finally:
         for server in servers:
@@ -132,33 +132,33 @@ async def test_the_name_an_agent_sees_is_the_one_it_calls_and_means_one_tool_of_
 
 
 @pytest.mark.req("S001-discovery-01", "S001-discovery-04", "S001-managing-04")
-async def test_adding_and_refreshing_list_all_tools_in_a_session_that_was_initialized(hub: RunningHub) -> None:
+async def test_adding_and_refreshing_list_all_tools_in_an_initialized_session(hub: RunningHub) -> None:
     with Recorder("shop", "one", "two", "three") as server:
         await add(hub, {"shop": {"url": server.url}})
         assert sent(server) == [*BEGINNING, "tools/list"]  # two pages
         assert names(hub) == {"mcp__shop__one", "mcp__shop__two", "mcp__shop__three"}
-        # It gains some and loses one, and does not say so.
+        # Its tools change without a notification.
         server.tools[:] = ["two", "three", "four", "five", "six"]
         assert "mcp__shop__four" not in names(hub)
-        at = len(server.heard)
+        at = len(server.received)
         refreshed = await hub.hub.upstream.refresh("shop")
         assert sent(server, at) == ["tools/list"] * 3
-        assert {each.headers["mcp-session-id"] for each in server.heard[at:]} == set(server.sessions)
+        assert {each.headers["mcp-session-id"] for each in server.received[at:]} == set(server.sessions)
         wanted = {f"mcp__shop__{name}" for name in server.tools}
         assert names(hub) == wanted == {tool["name"] for tool in refreshed["tools"]}
         async with Agent(hub) as agent:
             assert text((await agent.call("mcp__shop__six"))["result"]) == "shop: six"
-        # Where there is no session any more, refreshing initializes one.
+        # Without a session, refreshing initializes one.
         server.forget()
         server.tools.append("seven")
-        at = len(server.heard)
+        at = len(server.received)
         await hub.hub.upstream.refresh("shop")
         assert state(hub, "shop") == "ready"
         assert sent(server, at)[-len(BEGINNING) - 2 :] == [*BEGINNING, "tools/list", "tools/list"]
         assert names(hub) == wanted | {"mcp__shop__seven"}
 
 
-async def test_an_error_of_the_server_is_told_as_it_is_and_costs_no_connection(hub: RunningHub) -> None:
+async def test_an_error_of_the_server_is_passed_on_and_the_connection_stays(hub: RunningHub) -> None:
     with Recorder("shop", "fails", "one") as server:
         await add(hub, {"shop": {"url": server.url}})
         async with Agent(hub) as agent:

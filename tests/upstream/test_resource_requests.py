@@ -42,7 +42,7 @@ def stuck(kind: str) -> dict[str, Any]:
 
 
 async def added(hub: RunningHub, **servers: Any) -> None:
-    """Add servers, and wait until they have told what they have."""
+    """Add servers, and wait until their lists have arrived."""
     await hub.hub.upstream.add(json.dumps(servers))
     for name in servers:
         await until(lambda name=name: bool(resources(hub, name).prompts))  # type: ignore[misc]
@@ -64,16 +64,16 @@ async def official(hub: RunningHub, mode: str, path: str = "/mcp", **more: Any) 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("way", ["stdio", "http", "sse", "stateless"])
-async def test_all_a_python_server_has_is_listed_and_read_in_both_eras(
+async def test_resources_of_a_python_server_are_listed_and_read_in_both_eras(
     hub: RunningHub, library: Library, mode: str, way: str
 ) -> None:
     await added(hub, lib=python("library") if way == "stdio" else {"url": library(way)})
     async with official(hub, mode) as agent:
-        told = agent.server_capabilities
-        assert told.resources is not None
-        assert told.prompts is not None
-        assert (told.resources.list_changed, told.prompts.list_changed) == (True, True)
-        assert told.resources.subscribe
+        capabilities = agent.server_capabilities
+        assert capabilities.resources is not None
+        assert capabilities.prompts is not None
+        assert (capabilities.resources.list_changed, capabilities.prompts.list_changed) == (True, True)
+        assert capabilities.resources.subscribe
         listed = {each.uri: each for each in (await agent.list_resources()).resources}
         assert listed[TODAY].title == "Today"
         assert listed[TODAY].description == "What is on today."
@@ -89,7 +89,7 @@ async def test_all_a_python_server_has_is_listed_and_read_in_both_eras(
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_templates_are_filled_in_by_the_client_and_completed_by_the_server(
+async def test_templates_are_expanded_by_the_client_and_completed_by_the_server(
     hub: RunningHub, library: Library, mode: str
 ) -> None:
     await added(hub, lib={"url": library()})
@@ -110,7 +110,7 @@ async def test_templates_are_filled_in_by_the_client_and_completed_by_the_server
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_typescript_servers_are_passed_on_beside_another_server(
+async def test_resources_of_a_typescript_server_are_listed_with_those_of_another_server(
     hub: RunningHub, library: Library, mode: str
 ) -> None:
     async with typescript("simpleStreamableHttp", free_port()) as url:
@@ -122,7 +122,7 @@ async def test_a_typescript_servers_are_passed_on_beside_another_server(
             assert read.contents[0].text == "Hello, world!"  # type: ignore[union-attr]
             got = await agent.get_prompt("mcp__ts__greeting-template", {"name": "Ada"})
             assert "Ada" in got.messages[0].content.text  # type: ignore[union-attr]
-            # A server that completes nothing is not asked to.
+            # A server without completions receives no request for them.
             prompt = PromptReference(type="ref/prompt", name="mcp__ts__greeting-template")
             assert (await agent.complete(prompt, {"name": "name", "value": "A"})).completion.values == []
 
@@ -141,9 +141,7 @@ async def test_a_link_in_a_tools_result_is_unchanged_and_can_be_read(hub: Runnin
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_question_a_prompt_asks_first_reaches_the_agents_human(
-    hub: RunningHub, library: Library, mode: str
-) -> None:
+async def test_an_elicitation_of_a_prompt_reaches_the_person(hub: RunningHub, library: Library, mode: str) -> None:
     await added(hub, lib={"url": library()})
 
     async def human(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
@@ -155,7 +153,7 @@ async def test_a_question_a_prompt_asks_first_reaches_the_agents_human(
         assert got.messages[0].content.text == "Say hello to Ada."  # type: ignore[union-attr]
 
 
-async def test_changes_are_followed_and_told_in_both_eras(hub: RunningHub) -> None:
+async def test_changed_lists_are_announced_in_both_eras(hub: RunningHub) -> None:
     async with python_http("library", free_port()) as url, client(hub) as http, Agent(hub) as agent:
         await added(hub, local=python("library"), remote={"url": url})
         wanted = {"notifications": {"promptsListChanged": True, "resourcesListChanged": True, "nonsense": True}}
@@ -167,15 +165,15 @@ async def test_changes_are_followed_and_told_in_both_eras(hub: RunningHub) -> No
             for name in ("local", "remote"):
                 await agent.call(f"mcp__{name}__grow")
                 for events in (modern, legacy):
-                    heard = {(await events.message())["method"] for _ in range(2)}
-                    assert heard == {f"notifications/{kind}/list_changed" for kind in ("resources", "prompts")}
+                    received = {(await events.message())["method"] for _ in range(2)}
+                    assert received == {f"notifications/{kind}/list_changed" for kind in ("resources", "prompts")}
                 listed = (await agent.request("resources/list"))["result"]["resources"]
                 assert f"tabhub+mcp://{name}/notes://grown" in {each["uri"] for each in listed}
                 got = (await agent.request("prompts/get", {"name": f"mcp__{name}__grown"}))["result"]
                 assert got["messages"][0]["content"]["text"] == "grown"
 
 
-async def test_who_was_away_is_told_that_a_list_has_changed(hub: RunningHub, library: Library) -> None:
+async def test_a_reconnecting_client_is_notified_of_changed_lists(hub: RunningHub, library: Library) -> None:
     await added(hub, lib={"url": library()})
     async with Agent(hub) as agent:
         await agent.request("prompts/list")
@@ -184,7 +182,7 @@ async def test_who_was_away_is_told_that_a_list_has_changed(hub: RunningHub, lib
             assert (await events.message())["method"] == "notifications/prompts/list_changed"
 
 
-async def test_long_lists_come_in_pages_and_no_longer_than_is_taken(tmp_path: Path) -> None:
+async def test_long_lists_are_paged_and_bounded(tmp_path: Path) -> None:
     limits = {"upstream_offers": 40, "list_page": 15}
     async with running_hub(tmp_path, limits=limits) as hub, official(hub, "auto") as agent:
         await added(hub, lib=python("library", "many", "100"))
@@ -203,7 +201,7 @@ async def test_long_lists_come_in_pages_and_no_longer_than_is_taken(tmp_path: Pa
         assert read.contents[0].text == "this is many://00099"  # type: ignore[union-attr]
 
 
-async def test_what_is_too_long_is_cut_and_read_on_by_its_handle(hub: RunningHub, library: Library) -> None:
+async def test_a_long_resource_is_truncated_with_a_handle_for_the_rest(hub: RunningHub, library: Library) -> None:
     await added(hub, lib={"url": library()})
     async with Agent(hub) as agent:
         read = (await agent.request("resources/read", {"uri": "tabhub+mcp://lib/long://book"}))["result"]
@@ -230,7 +228,7 @@ async def test_each_read_and_get_is_in_the_audit_log(hub: RunningHub, library: L
     ]
 
 
-async def test_what_is_wrong_is_named(hub: RunningHub, library: Library) -> None:
+async def test_invalid_requests_are_reported(hub: RunningHub, library: Library) -> None:
     await added(hub, lib={"url": library()})
     body, headers = stateless("resources/read", {"uri": "tabhub+mcp://lib/nothing://there"})
     async with Agent(hub) as agent, client(hub) as http:
@@ -257,7 +255,7 @@ async def test_what_is_wrong_is_named(hub: RunningHub, library: Library) -> None
             assert words in error["message"]
 
 
-async def test_a_server_that_is_off_or_away_shows_nothing_and_says_why(tmp_path: Path) -> None:
+async def test_a_disabled_or_offline_server_lists_nothing_and_says_why(tmp_path: Path) -> None:
     port = free_port()
     quick = {"upstream_backoff": 0.1, "upstream_backoff_max": 0.2}
     async with running_hub(tmp_path, limits=quick) as hub, Agent(hub) as agent:
@@ -283,7 +281,7 @@ async def test_a_server_that_is_off_or_away_shows_nothing_and_says_why(tmp_path:
         assert "no prompt named" in (await agent.request("prompts/get", {"name": "review"}))["error"]["message"]
 
 
-async def test_servers_whose_lists_fail_or_hang_keep_their_tools_and_harm_no_other(
+async def test_failing_lists_affect_neither_tools_nor_other_servers(
     hub: RunningHub, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = ResourceLists.__init__
@@ -315,9 +313,7 @@ def problems(hub: RunningHub, name: str) -> list[str]:
     return found
 
 
-async def test_a_read_that_takes_too_long_ends_and_one_that_is_taken_back_ends_at_once(
-    tmp_path: Path, library: Library
-) -> None:
+async def test_a_read_times_out_and_can_be_cancelled(tmp_path: Path, library: Library) -> None:
     slow = {"uri": "tabhub+mcp://lib/slow://answer"}
     async with running_hub(tmp_path, limits={"call_timeout": 0.5}) as hub, Agent(hub) as agent:
         await added(hub, lib={"url": library()})
@@ -347,7 +343,7 @@ async def test_reads_are_under_the_servers_permission(tmp_path: Path, library: L
             hub.home.config.write_text(json.dumps({"permissions": {LIB: entry}}))
             hub.hub.reload()
 
-        assert "result" in await agent.request("resources/read", {"uri": TODAY})  # what only reads is not asked for
+        assert "result" in await agent.request("resources/read", {"uri": TODAY})  # a read needs no approval
         allow("ask")
         asking = asyncio.ensure_future(agent.request("resources/read", {"uri": TODAY}))
         asked = await panel.decide("allow_once")
@@ -368,7 +364,7 @@ async def test_reads_are_under_the_servers_permission(tmp_path: Path, library: L
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
-async def test_the_bridge_socket_has_them_too(hub: RunningHub, library: Library, era: str) -> None:
+async def test_the_bridge_socket_lists_and_reads_resources(hub: RunningHub, library: Library, era: str) -> None:
     await added(hub, lib={"url": library()})
     meta = {"_meta": ENVELOPE} if era == "stateless" else {}
     async with registered(hub) as bridge:
@@ -386,7 +382,7 @@ async def test_the_bridge_socket_has_them_too(hub: RunningHub, library: Library,
         assert wrong["error"]["code"] == -32602
 
 
-async def test_the_official_client_raises_what_the_hub_says(hub: RunningHub, library: Library) -> None:
+async def test_the_official_client_raises_the_hubs_errors(hub: RunningHub, library: Library) -> None:
     await added(hub, lib={"url": library()})
     async with official(hub, "auto") as agent:
         with pytest.raises(MCPError, match="no prompt named"):

@@ -1,4 +1,4 @@
-"""What is taken over of a server's lists of resources, templates and prompts: bounded, prefixed, and readable."""
+"""Reading a server's lists of resources, templates and prompts: bounds, prefixes, and invisible characters."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_an_entry_is_passed_on_under_its_prefixed_name() -> None:
     assert found[0]["name"].startswith("mcp__my_server__plan_h")
 
 
-def test_what_a_prompt_needs_is_known() -> None:
+def test_required_arguments_of_a_prompt_are_known() -> None:
     arguments = [{"name": "a", "required": True}, {"name": "b"}, {"name": "c", "required": "yes"}, 7]
     (offer,), _ = read_items("s", "prompts", [{"name": "plan", "arguments": arguments}], LIMITS)
     assert offer.needs == ("a",)
 
 
-def test_words_hold_only_what_a_person_can_read() -> None:
+def test_invisible_characters_are_removed_from_texts() -> None:
     hidden = "do\u200bthis\u202e"
     given = {"name": "p", "title": hidden, "description": hidden, "arguments": [{"name": "a", "description": hidden}]}
     found, _ = read("prompts", given)
@@ -46,13 +46,13 @@ def test_words_hold_only_what_a_person_can_read() -> None:
 
 
 @pytest.mark.parametrize("bad", [7, {}, {"uri": 7}, {"uri": ""}, {"uri": "x" * 9000}, {"name": "no uri"}])
-def test_an_entry_without_a_usable_uri_is_left_out_and_said(bad: Any) -> None:
+def test_an_entry_without_a_usable_uri_is_skipped_and_reported(bad: Any) -> None:
     found, problems = read("resources", bad, {"uri": "a:1", "name": "good"})
     assert len(found) == 1
     assert problems == ["One of its resources has no usable uri and was skipped."]
 
 
-def test_an_entry_that_cannot_be_written_or_is_too_large_is_left_out() -> None:
+def test_an_entry_that_cannot_be_encoded_or_is_too_large_is_skipped() -> None:
     large = {"uri": "a:1", "name": "large", "_meta": {"x": "y" * 40_000}}
     found, problems = read(
         "resources", large, {"uri": "a:2", "name": "odd", "size": 2**70}, {"uri": "a:3", "name": "3"}
@@ -62,7 +62,7 @@ def test_an_entry_that_cannot_be_written_or_is_too_large_is_left_out() -> None:
     assert "'a:2' in its resources was skipped" in problems[1]
 
 
-def test_of_two_with_one_name_the_first_counts_and_no_more_are_taken_than_agreed() -> None:
+def test_duplicate_names_and_entries_beyond_the_maximum_are_skipped() -> None:
     entries = [{"uri": f"a:{number}", "name": str(place)} for place, number in enumerate((1, 1, 2, 3, 4, 5))]
     found, problems = read("resources", *entries)
     assert [each["name"] for each in found] == ["0", "2", "3"]

@@ -1,4 +1,4 @@
-"""Resources of external servers whose changes agents want to hear of: told to those who asked, and to no others."""
+"""Subscriptions to resources of external servers: only subscribed agents are notified."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UPDATED = "notifications/resources/updated"
 
 
 async def added(hub: RunningHub, server: dict[str, Any]) -> None:
-    """Add a server, and wait until it has told what it has."""
+    """Add a server, and wait until its lists have arrived."""
     await hub.hub.upstream.add(json.dumps({"srv": server}))
     connection = hub.hub.upstream.pool.get("srv")
     assert connection is not None
@@ -60,23 +60,23 @@ async def follow(agent: Agent, uri: str = TODAY) -> None:
 
 
 async def watching(agent: Agent) -> str:
-    """What the server was asked to tell of."""
+    """The URIs the server has subscriptions for."""
     return text((await agent.call("mcp__srv__watching"))["result"])
 
 
 async def asked(agent: Agent, uris: str) -> None:
-    """Wait until the server is asked to tell of just these."""
+    """Wait until the server has exactly these subscriptions."""
     await becomes(lambda: watching(agent), uris)
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
-async def test_the_official_client_hears_of_changes_in_both_eras(hub: RunningHub, era: str) -> None:
-    heard: asyncio.Queue[str] = asyncio.Queue()
+async def test_the_official_client_is_notified_of_changes_in_both_eras(hub: RunningHub, era: str) -> None:
+    received: asyncio.Queue[str] = asyncio.Queue()
 
     async def handle_message(message: Any) -> None:
         if isinstance(message, ResourceUpdatedNotification):
-            heard.put_nowait(message.params.uri)
+            received.put_nowait(message.params.uri)
 
     async with served(hub, era), Agent(hub) as other, client(hub) as one, client(hub) as two:
         old = Client(
@@ -88,17 +88,17 @@ async def test_the_official_client_hears_of_changes_in_both_eras(hub: RunningHub
                 assert events.honored.resource_subscriptions == [TODAY]
                 await old.subscribe_resource(TODAY)
                 async with asyncio.timeout(30):
-                    told = asyncio.ensure_future(anext(aiter(events)))
-                    while not told.done():
-                        # A server of the newer era is asked by a stream, which is opened beside the answer.
+                    event = asyncio.ensure_future(anext(aiter(events)))
+                    while not event.done():
+                        # A stateless server is subscribed to with a stream that opens after the answer.
                         await touched(other)
-                        await asyncio.wait((told,), timeout=0.2)
-                    assert told.result() == ResourceUpdated(uri=TODAY)
-                    assert await heard.get() == TODAY
+                        await asyncio.wait((event,), timeout=0.2)
+                    assert event.result() == ResourceUpdated(uri=TODAY)
+                    assert await received.get() == TODAY
             await old.unsubscribe_resource(TODAY)
 
 
-async def test_a_server_is_asked_while_somebody_follows_and_tells_only_those(hub: RunningHub) -> None:
+async def test_a_server_is_subscribed_to_while_agents_are_and_only_those_are_notified(hub: RunningHub) -> None:
     await added(hub, WATCHED)
     async with Agent(hub) as one, Agent(hub) as two, one.listening() as first, two.listening() as second:
         await follow(one)
@@ -120,7 +120,7 @@ async def test_a_server_is_asked_while_somebody_follows_and_tells_only_those(hub
         await asked(one, "")
 
 
-async def test_who_did_not_listen_is_told_when_it_does_and_a_session_that_ends_follows_no_more(
+async def test_missed_changes_are_notified_later_and_an_ended_session_is_unsubscribed(
     hub: RunningHub,
 ) -> None:
     await added(hub, WATCHED)
@@ -134,7 +134,7 @@ async def test_who_did_not_listen_is_told_when_it_does_and_a_session_that_ends_f
         await asked(other, "")
 
 
-async def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
+async def test_a_restarted_server_is_subscribed_to_again(tmp_path: Path) -> None:
     quick = {"upstream_backoff": 0.05, "upstream_backoff_max": 0.1, "list_changed_rate": 0}
     async with running_hub(tmp_path, limits=quick) as hub, Agent(hub) as agent, agent.listening() as events:
         await added(hub, WATCHED)
@@ -146,11 +146,11 @@ async def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
         await until(lambda: connection.connects > before and state(hub, "srv") == "ready")
         await asked(agent, "notes://today")
         await touched(agent)
-        while (told := await events.message())["method"] != UPDATED:
-            assert "list_changed" in told["method"]
+        while (message := await events.message())["method"] != UPDATED:
+            assert "list_changed" in message["method"]
 
 
-async def test_what_cannot_be_followed_is_refused_in_words(tmp_path: Path) -> None:
+async def test_invalid_subscriptions_are_refused_with_a_reason(tmp_path: Path) -> None:
     setting = Source("upstream", "srv").setting
     async with running_hub(tmp_path, limits={"followed_resources": 1}) as hub, Agent(hub) as agent:
         await added(hub, WATCHED)
@@ -179,14 +179,14 @@ async def test_what_cannot_be_followed_is_refused_in_words(tmp_path: Path) -> No
             assert (await http.post("/mcp", json=body, headers=headers)).json()["error"]["code"] == -32601
 
 
-async def test_a_server_that_tells_of_no_changes_is_said_not_to(hub: RunningHub) -> None:
+async def test_a_server_without_subscriptions_is_reported(hub: RunningHub) -> None:
     await added(hub, {**WATCHED, "args": [*WATCHED["args"], "silent"]})
     async with Agent(hub) as agent:
         refused = (await agent.request("resources/subscribe", {"uri": TODAY}))["error"]
         assert "has no subscriptions" in refused["message"]
 
 
-async def test_what_a_client_follows_outlives_the_hub(tmp_path: Path) -> None:
+async def test_subscriptions_survive_a_restart_of_the_hub(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Agent(hub) as agent:
         await added(hub, WATCHED)
         await follow(agent)
@@ -196,9 +196,9 @@ async def test_what_a_client_follows_outlives_the_hub(tmp_path: Path) -> None:
         async with streamed(http, "GET", "/mcp", headers={**headers, "Accept": "text/event-stream"}) as events:
             await asked(other, "notes://today")
             await touched(other)
-            while (told := await events.message())["method"] != UPDATED:
-                assert "list_changed" in told["method"]
-            assert told["params"] == {"uri": TODAY}
+            while (message := await events.message())["method"] != UPDATED:
+                assert "list_changed" in message["method"]
+            assert message["params"] == {"uri": TODAY}
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])

@@ -63,17 +63,17 @@ def test_private_and_link_local_addresses_are_refused(host: str, address: str) -
     ("host", "address"),
     [("localhost", "127.0.0.1"), ("localhost", "::1"), ("127.0.0.1", "127.0.0.1"), ("app.localhost", "::1")],
 )
-def test_this_machine_is_reached_where_the_person_named_it(host: str, address: str) -> None:
+def test_this_machine_is_allowed_by_its_own_names(host: str, address: str) -> None:
     AddressGuard().check(host, address)
     AddressGuard().check("wide.example", PUBLIC)
 
 
 @pytest.mark.parametrize("allowed", ["wiki.corp", "WIKI.corp", "10.1.2.3", "10.0.0.0/8"])
-def test_a_host_the_person_allowed_is_reached(allowed: str) -> None:
+def test_an_allowed_host_is_accepted(allowed: str) -> None:
     AddressGuard(lambda: [allowed]).check("wiki.corp", "10.1.2.3")
 
 
-async def test_one_bad_address_of_a_name_refuses_it() -> None:
+async def test_a_name_with_one_blocked_address_is_refused() -> None:
     async def two(_host: str, _port: int) -> list[str]:
         return [PUBLIC, "10.0.0.1"]
 
@@ -82,7 +82,7 @@ async def test_one_bad_address_of_a_name_refuses_it() -> None:
 
 
 class Trap:
-    """A listener that nobody may come to; it counts who does."""
+    """A listener that must not be connected to; it counts connections."""
 
     def __init__(self) -> None:
         self.visits = 0
@@ -98,7 +98,7 @@ class Trap:
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "017700000001", "0"])
-async def test_other_spellings_of_this_machine_lead_nowhere(hub: RunningHub, host: str) -> None:
+async def test_other_spellings_of_this_machine_are_refused(hub: RunningHub, host: str) -> None:
     trap = Trap()
     async with trap.at("127.0.0.1") as port:
         with pytest.raises(AddressBlocked, match="servers there are not reached"):
@@ -106,8 +106,8 @@ async def test_other_spellings_of_this_machine_lead_nowhere(hub: RunningHub, hos
     assert trap.visits == 0
 
 
-async def test_a_name_that_the_system_says_is_this_machine_is_not_reached(hub: RunningHub) -> None:
-    """Names as the system's own resolver knows them; `localhost` says in itself what it is, these do not."""
+async def test_a_name_that_the_system_resolves_to_this_machine_is_refused(hub: RunningHub) -> None:
+    """Names that only the system's resolver knows, unlike `localhost`."""
     leading = [name for name in (socket.gethostname(), "ip6-localhost", "localhost.localdomain") if _leads_here(name)]
     assert leading
     for name in leading:
@@ -124,7 +124,7 @@ def _leads_here(name: str) -> bool:
 
 
 @pytest.mark.req("B20")
-async def test_a_name_that_means_another_address_when_it_is_used_is_not_followed(tmp_path: Path) -> None:
+async def test_a_name_that_resolves_differently_later_is_refused(tmp_path: Path) -> None:
     """A server the person allowed, whose name turns to this machine: between the look and the use, and later on."""
     trap, port, turned = Trap(), free_port(), [False]
     looks: list[str] = []
@@ -172,7 +172,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 
 @pytest.mark.req("B20")
-async def test_bad_addresses_redirects_and_shell_words_come_to_nothing(hub: RunningHub, tmp_path: Any) -> None:
+async def test_blocked_addresses_redirects_and_shell_syntax_have_no_effect(hub: RunningHub, tmp_path: Any) -> None:
     upstream = hub.hub.upstream
     for url in ("http://169.254.169.254/mcp", "http://10.0.0.5/mcp", "http://[::ffff:10.0.0.5]/mcp"):
         with pytest.raises(AddressBlocked):

@@ -59,6 +59,6 @@ async def test_texts_cut_inside_a_character_are_accepted(tmp_path: Path) -> None
     listing = tmp_path / "tools.json"
     listing.write_text(json.dumps([{"name": "cut", "description": "Cuts \ud83d", "inputSchema": {"type": "object"}}]))
     async with running_hub(tmp_path) as hub, Agent(hub) as agent:
-        (facts,) = await hub.hub.upstream.add({"told": python("told", str(listing), "half")})
+        (facts,) = await hub.hub.upstream.add({"listed": python("listed", str(listing), "half")})
         assert [tool["description"] for tool in facts["tools"]] == ["Cuts \ufffd"]
-        assert text((await agent.call("mcp__told__cut"))["result"]) == "told: cut \ufffd"
+        assert text((await agent.call("mcp__listed__cut"))["result"]) == "listed: cut \ufffd"

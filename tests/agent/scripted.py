@@ -43,14 +43,14 @@ class Scripted:
 
     def __init__(self, *answers: Turn | Refusal | Script) -> None:
         self._answers = iter(answers)
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.url = ""
 
     def results(self, turn: int) -> list[str]:
         """The results of calls in a request of either API."""
         found = []
-        for message in self.asked[turn]["messages"]:
+        for message in self.requests[turn]["messages"]:
             if message["role"] == "tool":
                 found.append(message["content"])
             elif isinstance(message["content"], list):
@@ -61,7 +61,7 @@ class Scripted:
     def answer(
         self, path: str, body: dict[str, Any], headers: dict[str, str]
     ) -> tuple[Refusal | None, Iterator[bytes]]:
-        self.asked.append(body)
+        self.requests.append(body)
         self.headers.append(headers)
         answer = next(self._answers)
         if callable(answer):

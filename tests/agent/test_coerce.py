@@ -56,7 +56,7 @@ def test_an_unknown_parameter_stays_a_string() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "spec", "words"),
+    ("text", "spec", "problem_text"),
     [
         ("soon", {"type": "integer"}, "a whole number, not 'soon'."),
         ("1.5", {"type": "integer"}, "a whole number, not '1.5'."),
@@ -69,11 +69,11 @@ def test_an_unknown_parameter_stays_a_string() -> None:
         ("x", {"type": ["integer", "null"]}, "a whole number or null, not 'x'."),
     ],
 )
-def test_unconvertible_text_is_reported_with_the_expected_type(text: str, spec: Any, words: str) -> None:
+def test_unconvertible_text_is_reported_with_the_expected_type(text: str, spec: Any, problem_text: str) -> None:
     arguments, (problem,) = coerce([("x", text)], {"properties": {"x": spec}})
     assert arguments == {}
     assert problem.startswith("The parameter 'x' must be ")
-    assert words in problem
+    assert problem_text in problem
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))

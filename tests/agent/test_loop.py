@@ -27,11 +27,11 @@ class FakeModel:
 
     def __init__(self, *turns: list[Piece | asyncio.Event | Exception]) -> None:
         self._turns = list(turns)
-        self.asked: list[ModelRequest] = []
+        self.requests: list[ModelRequest] = []
         self.closed = 0
 
     async def turn(self, request: ModelRequest) -> AsyncIterator[Piece]:
-        self.asked.append(ModelRequest(request.system, list(request.messages), request.tools))
+        self.requests.append(ModelRequest(request.system, list(request.messages), request.tools))
         try:
             for piece in self._turns.pop(0):
                 if isinstance(piece, asyncio.Event):
@@ -86,7 +86,7 @@ async def test_calls_run_until_the_model_is_done() -> None:
         [TextDelta("Done."), TokenUsage(30)],
     )
     tools, events = FakeTools(), list[Event]()
-    loop = Loop(model, tools, new(), tell=events.append)
+    loop = Loop(model, tools, new(), on_event=events.append)
     ended = await loop.run("Do it")
     assert ended == Ended("done", "", 3, 60)
     assert tools.calls == [("look", {"n": 1}), ("act", {"n": 2})]
@@ -98,9 +98,9 @@ async def test_calls_run_until_the_model_is_done() -> None:
         "tool",
         "assistant",
     ]
-    assert model.asked[2].messages[-1].results[0].text == "act done"
+    assert model.requests[2].messages[-1].results[0].text == "act done"
     assert [type(each) for each in events] == [Spoke, Spoke, Started, Finished, Started, Finished, Spoke, Ended]
-    assert [tool.name for tool in model.asked[0].tools] == ["look", "act"]
+    assert [tool.name for tool in model.requests[0].tools] == ["look", "act"]
     assert (loop.conversation.title, loop.conversation.tokens) == ("Do it", 60)
 
 
@@ -184,7 +184,7 @@ async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_an
         [TextDelta("Done.")],
     )
     tools, events = FakeTools(), list[Event]()
-    loop = Loop(model, tools, new(), form="xml", tell=events.append)
+    loop = Loop(model, tools, new(), form="xml", on_event=events.append)
     assert (await loop.run("Go")).why == "done"
     assert tools.calls == [("act", {"n": 5})]
     _, typed, unfinished = results(loop.conversation)
@@ -192,15 +192,15 @@ async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_an
     assert unfinished[1].endswith("The text ended before its `</invoke>`.")
     assert "".join(each.text for each in events if isinstance(each, Spoke)) == "Now:Done."
     assert loop.conversation.messages[1].raw == XML
-    assert model.asked[0].tools == ()
-    assert "### act" in model.asked[0].system
+    assert model.requests[0].tools == ()
+    assert "### act" in model.requests[0].system
 
 
 async def test_stop_during_a_call_cancels_it_and_the_conversation_can_continue() -> None:
     running: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tools = FakeTools(lambda *_: running)
     model = FakeModel([TextDelta("Wait."), call("act"), call("act", "2")], [TextDelta("Ok, I stopped.")])
-    loop = Loop(model, tools, new(), tell=lambda each: loop.stop() if isinstance(each, Started) else None)
+    loop = Loop(model, tools, new(), on_event=lambda each: loop.stop() if isinstance(each, Started) else None)
     ended = await loop.run("Go")
     assert ended.why == "stopped"
     assert tools.cancelled in ([], ["act"])
@@ -209,12 +209,12 @@ async def test_stop_during_a_call_cancels_it_and_the_conversation_can_continue()
     assert all("stopped the work" in text for _, text, _ in results(loop.conversation))
     assert len(results(loop.conversation)) == 2
     assert (await loop.run("What now?")).why == "done"
-    assert len(model.asked[1].messages) == 4
+    assert len(model.requests[1].messages) == 4
 
 
 async def test_stop_during_streaming_keeps_the_text() -> None:
     model = FakeModel([TextDelta("Once upon"), asyncio.Event()])
-    loop = Loop(model, FakeTools(), new(), tell=lambda each: loop.stop() if isinstance(each, Spoke) else None)
+    loop = Loop(model, FakeTools(), new(), on_event=lambda each: loop.stop() if isinstance(each, Spoke) else None)
     assert (await loop.run("Tell me")).why == "stopped"
     assert [(m.role, m.text) for m in loop.conversation.messages] == [("user", "Tell me"), ("assistant", "Once upon")]
     assert model.closed == 1
@@ -225,7 +225,7 @@ async def test_stop_before_start_prevents_the_start() -> None:
     loop = Loop(model, FakeTools(), new())
     loop.stop()
     assert (await loop.run("Go")).why == "stopped"
-    assert model.asked == []
+    assert model.requests == []
     assert (await loop.run("Now go")).why == "done"
 
 
@@ -246,11 +246,11 @@ async def test_steps_and_tokens_are_bounded() -> None:
     loop = Loop(model, FakeTools(), new(), bounds=Bounds(steps=3))
     ended = await loop.run("Go")
     assert (ended.why, ended.steps, ended.tokens) == ("steps", 3, 30)
-    assert "It reached the limit of 3 steps" in ended.words
+    assert "It reached the limit of 3 steps" in ended.text
     loop = Loop(model, FakeTools(), loop.conversation, bounds=Bounds(tokens=15))
     ended = await loop.run("Go on")
     assert (ended.why, ended.steps, ended.tokens) == ("tokens", 2, 20)
-    assert "20 tokens" in ended.words
+    assert "20 tokens" in ended.text
 
 
 async def test_unreported_tokens_are_estimated() -> None:
@@ -278,14 +278,14 @@ async def test_unlisted_tools_can_be_found_and_called() -> None:
     model = FakeModel([find], [call("tool_59", "2", n=1)], [TextDelta("Done.")])
     loop = Loop(model, tools, new(), bounds=Bounds(prompt=100))
     await loop.run("Go")
-    assert FIND in [tool.name for tool in model.asked[0].tools]
+    assert FIND in [tool.name for tool in model.requests[0].tools]
     found = results(loop.conversation)[0][1]
     assert "### tool_" in found
     assert tools.calls == [("tool_59", {"n": 1})]
-    assert found.split("\n")[0].removeprefix("### ") in [tool.name for tool in model.asked[1].tools]
+    assert found.split("\n")[0].removeprefix("### ") in [tool.name for tool in model.requests[1].tools]
     later = FakeModel([TextDelta("Hm.")])
     await Loop(later, tools, loop.conversation, bounds=Bounds(prompt=100)).run("Again")
-    assert "tool_59" in [tool.name for tool in later.asked[0].tools], "it was used before"
+    assert "tool_59" in [tool.name for tool in later.requests[0].tools], "it was used before"
 
 
 async def test_pictures_and_resources_of_results_are_passed_on() -> None:

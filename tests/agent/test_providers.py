@@ -55,7 +55,7 @@ async def test_text_calls_and_usage_are_parsed_from_any_chunks(provider: Provide
 async def test_the_key_and_the_tools_are_sent(provider: Provider) -> None:
     with scripted(Turn("Hi")) as server:
         await ask(server, provider)
-    (body,), (headers,) = server.asked, server.headers
+    (body,), (headers,) = server.requests, server.headers
     assert KEY in (headers.get("authorization", "") + headers.get("x-api-key", ""))
     assert (body["model"], body["stream"]) == ("m1", True)
     tool = body["tools"][0]
@@ -88,18 +88,18 @@ async def test_conversation_in_openai_format() -> None:
     with scripted(Turn("Ok"), Turn("Ok")) as server:
         await ask(server, "openai", HISTORY)
         await ask(server, "openai", HISTORY, images=False)
-    _, user, assistant, tool, picture, more = server.asked[0]["messages"]
+    _, user, assistant, tool, picture, more = server.requests[0]["messages"]
     assert (user["content"], assistant["content"], more["content"]) == ("Hi", "I look.", "Go on")
     assert assistant["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"at":"it"}'}
     assert (tool["tool_call_id"], tool["content"]) == ("k1", "nothing there")
     assert picture["content"][1]["image_url"]["url"] == "data:image/png;base64,QQ=="
-    assert [m["role"] for m in server.asked[1]["messages"]] == ["system", "user", "assistant", "tool", "user"]
+    assert [m["role"] for m in server.requests[1]["messages"]] == ["system", "user", "assistant", "tool", "user"]
 
 
 async def test_conversation_in_anthropic_format() -> None:
     with scripted(Turn("Ok")) as server:
         await ask(server, "anthropic", HISTORY)
-    user, assistant, answer = server.asked[0]["messages"]
+    user, assistant, answer = server.requests[0]["messages"]
     assert user == {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
     assert assistant["content"][1] == {"type": "tool_use", "id": "k1", "name": "look", "input": {"at": "it"}}
     result, more = answer["content"]
@@ -115,8 +115,8 @@ async def test_xml_calls_are_sent_as_text(provider: Provider) -> None:
         model = model_of(settings, LIMITS, {})
         pieces = [piece async for piece in model.turn(ModelRequest("Be good.", HISTORY))]
     assert text_of(pieces) == "Ok"
-    sent = json.dumps(server.asked[0], ensure_ascii=False)
-    assert "tools" not in server.asked[0]
+    sent = json.dumps(server.requests[0], ensure_ascii=False)
+    assert "tools" not in server.requests[0]
     assert "tool_use" not in sent
     assert '<invoke name=\\"look\\">' in sent
     assert '<tool_result call=\\"1\\" name=\\"look\\" status=\\"error\\">' in sent
@@ -129,11 +129,11 @@ async def test_busy_provider_is_retried(provider: Provider) -> None:
         assert text_of(await ask(server, provider)) == "Hi"
         with pytest.raises(ModelError, match="answered 429: slow down"):
             await ask(server, provider)
-    assert len(server.asked) == 6
+    assert len(server.requests) == 6
 
 
 @pytest.mark.parametrize(
-    ("refusal", "words"),
+    ("refusal", "reason"),
     [
         (Refusal(401, {"error": {"message": f"bad key {KEY}"}}), "answered 401: bad key … Check the key"),
         (Refusal(404, "nothing here"), "answered 404. Check agent.baseUrl and agent.model"),
@@ -141,10 +141,10 @@ async def test_busy_provider_is_retried(provider: Provider) -> None:
         (Refusal(400, {"error": "no tools"}), "answered 400: no tools The model may not support"),
     ],
 )
-async def test_error_response_has_a_hint_and_never_the_key(refusal: Refusal, words: str) -> None:
+async def test_error_response_has_a_hint_and_never_the_key(refusal: Refusal, reason: str) -> None:
     with scripted(refusal) as server, pytest.raises(ModelError) as caught:
         await ask(server, "openai")
-    assert words in caught.value.text()
+    assert reason in caught.value.text()
     assert KEY not in caught.value.text()
 
 
@@ -172,7 +172,7 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "reason"),
     [
         (b"", "closed the connection without a response"),
         (b"SSH-2.0\r\n\r\n", "not valid HTTP"),
@@ -184,8 +184,8 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
         (OK + b'\r\ndata: {"error": {"message": "overloaded"}}\n\n', "reported: overloaded"),
     ],
 )
-async def test_malformed_response_is_reported(data: bytes, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+async def test_malformed_response_is_reported(data: bytes, reason: str) -> None:
+    with pytest.raises(ModelError, match=reason):
         await _raw(data)
 
 

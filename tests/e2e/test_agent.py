@@ -159,7 +159,7 @@ def open_terminal(hub: LiveHub) -> Iterator[Callable[..., Terminal]]:
 
 def result(server: Scripted) -> str:
     """All results the model was told in the end."""
-    return json.dumps(server.asked[-1]["messages"], ensure_ascii=False)
+    return json.dumps(server.requests[-1]["messages"], ensure_ascii=False)
 
 
 @pytest.mark.parametrize(("provider", "form"), [("openai", "native"), ("anthropic", "native"), ("openai", "xml")])
@@ -210,7 +210,7 @@ def test_a_stopped_conversation_can_be_continued(
         assert more.end() == 0, more.seen
         assert "I stopped, and go on." in more.seen
     assert "It is unknown whether the call took effect." in server.results(2)[1]
-    assert [m["content"] for m in server.asked[2]["messages"] if m["role"] == "user"] == ["Wait for it", "Go on"]
+    assert [m["content"] for m in server.requests[2]["messages"] if m["role"] == "user"] == ["Wait for it", "Go on"]
     listed = hub.tabhub("agent", "--list")
     assert "Wait for it" in listed.stdout
 
@@ -242,7 +242,7 @@ def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_i
         assert terminal.end() == 0, terminal.seen
     assert handles
     assert "Row 0 of it" in server.results(3)[2]
-    assert [m["content"] for m in server.asked[4]["messages"] if m["role"] == "user"] == ["How large is it?", "Thanks"]
+    assert [m["content"] for m in server.requests[4]["messages"] if m["role"] == "user"] == ["How large is it?", "Thanks"]
 
 
 def test_in_script_mode_every_event_is_one_json_line_and_there_are_no_prompts(hub: LiveHub) -> None:

@@ -1,5 +1,4 @@
 """The agent: a model that uses the hub's tools.
 
-Owns how tools are told to a model, how its calls are read, and the loop between the two. Which tools there are and how
-they are run is a toolbox's, which the loop is handed.
+Owns the prompt, the parsing of the model's calls, and the loop between the two. A toolbox lists and runs the tools.
 """

@@ -25,15 +25,15 @@ def coerce(values: Iterable[tuple[str, str]], schema: Mapping[str, Any]) -> tupl
         value = _value(text, kinds)
         if value is _NO:
             shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-            wanted = " or ".join(_WORDS[kind] for kind in kinds if kind in _WORDS)
-            problems.append(f"The parameter {name!r} must be {wanted}, not {shown!r}.")
+            expected = " or ".join(_TYPES[kind][0] for kind in kinds if kind in _TYPES)
+            problems.append(f"The parameter {name!r} must be {expected}, not {shown!r}.")
         else:
             arguments[name] = value
     return arguments, problems
 
 
 def plain(value: Any) -> str:
-    """A value as it is written in a call."""
+    """The text of a value in a call."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -41,11 +41,11 @@ def _kinds(spec: Any, schema: Mapping[str, Any], depth: int = 0) -> list[str]:
     """The types a property may have; empty if the schema does not say."""
     if not isinstance(spec, Mapping) or depth > _REFERENCES:
         return []
-    said = spec.get("type")
-    if isinstance(said, str):
-        return [said]
-    if isinstance(said, list):
-        return [each for each in said if isinstance(each, str)]
+    kind = spec.get("type")
+    if isinstance(kind, str):
+        return [kind]
+    if isinstance(kind, list):
+        return [each for each in kind if isinstance(each, str)]
     for choice in ("anyOf", "oneOf"):
         if isinstance(spec.get(choice), list):
             found = [_kinds(each, schema, depth + 1) for each in spec[choice]]
@@ -68,12 +68,12 @@ def _kind(value: Any) -> str:
 
 
 def _value(text: str, kinds: list[str]) -> Any:
-    for kind, read in _READERS.items():  # the stricter ones first: any text is a string
+    for kind, (_, read) in _TYPES.items():  # the stricter ones first: any text is a string
         if kind in kinds:
             value = read(text)
             if value is not _NO:
                 return value
-    return text if "string" in kinds or not any(kind in _READERS for kind in kinds) else _NO
+    return text if "string" in kinds or not any(kind in _TYPES for kind in kinds) else _NO
 
 
 def _json(text: str, *types: type) -> Any:
@@ -95,23 +95,12 @@ def _integer(text: str) -> Any:
     return value
 
 
-def _boolean(text: str) -> Any:
-    return {"true": True, "false": False}.get(text.strip().lower(), _NO)
-
-
-_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "null": lambda text: None if text.strip() == "null" else _NO,
-    "boolean": _boolean,
-    "integer": _integer,
-    "number": lambda text: _json(text, int, float),
-    "array": lambda text: _json(text, list),
-    "object": lambda text: _json(text, dict),
+_TYPES: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "null": ("null", lambda text: None if text.strip() == "null" else _NO),
+    "boolean": ("true or false", lambda text: {"true": True, "false": False}.get(text.strip().lower(), _NO)),
+    "integer": ("a whole number", _integer),
+    "number": ("a number", lambda text: _json(text, int, float)),
+    "array": ("a JSON array such as [1, 2]", lambda text: _json(text, list)),
+    "object": ('a JSON object such as {"key": "value"}', lambda text: _json(text, dict)),
 }
-_WORDS: Final = {
-    "null": "null",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "array": "a JSON array such as [1, 2]",
-    "object": 'a JSON object such as {"key": "value"}',
-}
+"""How each type is described, and read from a text."""

@@ -27,6 +27,7 @@ from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
 from tabhub.store.conversations import Call, Conversation, Message, Result
 
+_CONTINUE = "Write `go on` to continue."
 Why = Literal["done", "stopped", "steps", "tokens", "failed"]
 
 
@@ -57,7 +58,7 @@ class Ended:
     """The work on a message has ended."""
 
     why: Why
-    words: str = ""
+    text: str = ""
     steps: int = 0
     tokens: int = 0
 
@@ -96,7 +97,7 @@ class Loop:
         form: CallFormat = "native",
         bounds: Bounds | None = None,
         first: frozenset[str] = frozenset(),
-        tell: Callable[[Event], None] = lambda _event: None,
+        on_event: Callable[[Event], None] = lambda _event: None,
     ) -> None:
         self._model = model
         self._toolbox = toolbox
@@ -104,7 +105,7 @@ class Loop:
         self._xml = form == "xml"
         self._bounds = bounds or Bounds()
         self._first = first
-        self._tell = tell
+        self._on_event = on_event
         self._preferred = {call.name for message in conversation.messages for call in message.calls}
         """Tools that the model has found or used; they take precedence in the prompt."""
         self._selection = ToolSelection(())
@@ -137,7 +138,7 @@ class Loop:
         finally:
             self._work = None
             self._stopped = False
-        self._tell(ended)
+        self._on_event(ended)
         return ended
 
     async def _run_steps(self) -> Ended:
@@ -148,11 +149,11 @@ class Loop:
             if not called:
                 return Ended("done", "", step, spent)
             if spent >= self._bounds.tokens:
-                words = f"It used {spent} tokens; the limit is {self._bounds.tokens} per message."
-                return Ended("tokens", f"{words} Say `go on` to let it continue.", step, spent)
-        words = f"It reached the limit of {self._bounds.steps} steps per message."
+                text = f"It used {spent} tokens; the limit is {self._bounds.tokens} per message. {_CONTINUE}"
+                return Ended("tokens", text, step, spent)
         spent = self.conversation.tokens - before
-        return Ended("steps", f"{words} Say `go on` to let it continue.", self._bounds.steps, spent)
+        text = f"It reached the limit of {self._bounds.steps} steps per message. {_CONTINUE}"
+        return Ended("steps", text, self._bounds.steps, spent)
 
     async def _run_turn(self) -> bool:
         """Run one turn of the model with its calls; returns whether there were any."""
@@ -175,15 +176,15 @@ class Loop:
         """Run a call after those it has to wait for."""
         if predecessors:
             await asyncio.wait([run.task for run in predecessors])
-        self._tell(Started(call))
+        self._on_event(Started(call))
         began = time.monotonic()
-        words = self._reason_not_to_run(call, predecessors)
+        reason = self._reason_not_to_run(call, predecessors)
         try:
-            result = _failed(call, words) if words else result_of(call, await self._call_tool(call))
+            result = _failed(call, reason) if reason else result_of(call, await self._call_tool(call))
         except TabhubError as error:
             result = _failed(call, error.text())
         seconds = round(time.monotonic() - began, 3)
-        self._tell(Finished(result, seconds))
+        self._on_event(Finished(result, seconds))
         return replace(result, seconds=seconds)
 
     def _reason_not_to_run(self, call: Call, predecessors: list[_Run]) -> str:
@@ -266,7 +267,7 @@ class _Turn:
                 self._start(self._loop._parse_xml_call(each))
             else:
                 self.text += each
-                self._loop._tell(Spoke(each))
+                self._loop._on_event(Spoke(each))
 
     def _start(self, call: Call) -> None:
         has_effects = bool(call.problem) or _has_effects(self._loop._selection.get(call.name))
@@ -285,13 +286,13 @@ def _result_of_run(run: _Run) -> Result:
     return _failed(run.call, "The person stopped the work. It is unknown whether the call took effect.")
 
 
-def _failed(call: Call, words: str) -> Result:
-    return Result(call.id, call.name, words, failed=True)
+def _failed(call: Call, text: str) -> Result:
+    return Result(call.id, call.name, text, failed=True)
 
 
-def _estimate(request: ModelRequest, said: str) -> int:
+def _estimate(request: ModelRequest, response: str) -> int:
     """Estimated tokens of a step whose provider does not report them."""
-    texts = [request.system, said, *(tool.wire.decode() for tool in request.tools)]
+    texts = [request.system, response, *(tool.wire.decode() for tool in request.tools)]
     for message in request.messages:
         texts += [message.text, message.raw, *(result.text for result in message.results)]
     return sum(map(estimate_tokens, texts))

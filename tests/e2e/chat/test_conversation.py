@@ -129,7 +129,7 @@ async def test_it_can_be_stopped_at_any_time_and_continued(hub: LiveHub, panel: 
         hold.set()
         await panel.get_by_role("button", name="Continue").click()
         await expect(panel.locator(".said.model").last).to_contain_text("I go on.")
-    asked = [each["content"] for each in server.asked[2]["messages"] if each["role"] == "user"]
+    asked = [each["content"] for each in server.requests[2]["messages"] if each["role"] == "user"]
     assert asked == ["Wait for it", "A thought meanwhile", "Continue"]
 
 
@@ -274,7 +274,7 @@ async def test_a_conversation_continues_after_a_hub_restart(playwright: Playwrig
             await expect(step(page, "browser_list_tabs")).to_have_class("step done")
             await say(page, "Do you?")
             await expect(page.locator(".said.model").last).to_contain_text("I remember.")
-    assert [each["role"] for each in server.asked[2]["messages"] if each["role"] != "system"] == [
+    assert [each["role"] for each in server.requests[2]["messages"] if each["role"] != "system"] == [
         "user",
         "assistant",
         "tool",

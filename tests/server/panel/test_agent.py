@@ -65,7 +65,7 @@ async def test_a_message_is_worked_on_and_each_step_is_told(tmp_path: Path) -> N
                 "user",
                 "assistant",
             ]
-    assert [m["content"] for m in server.asked[2]["messages"] if m["role"] == "user"] == ["Which tabs?", "Thanks"]
+    assert [m["content"] for m in server.requests[2]["messages"] if m["role"] == "user"] == ["Which tabs?", "Thanks"]
 
 
 async def test_what_it_wants_to_do_is_asked_in_the_panel_and_a_denial_is_told_to_the_model(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ async def test_it_can_be_stopped_and_goes_on_after_the_hub_was_started_anew(tmp_
             assert (listed["id"], listed["title"], listed["running"]) == (ident, "Tell me", False)
             await panel.get("agent.send", {"text": "Go on", "conversation": ident})
             assert (await events(panel))[-1]["why"] == "done"
-    assert [m["role"] for m in server.asked[1]["messages"]] == ["system", "user", "assistant", "user"]
+    assert [m["role"] for m in server.requests[1]["messages"]] == ["system", "user", "assistant", "user"]
 
 
 async def test_work_that_runs_when_the_hub_ends_is_stopped_and_kept(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_work_that_runs_when_the_hub_ends_is_stopped_and_kept(tmp_path: Pa
     with scripted(Turn("Once upon a time", hold=hold)) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             await panel.get("agent.send", {"text": "Tell me"})
-            await until(lambda: len(server.asked) == 1)
+            await until(lambda: len(server.requests) == 1)
             for _ in range(2):
                 await panel.next_notification("agent.event")
         hold.set()

@@ -57,7 +57,7 @@ class Anthropic:
                 if isinstance(delta.get("text"), str):
                     yield TextDelta(delta["text"])
                 elif call is not None and isinstance(delta.get("partial_json"), str):
-                    call.written.append(delta["partial_json"])
+                    call.deltas.append(delta["partial_json"])
             elif kind == "content_block_stop" and call is not None:
                 yield CallComplete(call.complete())
                 call = None
@@ -65,7 +65,7 @@ class Anthropic:
                 yield TokenUsage(read + sum_tokens(_dict(event.get("usage")).get("output_tokens")))
                 if _dict(event.get("delta")).get("stop_reason") == "max_tokens":
                     yield Truncated()
-        if call is not None:  # the answer ended inside of it: its arguments tell
+        if call is not None:  # the response ended inside of it
             yield CallComplete(call.complete())
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
@@ -113,11 +113,11 @@ class _Call:
         self._id = str(block.get("id", ""))
         self._name = str(block.get("name", ""))
         self._input = block.get("input")
-        self.written: list[str] = []
+        self.deltas: list[str] = []
 
     def complete(self) -> Call:
-        arguments, problem = parse_arguments("".join(self.written))
-        if not self.written and isinstance(self._input, dict):
+        arguments, problem = parse_arguments("".join(self.deltas))
+        if not self.deltas and isinstance(self._input, dict):
             arguments = self._input
         return Call(self._id, self._name, arguments, problem or ("" if self._name else "It names no tool."))
 

@@ -50,14 +50,14 @@ class OpenAI:
                     if isinstance(text := delta.get("content"), str) and text:
                         yield TextDelta(text)
                     for part in _dicts(delta.get("tool_calls")):
-                        for call in calls.take(part):
+                        for call in calls.add(part):
                             yield CallComplete(call)
                 if choice.get("finish_reason"):
-                    for call in calls.rest():
+                    for call in calls.finish():
                         yield CallComplete(call)
                 if choice.get("finish_reason") == "length":
                     yield Truncated()
-        for call in calls.rest():
+        for call in calls.finish():
             yield CallComplete(call)
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
@@ -100,11 +100,11 @@ class _Calls:
         self._name = ""
         self._arguments: list[str] = []
 
-    def take(self, part: dict[str, Any]) -> list[Call]:
+    def add(self, part: dict[str, Any]) -> list[Call]:
         """Returns the previous call if this delta begins another."""
         index, ident = part.get("index"), part.get("id")
         fresh = index != self._index if index is not None else bool(ident) and ident != self._id
-        done = self.rest() if fresh and self._name else []
+        done = self.finish() if fresh and self._name else []
         self._index = index
         if isinstance(ident, str) and ident:
             self._id = ident
@@ -116,7 +116,7 @@ class _Calls:
                 self._arguments.append(arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode())
         return done
 
-    def rest(self) -> list[Call]:
+    def finish(self) -> list[Call]:
         """Complete the call that is being assembled, if any."""
         if not (self._name or self._id):
             return []

@@ -93,7 +93,7 @@ class PanelAgent:
             form=config.agent.format,
             bounds=Bounds(config.agent.steps, config.agent.tokens, config.limits.agent_prompt),
             first=frozenset(CORE),
-            tell=publish,
+            on_event=publish,
         )
         chat.conversation.changed = time.time()
         self._publish(link, chat, chat.begin(loop, text, time.monotonic()))

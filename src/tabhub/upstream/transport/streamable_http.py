@@ -166,6 +166,8 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
             failure = error
         except TabhubError as error:
             failure = UpstreamOffline(f"{self._name} cannot be reached: {error.text()}")
+        except Exception as error:  # noqa: BLE001 - whatever a server sends, the request has to end
+            failure = UpstreamLost(f"{self._name} did not answer {message.method}: {type(error).__name__}: {error}.")
         if isinstance(failure, LoginRequired) and not self._established:
             self.failure = failure  # the SDK would try again in another way, and ask the person again
             self._received.close()
@@ -193,17 +195,15 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
             self.session_expired = True
             raise UpstreamOffline(f"{self._name} no longer knows the session; a new one is opened.")
         if kind.startswith(_JSON):
-            if self._pass_answer(self._parse(message, body), message.id, error_only=response.status >= 400):
-                return None
+            problem = "it answered with a message that is no answer to this request"
+            try:
+                if self._pass_answer(read_message(body), message.id, error_only=response.status >= 400):
+                    return None
+            except ValueError:
+                problem = f"its answer is no JSON-RPC message: {body[:80]!r}"
             if response.status < 300:
-                raise self._error(message, "it answered with a message that is no answer to this request")
+                raise self._error(message, problem)
         raise self._refusal(message, response)
-
-    def _parse(self, message: types.JSONRPCRequest, body: bytes) -> types.JSONRPCMessage:
-        try:
-            return read_message(body)
-        except ValueError:
-            raise self._error(message, f"its answer is no JSON-RPC message: {body[:80]!r}") from None
 
     def _pass_answer(
         self, answer: types.JSONRPCMessage, request_id: types.RequestId, *, error_only: bool = False

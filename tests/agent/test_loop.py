@@ -246,11 +246,11 @@ async def test_steps_and_tokens_are_bounded() -> None:
     loop = Loop(model, FakeTools(), new(), bounds=Bounds(steps=3))
     ended = await loop.run("Go")
     assert (ended.why, ended.steps, ended.tokens) == ("steps", 3, 30)
-    assert "It reached the limit of 3 steps" in ended.text
+    assert "It reached the limit of 3 steps" in ended.words
     loop = Loop(model, FakeTools(), loop.conversation, bounds=Bounds(tokens=15))
     ended = await loop.run("Go on")
     assert (ended.why, ended.steps, ended.tokens) == ("tokens", 2, 20)
-    assert "20 tokens" in ended.text
+    assert "20 tokens" in ended.words
 
 
 async def test_unreported_tokens_are_estimated() -> None:

@@ -58,7 +58,7 @@ class Ended:
     """The work on a message has ended."""
 
     why: Why
-    text: str = ""
+    words: str = ""
     steps: int = 0
     tokens: int = 0
 

@@ -163,8 +163,8 @@ class _Screen:
             pictures = f" [{len(event.result.pictures)} picture(s)]" if event.result.pictures else ""
             seconds = paint(f"({event.seconds:.1f} s)", "dim", sys.stderr)
             _say(f"{mark} {_line(event.result.text)}{pictures} {seconds}")
-        elif event.text:
-            _say(paint(safe(event.text, sys.stderr), "yellow", sys.stderr))
+        elif event.words:
+            _say(paint(safe(event.words, sys.stderr), "yellow", sys.stderr))
 
 
 def _show_json(event: Event) -> None:

@@ -50,7 +50,7 @@ class Chat:
             self._add_text(facts, now)
             return facts
         if isinstance(event, Ended):
-            self.conversation.why, self.conversation.words = event.why, event.text
+            self.conversation.why, self.conversation.words = event.why, event.words
         facts = _bounded(facts)
         self._events.append((now, facts))
         return facts

@@ -242,7 +242,10 @@ def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_i
         assert terminal.end() == 0, terminal.seen
     assert handles
     assert "Row 0 of it" in server.results(3)[2]
-    assert [m["content"] for m in server.requests[4]["messages"] if m["role"] == "user"] == ["How large is it?", "Thanks"]
+    assert [m["content"] for m in server.requests[4]["messages"] if m["role"] == "user"] == [
+        "How large is it?",
+        "Thanks",
+    ]
 
 
 def test_in_script_mode_every_event_is_one_json_line_and_there_are_no_prompts(hub: LiveHub) -> None:

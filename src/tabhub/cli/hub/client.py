@@ -217,10 +217,8 @@ def fetch(
 ) -> Any:
     """The JSON that the hub answers to a GET, or with a body to a POST; raises its error."""
     hub = hub or find_hub()
-    data = None if body is None else json.dumps(body).encode()
-    return checked(
-        hub, request(hub, "GET" if data is None else "POST", path, body=data, headers=headers, timeout=timeout)
-    )
+    method, data = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
+    return checked(hub, request(hub, method, path, body=data, headers=headers, timeout=timeout))
 
 
 def checked(hub: Hub, response: Response) -> Any:

@@ -43,9 +43,9 @@ class _Batch:
 
     __slots__ = ("answers", "missing")
 
-    def __init__(self) -> None:
+    def __init__(self, messages: list[Any]) -> None:
         self.answers: list[bytes] = []
-        self.missing = 1  # until all messages are handled
+        self.missing = sum(bool(invalid(each)) or ("method" in each and "id" in each) for each in messages)
 
 
 class _Pending:
@@ -177,17 +177,15 @@ class Bridge:
             for ident in requests or [id_of(found)]:
                 self._reply(ident, error_body(code, problem), None)
         elif type(found) is list:
-            batch = _Batch()
+            batch = _Batch(found)
             for message in found:
                 self._handle_message(message, batch, now)
-            self._complete_one(batch)
         else:
             self._handle_message(found, None, now)
 
     def line_too_long(self, _beginning: bytes) -> None:
-        self._reply(
-            None, error_body(INVALID_REQUEST, f"The message is longer than {MAX_LINE} bytes and was not read."), None
-        )
+        text = f"The message is longer than {MAX_LINE} bytes and was not read."
+        self._reply(None, error_body(INVALID_REQUEST, text), None)
 
     def _batch_problem(self, batch: list[Any]) -> str | None:
         if self._version != _BATCH_VERSION:
@@ -200,17 +198,14 @@ class Bridge:
 
     def _handle_message(self, message: Any, batch: _Batch | None, now: float) -> None:
         if problem := invalid(message):
-            if batch is not None:
-                batch.missing += 1
             self._reply(id_of(message), error_body(INVALID_REQUEST, problem), batch)
             return
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
             if message["id"] in self._hub_requests:
                 self._hub_requests.discard(message["id"])
-                self._send_event(
-                    "answer", {name: message[name] for name in ("id", "result", "error") if name in message}
-                )
+                answer = {name: message[name] for name in ("id", "result", "error") if name in message}
+                self._send_event("answer", answer)
         elif "id" in message:
             self._handle_request(_Pending(message["id"], method, params, batch=batch), now)
         elif method == "notifications/cancelled":
@@ -224,8 +219,6 @@ class Bridge:
 
     def _handle_request(self, pending: _Pending, now: float) -> None:
         assert pending.ident is not None  # noqa: S101 - the caller's
-        if pending.batch is not None:
-            pending.batch.missing += 1
         if pending.ident in self._ids:
             text = f"A request with id {json.dumps(pending.ident)} is still in flight."
             self._reply(pending.ident, error_body(INVALID_REQUEST, text), pending.batch)

@@ -36,7 +36,7 @@ class Command:
         self.run = run
         self.options = options
         self.summary = summary
-        """Empty for a command of its own module: there, the LazyCommand has it."""
+        """Empty for a command in its own module, whose LazyCommand has the summary."""
         self.details = details
         self.examples = examples
 
@@ -68,10 +68,10 @@ class Group:
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, with errors in our form and a guess at what was meant."""
+    """argparse with error, hint and usage; the hint suggests the nearest known word."""
 
     def error(self, message: str) -> NoReturn:
-        """Show what is wrong, what was probably meant and the usage, and exit with 2."""
+        """Show the error, a suggestion and the usage, and exit with 2."""
         message, near = message.removeprefix("argument "), None
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
@@ -151,7 +151,7 @@ def run_command(command: Command | Group | LazyCommand, name: str, words: Sequen
             add(parser)
         try:
             arguments = parser.parse_args(words)
-        except SystemExit as done:  # argparse leaves that way after --help and after errors
+        except SystemExit as done:  # argparse raises it after --help and after errors
             return done.code if isinstance(done.code, int) else 2
         return command.run(arguments) or 0
     if not words:

@@ -97,7 +97,7 @@ def examine() -> Iterator[Finding]:
 
 
 def _run(name: str, check: Callable[[], Iterator[Finding]], level: Level = "fail") -> Iterator[Finding]:
-    """The findings of a check; an error is one too."""
+    """The findings of a check; an error that it raises is a finding too."""
     try:
         yield from check()
     except TabhubError as error:

@@ -48,7 +48,7 @@ def safe(text: str, stream: TextIO | None = None) -> str:
 
 
 def json_text(value: object) -> str:
-    """A value as JSON; on a terminal, characters that could drive it are escaped, as JSON allows for any."""
+    """A value as JSON; on a terminal, characters that could control it are escaped."""
     import json
 
     text = json.dumps(value, indent=2, ensure_ascii=False)
@@ -62,7 +62,7 @@ def print_json(value: object) -> None:
 
 
 def _escaped(character: str) -> str:
-    """As JSON writes any character: one above 16 bits in two halves."""
+    """The JSON escape of a character; one above 16 bits takes two."""
     data = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
 

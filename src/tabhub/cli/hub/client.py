@@ -60,7 +60,7 @@ def home() -> str:
 
 
 def read_json(path: str) -> Any:
-    """A JSON file of ours, or None if it does not exist."""
+    """The content of a JSON file, or None if it does not exist."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs more than the call
             return json.loads(file.read())
@@ -88,7 +88,7 @@ def alive(pid: int) -> bool:
 
 
 def find_hub() -> Hub:
-    """The hub of this home: by what the running hub recorded, otherwise by the settings."""
+    """The hub of this home: as TABHUB_PORT, the running hub's record or auth.json of the last run locate it."""
     folder = home()
     auth = read_json(f"{folder}/extension/auth.json")
     auth = auth if isinstance(auth, dict) else {}

@@ -1,4 +1,4 @@
-"""A hub with a browser for a while: the one that runs, or one started for the purpose and ended afterwards.
+"""A hub with a browser for the demo: the running one, or a temporary one that is stopped afterwards.
 
 Owns everything it starts, and removes all of it at the end.
 """
@@ -38,7 +38,7 @@ class Borrowed:
     hub: Hub
     description: str
     temporary: bool
-    """Whether it was started here, and nothing of it will remain."""
+    """Whether it was started here and will be removed."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""`tabhub mcp`: external MCP servers whose tools the hub offers beside its own.
+"""`tabhub mcp`: external MCP servers whose tools the hub offers in addition to its own.
 
 Owns how servers are named on the command line and shown. A running hub does the work and tries each server at once;
 without one, the records are changed on disk and the servers are tried when the hub starts. Secrets are never shown.

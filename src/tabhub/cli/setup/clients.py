@@ -36,13 +36,13 @@ class Client:
 
     title: str
     section: str
-    """The key the servers stand under."""
+    """The key of the section with the servers."""
     file: str
     """Its settings; `~` is the home folder."""
     project: str | None = None
     """The same for one project, relative to it."""
     http: Mapping[str, Any] | None = field(default_factory=dict)
-    """What an HTTP server's entry has besides address and headers; None if the client knows only commands."""
+    """What an HTTP server's entry has besides URL and headers; None if the client knows only commands."""
     url_key: str = "url"
     headers_key: str = "headers"
     stdio: Mapping[str, Any] = field(default_factory=dict)

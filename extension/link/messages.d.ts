@@ -37,7 +37,7 @@ export type AgentMessage = {
   conversation?: string;
 };
 
-/** A tab an agent works in. */
+/** A tab in which an agent works. */
 export type AgentTab = {
   tabId: number;
   label: string;
@@ -186,7 +186,7 @@ export type ClosedSession = {
   tabs?: ClosedPage[];
 };
 
-/** The answer to a page's question. */
+/** The answer to ElicitConfirmation. */
 export type ConfirmationAnswer = {
   confirmed: boolean;
   reason?: string;
@@ -199,7 +199,7 @@ export type ConfirmationDone = {
   by: string;
 };
 
-/** A call that needs the person's approval. */
+/** A call that needs approval. */
 export type ConfirmationRequest = {
   id: string;
   tool: string;
@@ -350,7 +350,7 @@ export type Downloads = {
   cut?: boolean;
 };
 
-/** A page asks the person to confirm something while one of its tools runs. */
+/** A page asks the person for confirmation while one of its tools runs. */
 export type ElicitConfirmation = {
   tabId: number;
   frameId: number;
@@ -394,6 +394,89 @@ export type ForwardCdpCommand = {
   interruptible?: boolean;
   ahead?: CdpCommand[];
   follow?: CdpCommand[];
+};
+
+/** The answer to a FrameQuestion. */
+export type FrameAnswer = {
+  type: "confirm-result";
+  confirmId: string;
+  confirmed: boolean;
+  reason: string;
+};
+
+/** Run a tool. */
+export type FrameCall = {
+  type: "execute-tool";
+  requestId: string;
+  toolName: string;
+  args: Record<string, unknown>;
+  extensions: unknown;
+  _meta?: Record<string, unknown>;
+};
+
+/** Stop a call. */
+export type FrameCancel = {
+  type: "cancel-tool";
+  requestId: string;
+};
+
+/** The progress of a call. */
+export type FrameProgress = {
+  type: "tool-progress";
+  requestId: string;
+  progress: number;
+  total?: number;
+  message?: string;
+};
+
+/** A tool asks the person for confirmation. */
+export type FrameQuestion = {
+  type: "confirm-action";
+  confirmId: string;
+  requestId: string;
+  toolName: string;
+  message: string;
+  details: unknown;
+};
+
+/** This frame may not offer tools. */
+export type FrameRefused = {
+  type: "refused";
+};
+
+/** How a call ended. */
+export type FrameResult = {
+  type: "tool-result";
+  requestId: string;
+  success: boolean;
+  payload: unknown;
+};
+
+/** A request for a FrameWake after that many milliseconds. */
+export type FrameTimer = {
+  type: "wake-me";
+  wakeId: number;
+  after: number;
+};
+
+/** The frame registers its tools. */
+export type FrameTools = {
+  type: "register-tools";
+  tools: PageTool[];
+  capabilities: Record<string, unknown>;
+};
+
+/** All tools of the frame, again. */
+export type FrameToolsChanged = {
+  type: "tools-updated";
+  tools: PageTool[];
+  capabilities: Record<string, unknown>;
+};
+
+/** A FrameTimer has expired. */
+export type FrameWake = {
+  type: "wake";
+  wakeId: number;
 };
 
 /** Which cookies to list. */
@@ -608,7 +691,7 @@ export type OpenPage = {
   tabId?: number;
 };
 
-/** A document is closed or left. */
+/** A document was closed or navigated away. */
 export type PageDisconnected = {
   tabId: number;
   frameId: number;
@@ -632,7 +715,7 @@ export type PageTool = {
   annotations?: Record<string, unknown>;
 };
 
-/** What an open panel reads again. */
+/** What an open panel must load again. */
 export type PanelChanged = {
   what?: string[];
 };
@@ -742,7 +825,7 @@ export type PluginTab = {
   ready?: boolean;
 };
 
-/** One plugin that is new or changed. */
+/** A plugin that is new or has changed. */
 export type PluginUpdate = {
   plugin: Plugin;
 };
@@ -894,7 +977,7 @@ export type TabInfo = {
 
 /** All tabs. */
 export type TabList = {
-  tabs?: TabInfo[];
+  tabs: TabInfo[];
 };
 
 /** One tab has changed. */
@@ -925,7 +1008,7 @@ export type ToolPermission = {
   permission: "ask" | "auto" | "off" | null;
 };
 
-/** How far a page's or plugin's tool is. */
+/** The progress of a page's or plugin's tool. */
 export type ToolProgress = {
   dispatchId: string | number;
   progress: number;
@@ -955,7 +1038,7 @@ export type UpdateGroup = {
   collapsed?: boolean;
 };
 
-/** All tools again of a document that is registered. */
+/** All tools, again, of a registered document. */
 export type UpdateTools = {
   tabId: number;
   frameId: number;
@@ -1007,6 +1090,12 @@ export type Window = {
 export type Windows = {
   windows?: Window[];
 };
+
+/** What a page's frame sends to the worker. */
+export type FromFrame = FrameTools | FrameToolsChanged | FrameResult | FrameProgress | FrameQuestion | FrameTimer;
+
+/** What the worker sends to a page's frame. */
+export type ToFrame = FrameCall | FrameCancel | FrameAnswer | FrameWake | FrameRefused;
 
 /** What the extension reports, by method. */
 export interface FromExtension {

@@ -7,12 +7,17 @@
 
 var STABLE_MS = 5000;
 
+/**
+ * The port to the worker.
+ * @typedef {Omit<chrome.runtime.Port, "postMessage"> & { postMessage: (message: import("../link/messages.js").FromFrame) => void }} FramePort
+ */
+
 var PageProxy = class {
   /** In order of precedence: the first source with a tool of a name is used. @type {any[]} */
   #sources = [];
   /** @type {InstanceType<typeof McpbClient>} */
   #mcpb;
-  /** @type {chrome.runtime.Port | null} */
+  /** @type {FramePort | null} */
   #port = null;
   /** The list that was last reported on this port, or "". */
   #reported = "";
@@ -137,6 +142,7 @@ var PageProxy = class {
 
   #connect() {
     try {
+      /** @type {FramePort} */
       const port = chrome.runtime.connect({ name: "page-tools" });
       port.onMessage.addListener((message) => this.#receive(message));
       port.onDisconnect.addListener(() => {
@@ -171,21 +177,17 @@ var PageProxy = class {
     this.#confirmations.clear();
   }
 
-  /** @param {any} message of the worker */
+  /** @param {import("../link/messages.js").ToFrame} message */
   #receive(message) {
-    const { type, requestId } = message;
-    if (type === "execute-tool") void this.#execute(requestId, message);
-    else if (type === "cancel-tool") this.#running.get(requestId)?.cancel();
-    else if (type === "confirm-result") this.#confirmations.get(message.confirmId)?.(message.confirmed === true);
-    else if (type === "wake") this.#wake(message.wakeId);
-    else if (type === "refused") this.stop();
+    if (message.type === "execute-tool") void this.#execute(message);
+    else if (message.type === "cancel-tool") this.#running.get(message.requestId)?.cancel();
+    else if (message.type === "confirm-result") this.#confirmations.get(message.confirmId)?.(message.confirmed);
+    else if (message.type === "wake") this.#wake(message.wakeId);
+    else if (message.type === "refused") this.stop();
   }
 
-  /**
-   * @param {string} requestId
-   * @param {{ toolName: string, args: unknown, extensions?: unknown, _meta?: Record<string, unknown> }} call
-   */
-  async #execute(requestId, { toolName, args, extensions, _meta }) {
+  /** @param {import("../link/messages.js").FrameCall} call */
+  async #execute({ requestId, toolName, args, extensions, _meta }) {
     const port = this.#port;
     let answer;
     try {

@@ -118,7 +118,8 @@ export class PageTools {
       if (this.#isConnected(frame)) send(frame.port, { type: "cancel-tool", requestId });
     };
     const { extensions, _meta } = params;
-    send(frame.port, { type: "execute-tool", requestId, toolName, args, extensions, _meta });
+    const meta = pageChecks.isObject(_meta) ? { _meta } : {};
+    send(frame.port, { type: "execute-tool", requestId, toolName, args, extensions, ...meta });
     return promise;
   }
 
@@ -207,7 +208,7 @@ export class PageTools {
     } else if (type === "confirm-action") void this.#confirm(frame, call, given);
     else if (type === "wake-me") {
       const wait = Math.min(Number(given["after"]) || 0, 1000);
-      setTimeout(() => this.#isConnected(frame) && send(frame.port, { type: "wake", wakeId: given["wakeId"] }), wait);
+      setTimeout(() => this.#isConnected(frame) && send(frame.port, { type: "wake", wakeId: Number(given["wakeId"]) }), wait);
     } else throw new Error(`unknown type: ${String(type).slice(0, 50)}`);
   }
 
@@ -273,13 +274,13 @@ export class PageTools {
       answer.reason = textOf(error);
       this.#note(`A confirmation of a page was refused: ${textOf(error)}`);
     }
-    if (this.#isConnected(frame)) send(frame.port, { type: "confirm-result", confirmId, ...answer });
+    if (this.#isConnected(frame)) send(frame.port, { type: "confirm-result", confirmId: String(confirmId), ...answer });
   }
 }
 
 /**
  * @param {chrome.runtime.Port} port
- * @param {Params} message
+ * @param {import("../link/messages.js").ToFrame} message
  */
 function send(port, message) {
   try {

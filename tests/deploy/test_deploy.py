@@ -19,7 +19,7 @@ import yaml
 
 from tabhub.cli import main
 from tabhub.relay import run
-from tabhub.relay.bus.interface import MemoryBus
+from tabhub.relay.bus.interface import Bus
 from tabhub.relay.bus.nats import VARIABLE
 from tabhub.relay.health import metrics
 from tabhub.relay.keyring import KEY_VARIABLE, Keyring
@@ -183,7 +183,7 @@ def test_the_caddyfile_is_balanced_and_hands_on_only_what_is_for_everyone() -> N
 
 
 def _metric_names() -> set[str]:
-    node = Node(MemoryBus("n"), Keyring(env={KEY_VARIABLE: SECRET}, clock=lambda: 0.0), limits=RelayOptions(0).limits)
+    node = Node(Bus("n"), Keyring(env={KEY_VARIABLE: SECRET}, clock=lambda: 0.0), limits=RelayOptions(0).limits)
     return set(re.findall(r"^(\w+)(?:\{| )", metrics(node).decode(), re.MULTILINE))
 
 

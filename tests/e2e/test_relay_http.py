@@ -200,7 +200,7 @@ async def test_killing_the_browsers_node_fails_calls_instead_of_hanging(world: W
             await eventually(partial(gone, ann))
             output = await fail(ann, "browser_open_tab", url="about:blank")
             assert "not_sent" in output
-            assert "this relay's address" in output
+            assert "this relay's URL" in output
 
 
 async def gone(client: Client) -> bool:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS
-from tabhub.relay.bus.interface import MemoryBus
+from tabhub.relay.bus.interface import Bus
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations, append
@@ -119,7 +119,7 @@ async def test_a_token_with_a_new_key_lets_in_after_one_fetch(published: Publish
     published.publish(("a", first))
     clock = Clock()
     node = Node(
-        MemoryBus("n"),
+        Bus("n"),
         Keyring(jwks_url=published.url, clock=clock),
         limits=replace(DEFAULTS),
     )
@@ -137,12 +137,12 @@ async def test_a_token_with_a_new_key_lets_in_after_one_fetch(published: Publish
     clock.now += 31
     client = node.attach("agent", Socket())
     shake = {"jsonrpc": "2.0", "id": 1, "method": "mcp_handshake", "params": {"accessToken": signed(second, "b")}}
-    node.feed(client, json.dumps(shake).encode())
+    client.receive(json.dumps(shake).encode())
     await until(lambda: bool(sent))
     assert sent[0]["result"]["user_id"] == "ann"
     other = node.attach("agent", Socket())
     shake["params"] = {"accessToken": signed(ed25519.Ed25519PrivateKey.generate(), "c")}
-    node.feed(other, json.dumps(shake).encode())
+    other.receive(json.dumps(shake).encode())
     await until(lambda: len(sent) == 3)
     assert sent[2] == {"closed": 4001}
     assert published.asked == 2

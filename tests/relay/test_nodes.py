@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from tabhub.relay.bus.interface import MemoryBus, MemoryNetwork, Presence
+from tabhub.relay.bus.interface import Presence
 from tabhub.relay.revocations import Revocations
 from tabhub.wire import nodes
 from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.memory_bus import MemoryBus, MemoryNetwork
 from tests.relay.playbook import Play, codes
 from tests.relay.world import RunningRelay, running_relay, token
 

@@ -71,7 +71,7 @@ async def test_foreign_names_and_unknown_addresses_are_refused(relay: RunningRel
     with pytest.raises(InvalidStatus) as refused:
         await connect(f"{relay.url}/other")
     assert refused.value.response.status_code == 404
-    assert (await get(relay, "/mcp"))[0] == 404
+    assert (await get(relay, "/extension"))[0] == 404
     assert (await get(relay, "/nothing"))[0] == 404
 
 

@@ -105,7 +105,7 @@ async def test_tls_by_certificate_and_plain_only_on_this_machine(
     for refused in (RelayOptions(port=0, host="0.0.0.0"), RelayOptions(port=0, host="192.168.1.9")):
         with pytest.raises(SetupError, match="TLS"):
             check_transport(refused)
-    with pytest.raises(SetupError, match="belong together"):
+    with pytest.raises(SetupError, match="or neither"):
         check_transport(RelayOptions(port=0, tls_cert=key))
     for allowed in ("127.0.0.1", "::1", "localhost"):
         check_transport(RelayOptions(port=0, host=allowed))

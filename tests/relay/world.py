@@ -12,11 +12,13 @@ from typing import Any
 from tabhub.http.server import HttpServer
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS
-from tabhub.relay.bus.interface import Bus, MemoryBus
+from tabhub.relay.bus.interface import Bus
+from tabhub.relay.engines.endpoint import RelayHttp
+from tabhub.relay.engines.metadata import RelayUrl
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations
-from tabhub.relay.routes import App, McpRoutes
+from tabhub.relay.routes import App
 from tabhub.relay.run import listen, shut_down, start_up
 from tabhub.trust.jwt import Rules, issue, read_keys
 
@@ -50,18 +52,19 @@ async def running_relay(
     revocations: Revocations | None = None,
     rules: Rules | None = None,
     key: str = SECRET,
-    mcp: Callable[[Node, int, WriteBatch], McpRoutes] | None = None,
+    http: Callable[[Node, int, WriteBatch], RelayHttp] | None = None,
     **limits: Any,
 ) -> AsyncIterator[RunningRelay]:
-    """Start a node with these limits, and end it in order; `mcp` is made for it and its port."""
+    """Start a node with these limits, and end it in order; `http` makes its HTTP side."""
     keyring = Keyring(env={"TABHUB_RELAY_KEY": key}, clock=time.monotonic)  # clock: the product's own, handed over
     chosen = replace(DEFAULTS, **limits)
-    made = bus if bus is not None else MemoryBus(f"node-{uuid.uuid4().hex}")
+    made = bus if bus is not None else Bus(f"node-{uuid.uuid4().hex}")
     node = Node(made, keyring, limits=chosen, rules=rules, revocations=revocations)
     sock = listen("127.0.0.1", 0)
     port: int = sock.getsockname()[1]
     batch = WriteBatch()
-    app = App(node, port=port, mcp=mcp(node, port, batch) if mcp is not None else None)
+    made_http = http(node, port, batch) if http is not None else RelayHttp(node, RelayUrl("http", port), batch)
+    app = App(node, made_http, port=port)
     server = await start_up(node, app, sock, batch)
     try:
         yield RunningRelay(node, port, server)

@@ -1,4 +1,4 @@
-"""The NATS protocol: the same events however the bytes are cut, and nothing unbounded."""
+"""The NATS protocol: events do not depend on how bytes are split, and everything is bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tabhub.errors import ParseError
 from tabhub.wire import nats
-from tabhub.wire.nats import Event, Info, Message, Reader, Refusal
+from tabhub.wire.nats import Event, Info, Message, Reader, ServerError
 
 _STREAM = (
     b'INFO {"max_payload":1048576}\r\n'
@@ -28,14 +28,14 @@ _EVENTS: list[Event] = [
     nats.PONG,
     Message(2, "tabhub.all", "", b"MSG\r\n"),
     Message(3, "tabhub.user.x", "tabhub.reply.a.x", b""),
-    Message(4, "tabhub.reply.a.x", "", b"", nobody=True),
+    Message(4, "tabhub.reply.a.x", "", b"", no_responders=True),
     Message(5, "s", "r", b"hi"),
-    Refusal("Authorization Violation"),
+    ServerError("Authorization Violation"),
 ]
 
 
 @given(st.lists(st.integers(0, len(_STREAM)), max_size=8))
-def test_events_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
+def test_events_do_not_depend_on_how_the_bytes_are_split(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(_STREAM)]
     reader = Reader()
     found = [e for start, end in pairwise(places) for e in reader.feed(_STREAM[start:end])]
@@ -56,25 +56,25 @@ def test_events_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
         b"x" * 70_000,
     ],
 )
-def test_what_is_not_nats_is_refused(data: bytes) -> None:
+def test_invalid_lines_are_refused(data: bytes) -> None:
     with pytest.raises(ParseError):
         list(Reader().feed(data))
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_do_worse_than_be_refused(data: bytes) -> None:
+def test_arbitrary_bytes_are_parsed_or_refused(data: bytes) -> None:
     try:
         list(Reader().feed(data))
     except (ParseError, UnicodeDecodeError):
         return
 
 
-def test_commands_are_written_as_the_protocol_wants_them() -> None:
+def test_commands_are_encoded_as_the_protocol_requires() -> None:
     assert nats.publish("a.b", b"hi\r\n") == b"PUB a.b 4\r\nhi\r\n\r\n"
     assert nats.publish("a.b", b"", "r") == b"PUB a.b r 0\r\n\r\n"
     assert nats.subscribe("a.*", 7) + nats.unsubscribe(7) == b"SUB a.* 7\r\nUNSUB 7\r\n"
     word, _, rest = nats.connect("n", None, None, "secret", tls=True).partition(b" ")
-    said = orjson.loads(rest)
+    options = orjson.loads(rest)
     assert word == b"CONNECT"
-    assert (said["auth_token"], said["tls_required"], said["echo"]) == ("secret", True, False)
-    assert "user" not in said
+    assert (options["auth_token"], options["tls_required"], options["echo"]) == ("secret", True, False)
+    assert "user" not in options

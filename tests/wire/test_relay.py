@@ -147,7 +147,7 @@ def test_a_request_is_forwarded_with_its_params_as_they_are() -> None:
     assert json.loads(relay.forwarded("x", bare)) == {"jsonrpc": "2.0", "id": "x", "method": "m"}
 
 
-def test_messages_between_nodes_come_back_as_they_went() -> None:
+def test_messages_between_nodes_round_trip() -> None:
     for message in (
         nodes.Open("c", "u", "e"),
         nodes.Opened("c", "n"),
@@ -158,6 +158,6 @@ def test_messages_between_nodes_come_back_as_they_went() -> None:
         nodes.Replaced("u", "e"),
         nodes.Reset(),
     ):
-        assert nodes.decode(nodes.encode(message)) == message
-    with pytest.raises(Exception, match="Not a message of a relay node"):
-        nodes.decode(b"{}")
+        assert nodes.decode(nodes.NODE_MESSAGE, nodes.encode(message)) == message
+    with pytest.raises(Exception, match="Invalid message between relay nodes"):
+        nodes.decode(nodes.NODE_MESSAGE, b"{}")

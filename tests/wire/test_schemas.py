@@ -1,37 +1,35 @@
-"""The published schemas and the extension's types are those that the structs give."""
+"""The published schemas and the extension's types match the structs."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from jsonschema_rs import Draft202012Validator
 
 from tabhub.wire.browser_commands import COMMANDS
 from tabhub.wire.extension_link import FROM_EXTENSION, FROM_HUB
-from tabhub.wire.schemas import surfaces, typescript
+from tests.wire.message_schemas import SCHEMAS, TYPES, surfaces, typescript
 
-ROOT = Path(__file__).resolve().parents[2]
 UPDATE = "run scripts/schemas"
 
 
 @pytest.mark.parametrize("name", ["extension-link", "page-tools", "bridge", "relay"])
-def test_a_published_schema_is_what_the_structs_give(name: str) -> None:
-    published = (ROOT / "docs" / "schemas" / f"{name}.json").read_text(encoding="utf-8")
+def test_published_schemas_match_the_structs(name: str) -> None:
+    published = (SCHEMAS / f"{name}.json").read_text(encoding="utf-8")
     assert json.loads(published) == surfaces()[name], UPDATE
 
 
 def test_there_are_no_other_schemas() -> None:
-    assert {path.stem for path in (ROOT / "docs" / "schemas").iterdir()} == set(surfaces())
+    assert {path.stem for path in SCHEMAS.iterdir()} == set(surfaces())
 
 
-def test_the_extensions_types_are_what_the_structs_give() -> None:
-    assert (ROOT / "extension" / "link" / "messages.d.ts").read_text(encoding="utf-8") == typescript(), UPDATE
+def test_the_types_of_the_extension_match_the_structs() -> None:
+    assert TYPES.read_text(encoding="utf-8") == typescript(), UPDATE
 
 
-def test_every_schema_is_valid_and_every_reference_leads_somewhere() -> None:
+def test_every_schema_is_valid_and_its_references_resolve() -> None:
     for schema in surfaces().values():
         for name in schema["$defs"]:
             Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]})

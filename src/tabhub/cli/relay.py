@@ -126,10 +126,10 @@ def revoke(args: Namespace) -> None:
 
 
 def _revoked_file(args: Namespace) -> Path | None:
-    from tabhub.relay.run import revoked_beside
+    from tabhub.relay.revocations import default_file
 
     named: Path | None = args.revoked_file
-    return named or (revoked_beside(args.key_file) if args.key_file else None)
+    return named or (default_file(args.key_file) if args.key_file else None)
 
 
 def status(args: Namespace) -> int:

@@ -114,18 +114,15 @@ class Agents:
             detail = "its verification is in progress" if agent.verifying else "use refresh_token to replace it"
             raise InvalidRequest(f"This agent has already sent its token: {detail}.")
         token = wire.params_of(frame).token
-        agent.verifying, agent.auth_request = True, ident
+        agent.auth_request = ident
         self._users.verify_token(agent, token)
 
     def token_verified(self, agent: Agent, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
-        ident, agent.auth_request, agent.verifying = agent.auth_request, None, False
+        ident, agent.auth_request = agent.auth_request, None
         known = agent.user
-        if isinstance(verdict, Claims) and known is not None and known.name != verdict.user:
-            verdict = InvalidToken("of another user")
         try:
-            if isinstance(verdict, InvalidToken):
-                raise verdict
-            user = known if known is not None else self._users.admit(verdict.user)
+            claims = self._users.accept_token(agent, verdict, now, remaining)
+            user = known if known is not None else self._users.admit(claims.user)
         except TabhubError as error:
             if ident is not None:
                 self._send(agent, wire.failure(ident, error))
@@ -133,7 +130,6 @@ class Agents:
             self.remove(agent, "invalid token")
             self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
             return
-        agent.deadline, agent.token_id = now + remaining, verdict.token_id
         if known is None:
             agent.user, agent.ident = user, f"mcp-{self._ids()}"
             user.agents[agent.client] = agent

@@ -95,7 +95,6 @@ class Browsers:
             return
         try:
             login = wire.login_of(frame)
-            token = login.token
         except InvalidParams as error:
             self._refuse(browser, error)
             return
@@ -103,23 +102,16 @@ class Browsers:
             instance = login.instance_id
             browser.name = clean(login.name, _MAX_NAME)
             browser.instance = instance if type(instance) is str and 0 < len(instance) <= _MAX_NAME else None
-        browser.verifying = True
-        self._users.verify_token(browser, token)
+        self._users.verify_token(browser, login.token)
 
     def token_verified(self, browser: Browser, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
-        browser.verifying = False
-        known = browser.user
-        if isinstance(verdict, Claims) and known is not None and known.name != verdict.user:
-            verdict = InvalidToken("of another user")
         try:
-            if isinstance(verdict, InvalidToken):
-                raise verdict
-            if known is None:
-                self._admit(browser, verdict.user)
+            claims = self._users.accept_token(browser, verdict, now, remaining)
+            if browser.user is None:
+                self._admit(browser, claims.user)
         except TabhubError as error:
             self._refuse(browser, error)
             return
-        browser.deadline, browser.token_id = now + remaining, verdict.token_id
         browser.request_token_at = now + max(remaining - self._tables.limits.relay_refresh, remaining / 2)
 
     def _admit(self, browser: Browser, name: str) -> None:

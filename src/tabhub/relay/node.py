@@ -82,16 +82,16 @@ class Node:
         self.closing = False
         self.engines = 0
         """The number of engines, one per agent over HTTP; kept by the engine pool."""
-        self._clock = clock
+        self.clock = clock
         self._wall = wall
-        self._sockets: dict[int, Socket] = {}
+        self.sockets: dict[int, Socket] = {}
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._revoked_sent = clock()
         self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
             VerifyToken: self._verify,
-            FindBrowsers: lambda effect: self._spawn(self._find(effect)),
+            FindBrowsers: lambda effect: self.spawn(self._find(effect)),
             ToNode: self._to_node,
             Announce: self._announce,
             Membership: lambda effect: bus.join(effect.user) if effect.here else bus.leave(effect.user),
@@ -102,7 +102,7 @@ class Node:
     @property
     def clients(self) -> int:
         """Open WebSockets."""
-        return len(self._sockets)
+        return len(self.sockets)
 
     @property
     def ready(self) -> bool:
@@ -113,7 +113,7 @@ class Node:
         self.revocations.reload(self._wall())
         await self.bus.start(self)
         await self.keyring.fetch()
-        self._spawn(self._run_ticks())
+        self.spawn(self._run_ticks())
 
     async def stop(self) -> None:
         await self.bus.close()
@@ -127,49 +127,13 @@ class Node:
             self.closing = True
             self.run(self.state.shutting_down())
 
-    def attach(self, role: Role, socket: Socket) -> int:
-        """Register an accepted WebSocket; returns its client number."""
+    def attach(self, role: Role, socket: Socket) -> NodeClient:
+        """Register an accepted WebSocket."""
         self._last += 1
-        client = self._last
-        self._sockets[client] = socket
-        opened = self.state.agent_connected if role == "agent" else self.state.browser_connected
-        self.run(opened(client, self._clock()))
-        return client
-
-    def feed(self, client: int, data: bytes) -> None:
-        """Handle one text message of a client."""
-        try:
-            forwarded = self.state.fast_forward(client, data, self._clock())
-            if not isinstance(forwarded, tuple):
-                self.run(self.state.message_received(client, data, self._clock(), forwarded))
-            elif forwarded[0] is None:  # the effect without creating it
-                socket = self._sockets.get(forwarded[1])
-                if socket is not None:
-                    socket.send_text(forwarded[2])
-            else:
-                self.run([effect_of(forwarded)])
-        except Exception:
-            log.exception("error while handling a message")
-            self._reply_internal_error(client, data)
-
-    def detach(self, client: int, reason: str) -> None:
-        self._sockets.pop(client, None)
-        self.run(self.state.client_disconnected(client, reason))
-
-    def too_slow(self, client: int) -> None:
-        """A client does not read its messages; the caller closes its socket."""
-        self.abort(client, "it does not read its messages")
-
-    def abort(self, client: int, reason: str) -> None:
-        """Remove a client whose socket the caller closes."""
-        self._sockets.pop(client, None)
-        self.run(self.state.client_aborted(client, reason))
-
-    def user_of(self, client: int) -> str | None:
-        return self.state.user_of(client)
-
-    def refuse(self, client: int, code: int, reason: str) -> None:
-        self.run(self.state.refuse_client(client, code, reason))
+        self.sockets[self._last] = socket
+        connected = self.state.agent_connected if role == "agent" else self.state.browser_connected
+        self.run(connected(self._last, self.clock()))
+        return NodeClient(self, self._last)
 
     # agents in this process, authenticated by the engine that attaches them
 
@@ -190,20 +154,15 @@ class Node:
             self.run(self.state.auth_failed("agent", verdict))
         return verdict
 
-    def admit(self, client: int, claims: Claims) -> None:
-        """Authenticate an attached agent, or replace its token by a newer one of the same user."""
-        self._verified(client, claims)
-
-    def check_rate(self, client: int) -> float | None:
-        """Count one HTTP request of an agent; the seconds to wait if it exceeds the rate limit."""
-        return self.state.check_rate(client, self._clock())
-
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task that is cancelled when the node stops."""
-        return self._spawn(work)
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def run(self, effects: list[Effect]) -> None:
-        sockets = self._sockets
+        sockets = self.sockets
         for effect in effects:
             if type(effect) is Send:
                 socket = sockets.get(effect.client)
@@ -222,10 +181,10 @@ class Node:
         self.run(self.state.node_lost(node))
 
     def browsers_changed(self, user: str) -> None:
-        self._spawn(self._update_remote_browsers(user))
+        self.spawn(self._update_remote_browsers(user))
 
     def usage_reported(self, user: str, count: int) -> None:
-        self.run(self.state.usage_reported(user, count, self._clock()))
+        self.run(self.state.usage_reported(user, count, self.clock()))
 
     def tokens_revoked(self, entries: Sequence[str]) -> None:
         self._disconnect_revoked(self.revocations.add(entries, self._wall()))
@@ -236,7 +195,7 @@ class Node:
     # effects
 
     def _close(self, effect: Close) -> None:
-        socket = self._sockets.get(effect.client)
+        socket = self.sockets.get(effect.client)
         if socket is not None:
             socket.send_close(effect.code, effect.reason)
 
@@ -247,21 +206,20 @@ class Node:
     def _announce(self, effect: Announce) -> None:
         if effect.here:
             self.bus.announce(effect.browser)
-            self._spawn(self._replace_elsewhere(effect.browser))
+            self.spawn(self._replace_elsewhere(effect.browser))
         else:
             self.bus.withdraw(effect.browser)
 
     def _verify(self, effect: VerifyToken) -> None:
         verdict = self._check_token(effect.token)
         if isinstance(verdict, UnknownSigningKey):
-            self._spawn(self._verify_again(effect))
+            self.spawn(self._verify_with_new_keys(effect))
         else:
-            self._verified(effect.client, verdict)
+            self.token_verified(effect.client, verdict)
 
-    async def _verify_again(self, effect: VerifyToken) -> None:
-        """Verify a token again after fetching the published keys."""
+    async def _verify_with_new_keys(self, effect: VerifyToken) -> None:
         await self.keyring.fetch()
-        self._verified(effect.client, self._check_token(effect.token))
+        self.token_verified(effect.client, self._check_token(effect.token))
 
     def _check_token(self, token: str) -> Claims | InvalidToken:
         try:
@@ -270,9 +228,9 @@ class Node:
             return refused
         return InvalidToken("revoked") if claims.token_id in self.revocations else claims
 
-    def _verified(self, client: int, verdict: Claims | InvalidToken) -> None:
+    def token_verified(self, client: int, verdict: Claims | InvalidToken) -> None:
         remaining = verdict.expires - self._wall() if isinstance(verdict, Claims) else 0.0
-        self.run(self.state.token_verified(client, verdict, self._clock(), remaining))
+        self.run(self.state.token_verified(client, verdict, self.clock(), remaining))
 
     async def _find(self, effect: FindBrowsers) -> None:
         try:
@@ -311,14 +269,14 @@ class Node:
                 await self.keyring.fetch()
 
     def _tick(self) -> None:
-        self.run(self.state.tick(self._clock()))
+        self.run(self.state.tick(self.clock()))
         self.keyring.reload()
         new = self.revocations.reload(self._wall())
         if new:
             self._disconnect_revoked(new)
             self.bus.revoke(new)
-        elif self._clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
-            self._revoked_sent = self._clock()
+        elif self.clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
+            self._revoked_sent = self.clock()
             entries = self.revocations.entries(self._wall())
             if entries:
                 self.bus.revoke(entries)
@@ -327,19 +285,62 @@ class Node:
         if entries:
             self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
-    def _reply_internal_error(self, client: int, data: bytes) -> None:
-        """A request is answered even if handling it failed."""
-        self.state.tables.out.clear()
-        socket = self._sockets.get(client)
-        if socket is not None:
-            ident = _id_of(data)
-            socket.send_text(wire.failure(ident, TabhubError("Internal error in the relay. Its log has details.")))
+class NodeClient:
+    """One client of a node: what its transport reports (http.websocket.Receiver)."""
+
+    __slots__ = ("_node", "_number")
+
+    def __init__(self, node: Node, number: int) -> None:
+        self._node = node
+        self._number = number
+
+    def receive(self, message: bytes) -> None:
+        """Handle one text message."""
+        node, number = self._node, self._number
+        try:
+            forwarded = node.state.fast_forward(number, message, node.clock())
+            if not isinstance(forwarded, tuple):
+                node.run(node.state.message_received(number, message, node.clock(), forwarded))
+            elif forwarded[0] is None:  # the effect without creating it
+                socket = node.sockets.get(forwarded[1])
+                if socket is not None:
+                    socket.send_text(forwarded[2])
+            else:
+                node.run([effect_of(forwarded)])
+        except Exception:
+            log.exception("error while handling a message")
+            node.state.tables.out.clear()
+            error = TabhubError("Internal error in the relay. Its log has details.")
+            node.run([Send(number, wire.failure(_id_of(message), error))])  # a request is answered nevertheless
+
+    def receive_binary(self) -> None:
+        self._node.run(self._node.state.refuse_client(self._number, wire.PROTOCOL_ERROR, "messages must be text"))
+
+    def overflow(self) -> None:
+        self.aborted("it does not read its messages")
+
+    def aborted(self, reason: str) -> None:
+        self._node.sockets.pop(self._number, None)
+        self._node.run(self._node.state.client_aborted(self._number, reason))
+
+    def closed(self, reason: str) -> None:
+        self._node.sockets.pop(self._number, None)
+        self._node.run(self._node.state.client_disconnected(self._number, reason))
+
+    def refuse(self, reason: str) -> None:
+        self._node.run(self._node.state.refuse_client(self._number, wire.NOT_AUTHENTICATED, reason))
+
+    def user(self) -> str | None:
+        return self._node.state.user_of(self._number)
+
+    def admit(self, claims: Claims) -> None:
+        """Authenticate an agent whose token is verified, or replace its token by a newer one of the same user."""
+        self._node.token_verified(self._number, claims)
+
+    def check_rate(self) -> float | None:
+        """Count one HTTP request of an agent; the seconds to wait if it exceeds the rate limit."""
+        return self._node.state.check_rate(self._number, self._node.clock())
 
 
 def _id_of(data: bytes) -> jsonrpc.Id | None:

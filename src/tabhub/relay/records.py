@@ -204,3 +204,9 @@ class Tables:
     by_node: dict[str, dict[str, Connection]] = field(default_factory=dict)
     out: list[Effect] = field(default_factory=list)
     """Effects of the current fact."""
+
+    def clients(self) -> list[Agent | Browser]:
+        return [*self.agents.values(), *self.browsers.values()]
+
+    def client(self, number: int) -> Agent | Browser | None:
+        return self.agents.get(number) or self.browsers.get(number)

@@ -1,4 +1,4 @@
-"""Revoked tokens: a file on this node, and those other nodes report.
+"""Revoked tokens: from a file on this node, and from reports of other nodes.
 
 Owns the list. One token per line: its id, a space, and when it expires, after which its entry is dropped.
 """
@@ -59,6 +59,11 @@ class Revocations:
         """Drop expired entries and return the rest, for the other nodes."""
         self._expiry = {name: expiry for name, expiry in self._expiry.items() if expiry > now}
         return [f"{name} {expiry}" for name, expiry in self._expiry.items()]
+
+
+def default_file(key_file: Path) -> Path:
+    """Where the list is, unless the operator chose another file."""
+    return key_file.with_name(f"{key_file.name}.revoked")
 
 
 def append(file: Path, token_id: str, expiry: int) -> None:

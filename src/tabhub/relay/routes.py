@@ -8,63 +8,46 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Protocol
-
-import orjson
+from functools import partial
 
 from tabhub.errors import Forbidden, NotFound, TabhubError, TooManyConnections
-from tabhub.http.messages import Request, Response, Route, error_response, json_response
-from tabhub.http.websocket import Upgrade, WebSocketRoute
+from tabhub.http.messages import Request, Response, Route, json_response
+from tabhub.http.websocket import WebSocketRoute
 from tabhub.relay import health
+from tabhub.relay.engines.endpoint import RelayHttp
 from tabhub.relay.node import Node, Role
 from tabhub.relay.sockets import RelaySocket
 from tabhub.trust.guard import host_allowed
-from tabhub.wire.relay import NOT_AUTHENTICATED, PROTOCOL_ERROR
 
 ROLES: Mapping[str, Role] = {"/extension": "browser", "/mcp": "agent"}
 _EXTENSION_SCHEMES = (b"chrome-extension://", b"moz-extension://", b"safari-web-extension://", b"extension://")
 _METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 
 
-class McpRoutes(Protocol):
-    """MCP over HTTP (relay.engines.endpoint.RelayHttp)."""
-
-    def route(self, request: Request) -> Route | None: ...
-
-    def refusal(self, request: Request, error: TabhubError) -> Response: ...
-
-
 class App:
     """The relay as an HTTP application (http.protocol.Application)."""
 
-    def __init__(
-        self,
-        node: Node,
-        *,
-        port: int | None = None,
-        figures_port: int | None = None,
-        mcp: McpRoutes | None = None,
-    ) -> None:
-        """With a port, the Host header must name this machine and that port; with `figures_port`, where the node's
-        figures are asked for."""
+    def __init__(self, node: Node, mcp: RelayHttp, *, port: int | None = None, figures_port: int | None = None) -> None:
+        """With `port`, the Host header must name this machine and that port; with `figures_port`, it must for status
+        and metrics."""
         self._node = node
+        self._mcp = mcp
         self._port = port
         self._figures_port = figures_port
-        self._mcp = mcp
 
     def route(self, request: Request) -> Route:
-        self._check_place(request)
-        if self._mcp is not None and (route := self._mcp.route(request)) is not None:
+        self._check_origin_and_host(request)
+        if (route := self._mcp.route(request)) is not None:
             return route
         if request.method != "GET":
             raise NotFound("There is nothing at this address for this method.")
         return self._about
 
     def refusal(self, request: Request, error: TabhubError) -> Response:
-        return self._mcp.refusal(request, error) if self._mcp is not None else error_response(error)
+        return self._mcp.refusal(request, error)
 
-    def _check_place(self, request: Request) -> None:
-        """Refuse what comes from web pages, or under a foreign name."""
+    def _check_origin_and_host(self, request: Request) -> None:
+        """Refuse requests from web pages and for other hosts."""
         origins = [value for name, value in request.raw_headers if name == b"origin"]
         if len(origins) > 1 or any(not origin.startswith(_EXTENSION_SCHEMES) for origin in origins):
             raise Forbidden("Requests from web pages are refused.")
@@ -92,56 +75,16 @@ class App:
 
     def websocket(self, request: Request) -> WebSocketRoute:
         node = self._node
-        self._check_place(request)
+        self._check_origin_and_host(request)
         role = ROLES.get(request.path)
         if role is None:
             raise NotFound("There is no WebSocket at this address.")
         if node.closing or node.clients >= node.limits.relay_clients:
             raise TooManyConnections("This relay node takes no more connections; try again in a moment.")
-
-        def connect(upgrade: Upgrade) -> RelaySocket:
-            return RelaySocket(upgrade, lambda socket: _Client(node, role, socket), node.fair_share, node.limits)
-
-        return WebSocketRoute(None, connect)
-
-
-class _Client:
-    """One client of the node (relay.sockets.RelayReceiver)."""
-
-    __slots__ = ("_id", "_node")
-
-    def __init__(self, node: Node, role: Role, socket: RelaySocket) -> None:
-        self._node = node
-        self._id = node.attach(role, socket)
-
-    def receive(self, message: bytes) -> None:
-        self._node.feed(self._id, message)
-
-    def receive_binary(self) -> None:
-        self._node.refuse(self._id, PROTOCOL_ERROR, "messages must be text")
-
-    def overflow(self) -> None:
-        self._node.too_slow(self._id)
-
-    def closed(self, reason: str) -> None:
-        self._node.detach(self._id, reason)
-
-    def user(self) -> str | None:
-        return self._node.user_of(self._id)
-
-    def refuse(self, reason: str) -> None:
-        self._node.refuse(self._id, NOT_AUTHENTICATED, reason)
-
-    def aborted(self, reason: str) -> None:
-        self._node.abort(self._id, reason)
+        return WebSocketRoute(None, partial(RelaySocket, node=node, role=role))
 
 
 def _names(request: Request, port: int) -> bool:
     """Whether a request names this machine and that port as its host."""
     hosts = [value for name, value in request.raw_headers if name == b"host"]
     return len(hosts) == 1 and host_allowed(hosts[0], port)
-
-
-def shown(value: object) -> bytes:
-    """A value as one line of JSON, for logs."""
-    return orjson.dumps(value, default=str)

@@ -1,7 +1,7 @@
-"""Running a relay node: its options, its listening socket, TLS, log and signals.
+"""Running a relay node: options, listening socket, TLS, log and signals.
 
-Owns the process. `serve` returns when the node has ended. Plain WebSockets are for this machine, or for a proxy that
-speaks TLS to the outside; everything else needs a certificate.
+Owns the process. `serve` returns when the node has ended. Without a certificate it serves only this machine, or a proxy
+that terminates TLS.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from tabhub.errors import SetupError
 from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.relay.bus.interface import Bus, MemoryBus
+from tabhub.relay.bus.interface import Bus
 from tabhub.relay.engines.endpoint import RelayHttp
-from tabhub.relay.engines.metadata import Place, read_url
+from tabhub.relay.engines.metadata import RelayUrl, read_url
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
-from tabhub.relay.revocations import Revocations
-from tabhub.relay.routes import App, shown
+from tabhub.relay.revocations import Revocations, default_file
+from tabhub.relay.routes import App
 from tabhub.trust.jwt import AUDIENCE, Rules
 from tabhub.trust.redact import redact
 from tabhub.wire import urls as addresses
@@ -39,7 +41,7 @@ _GRACE = 5
 
 @dataclass(frozen=True, slots=True)
 class RelayOptions:
-    """What the command line decided."""
+    """Options of the command line."""
 
     port: int
     host: str = "127.0.0.1"
@@ -53,7 +55,7 @@ class RelayOptions:
     audience: str = AUDIENCE
     issuer: str | None = None
     public_url: str | None = None
-    """The URL clients use, where that is not the address it listens on."""
+    """The URL clients use, if it differs from the address the node listens on."""
     auth_servers: tuple[str, ...] = ()
     """Token issuers, for OAuth clients."""
     audit_file: Path | None = None
@@ -62,7 +64,7 @@ class RelayOptions:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line, secrets redacted."""
+    """One JSON object per line, secrets redacted."""
 
     def format(self, record: logging.LogRecord) -> str:
         facts: dict[str, Any] = {
@@ -73,57 +75,45 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             facts["error"] = redact(self.formatException(record.exc_info))
-        return redact(shown(facts).decode())
+        return redact(orjson.dumps(facts, default=str).decode())
 
 
 def check_transport(options: RelayOptions) -> None:
     """Refuse to send tokens unencrypted over a network."""
     if (options.tls_cert is None) != (options.tls_key is None):
-        raise SetupError("--tls-cert and --tls-key belong together.")
+        raise SetupError("Give both --tls-cert and --tls-key, or neither.")
     if options.tls_cert is None and not addresses.names_this_machine(options.host) and not options.behind_proxy:
         raise SetupError(
-            f"On {options.host} a relay needs TLS: tokens would cross the network in the clear.",
+            f"On {options.host} a relay needs TLS: tokens would cross the network unencrypted.",
             hint="Give --tls-cert and --tls-key, or --behind-proxy if a reverse proxy terminates TLS.",
         )
 
 
-def read_addresses(options: RelayOptions) -> RelayOptions:
-    """The options with their URLs normalised; SetupError for an invalid one."""
-    known = read_url("--public-url", options.public_url) if options.public_url is not None else None
-    servers = tuple(read_url("--auth-server", server) for server in options.auth_servers)
-    return replace(options, public_url=known, auth_servers=servers)
-
-
 def make_bus(url: str | None, node: str) -> Bus:
-    """The bus at that URL; without one, the bus of a single process."""
+    """The bus at this URL; without one, that of a single node."""
     if url is None:
-        return MemoryBus(node)
+        return Bus(node)
     if not url.startswith(("nats://", "tls://")):
-        raise SetupError(f"--bus must begin with nats:// or tls://, not {url[:40]!r}.")
+        raise SetupError(f"Invalid --bus {url[:40]!r}.", hint="Use a URL that starts with nats:// or tls://")
     from tabhub.relay.bus.nats import NatsBus
 
     return NatsBus(url, node)
 
 
 def make_node(options: RelayOptions) -> Node:
-    revoked = options.revoked_file
-    if revoked is None and options.key_file is not None:
-        revoked = revoked_beside(options.key_file)
     keyring = Keyring(file=options.key_file, jwks_url=options.jwks_url, env=os.environ, clock=time.monotonic)
     rules = Rules(options.audience, options.issuer, options.limits.relay_token)
     bus = make_bus(options.bus, f"node-{uuid.uuid4().hex}")
+    revoked = options.revoked_file or (default_file(options.key_file) if options.key_file is not None else None)
     return Node(bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked))
 
 
 def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -> RelayHttp:
-    secure = options.tls_cert is not None or options.behind_proxy
-    place = Place("https" if secure else "http", port, options.public_url)
-    return RelayHttp(node, place, batch, auth_servers=options.auth_servers, audit_file=options.audit_file)
-
-
-def revoked_beside(key_file: Path) -> Path:
-    """The default path of the list of revoked tokens."""
-    return key_file.with_name(f"{key_file.name}.revoked")
+    scheme = "https" if options.tls_cert is not None or options.behind_proxy else "http"
+    public_url = read_url("--public-url", options.public_url) if options.public_url is not None else None
+    auth_servers = [read_url("--auth-server", server) for server in options.auth_servers]
+    url = RelayUrl(scheme, port, public_url)
+    return RelayHttp(node, url, batch, auth_servers=auth_servers, audit_file=options.audit_file)
 
 
 def tls_context(options: RelayOptions) -> ssl.SSLContext | None:
@@ -133,7 +123,7 @@ def tls_context(options: RelayOptions) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(options.tls_cert, options.tls_key)
     except (OSError, ssl.SSLError) as error:
-        raise SetupError(f"The certificate or its key cannot be used: {error}.") from None
+        raise SetupError(f"Cannot load the certificate or its key: {error}.") from None
     return context
 
 
@@ -147,7 +137,7 @@ def listen(host: str, port: int) -> socket.socket:
         sock.close()
         raise SetupError(
             f"Port {port} on {host} cannot be used: {error.strerror}.",
-            hint="End what holds it, or choose another --port.",
+            hint="Stop the program that uses it, or choose another --port.",
         ) from None
     sock.set_inheritable(False)
     return sock
@@ -156,23 +146,20 @@ def listen(host: str, port: int) -> socket.socket:
 def serve(options: RelayOptions) -> int:
     """Run a node until it is stopped."""
     check_transport(options)
-    options = read_addresses(options)
     _log()
     node = make_node(options)
-    sock = listen(options.host, options.port)
-    port: int = sock.getsockname()[1]
-    scheme = "wss" if options.tls_cert is not None else "ws"
-    shown_host = f"[{options.host}]" if ":" in options.host else options.host
-    own_host = addresses.names_this_machine(options.host) and not options.behind_proxy
-    batch = WriteBatch()
-    http = make_http(node, options, port, batch)
-    # Clients of a loopback address are on this machine: only a web page would use another name.
-    figures_port = port if addresses.names_this_machine(options.host) else None
-    app = App(node, port=port if own_host else None, figures_port=figures_port, mcp=http)
-    tls = tls_context(options)
-    url = f"{scheme}://{shown_host}:{port}"
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(node, app, sock, tls, batch, lambda: options.on_ready(url) if options.on_ready else None))
+    with listen(options.host, options.port) as sock:
+        port: int = sock.getsockname()[1]
+        batch = WriteBatch()
+        http = make_http(node, options, port, batch)
+        # Clients of a loopback address are on this machine: only a web page would use another name.
+        local_port = port if addresses.names_this_machine(options.host) else None
+        app = App(node, http, port=None if options.behind_proxy else local_port, figures_port=local_port)
+        tls = tls_context(options)
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        url = f"{'ws' if tls is None else 'wss'}://{host}:{port}"
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_serve(node, app, sock, tls, batch, lambda: options.on_ready(url) if options.on_ready else None))
     return 0
 
 

@@ -6,14 +6,11 @@ read until it is its user's turn. A client that has not authenticated may send o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
-
 from websockets.frames import Frame
 
-from tabhub.http.websocket import Receiver, Upgrade, WebSocket
-from tabhub.limits import Limits
+from tabhub.http.websocket import Upgrade, WebSocket
 from tabhub.relay.fair_share import FairShare, UserShare
+from tabhub.relay.node import Node, NodeClient, Role
 
 _PIECE = 1024
 """Bytes read before the clock is looked at: some hundred of the smallest frames. Pieces grow where they are read
@@ -27,38 +24,16 @@ _FRAME_HEADER = 14
 """Bytes of the longest frame header."""
 
 
-class RelayReceiver(Receiver, Protocol):
-    """Who the messages of a client are for."""
-
-    def user(self) -> str | None:
-        """The client's user, once it has authenticated."""
-        ...
-
-    def refuse(self, reason: str) -> None:
-        """It sent too much before that."""
-        ...
-
-    def aborted(self, reason: str) -> None:
-        """Its connection is aborted for the memory it takes."""
-        ...
-
-
 class RelaySocket(WebSocket):
     """A client's connection. One that is dead, or does not answer a close frame, is not waited for."""
 
     close_timeout = 1.0
-    _receiver: RelayReceiver
+    _receiver: NodeClient
 
-    def __init__(
-        self,
-        upgrade: Upgrade,
-        open_receiver: Callable[[RelaySocket], RelayReceiver],
-        fair_share: FairShare,
-        limits: Limits,
-    ) -> None:
-        self._fair_share: FairShare | None = fair_share
-        self._share: UserShare = fair_share.add(self, None)
-        self._limits = limits
+    def __init__(self, upgrade: Upgrade, node: Node, role: Role) -> None:
+        limits = self._limits = node.limits
+        self._fair_share: FairShare | None = node.fair_share
+        self._share: UserShare = node.fair_share.add(self, None)
         self._before_login = limits.relay_stranger
         """Bytes a client may still send before it has authenticated; negative once it has."""
         self._refused = False
@@ -71,7 +46,7 @@ class RelaySocket(WebSocket):
         """Bytes of a frame that has not arrived whole, about."""
         self._counted = 0
         """The bytes buffered for it, as its user's account knows."""
-        super().__init__(upgrade, lambda _: open_receiver(self), limits.relay_queue)
+        super().__init__(upgrade, lambda _: node.attach(role, self), limits.relay_queue)
         self._ping_timer = self.loop.call_later(limits.ping_interval, self._ping)
 
     # liveness

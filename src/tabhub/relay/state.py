@@ -70,13 +70,11 @@ class Relay:
 
     def message_received(self, client: int, data: bytes, now: float, parsed: Parsed | None = None) -> list[Effect]:
         """A text message arrived that was not fast-forwarded."""
-        agent = self._tables.agents.get(client)
-        if agent is not None:
-            self._agents.receive(agent, data, now, parsed)
-        else:
-            browser = self._tables.browsers.get(client)
-            if browser is not None:
-                self._browsers.receive(browser, data, now, parsed)
+        found = self._tables.client(client)
+        if isinstance(found, Agent):
+            self._agents.receive(found, data, now, parsed)
+        elif found is not None:
+            self._browsers.receive(found, data, now, parsed)
         return self._pop_effects()
 
     def client_disconnected(self, client: int, reason: str) -> list[Effect]:
@@ -85,11 +83,11 @@ class Relay:
 
     def token_verified(self, client: int, verdict: Claims | InvalidToken, now: float, remaining: float) -> list[Effect]:
         """The result of VerifyToken; a valid token expires in `remaining` seconds."""
-        agent, browser = self._tables.agents.get(client), self._tables.browsers.get(client)
-        if agent is not None:
-            self._agents.token_verified(agent, verdict, now, remaining)
-        elif browser is not None:
-            self._browsers.token_verified(browser, verdict, now, remaining)
+        found = self._tables.client(client)
+        if isinstance(found, Agent):
+            self._agents.token_verified(found, verdict, now, remaining)
+        elif found is not None:
+            self._browsers.token_verified(found, verdict, now, remaining)
         return self._pop_effects()
 
     def browsers_found(self, ticket: int, browsers: Sequence[Presence] | None) -> list[Effect]:
@@ -110,7 +108,7 @@ class Relay:
     def node_message_received(self, node: str, data: bytes) -> list[Effect]:
         self.counts.node_messages += 1
         try:
-            message = nodes.decode(data)
+            message = nodes.decode(nodes.NODE_MESSAGE, data)
         except ParseError as error:
             self.counts.malformed += 1
             self._tables.out.append(Log("node_message_refused", {"node": node, "reason": error.message}))
@@ -153,14 +151,14 @@ class Relay:
         return self._pop_effects()
 
     def tokens_revoked(self, tokens: Collection[str]) -> list[Effect]:
-        for client in self._users.clients():
+        for client in self._tables.clients():
             if client.user is not None and client.token_id in tokens:
                 self._close(client, wire.NOT_AUTHENTICATED, "the token was revoked")
         return self._pop_effects()
 
     def tick(self, now: float) -> list[Effect]:
         """To be called about once a second."""
-        for client in self._users.clients():
+        for client in self._tables.clients():
             if client.deadline <= now:
                 self.counts.expired += 1
                 reason = "not authenticated in time" if client.user is None else "the token expired"
@@ -181,7 +179,7 @@ class Relay:
 
     def user_of(self, client: int) -> str | None:
         """The name of the user; None until the client is authenticated."""
-        found = self._tables.agents.get(client) or self._tables.browsers.get(client)
+        found = self._tables.client(client)
         return found.user.name if found is not None and found.user is not None else None
 
     def auth_failed(self, role: str, error: InvalidToken) -> list[Effect]:
@@ -198,7 +196,7 @@ class Relay:
 
     def refuse_client(self, client: int, code: int, reason: str) -> list[Effect]:
         """A client violated the rules of the transport."""
-        found = self._tables.agents.get(client) or self._tables.browsers.get(client)
+        found = self._tables.client(client)
         if found is not None:
             self._close(found, code, reason)
         return self._pop_effects()
@@ -208,7 +206,7 @@ class Relay:
         connected = {id(side) for c in self._tables.connections.values() for side in (c.agent, c.browser)}
         for connection in list(self._tables.connections.values()):
             self._connections.end(connection, "The relay restarts: reconnect")
-        for client in self._users.clients():
+        for client in self._tables.clients():
             if client.user is not None and id(client) not in connected:
                 status = wire.Status(connected=False, peer_count=0, timestamp=self._stamp())
                 self._tables.out.append(Send(client.client, wire.notification(status)))
@@ -226,12 +224,11 @@ class Relay:
 
     def _remove(self, client: int, browser_reason: str, reason: str) -> None:
         """Forget a client; the agents of a browser are sent `browser_reason`."""
-        agent = self._tables.agents.get(client)
-        browser = self._tables.browsers.get(client)
-        if agent is not None:
-            self._agents.remove(agent, reason)
-        elif browser is not None:
-            self._browsers.remove(browser, browser_reason)
+        found = self._tables.client(client)
+        if isinstance(found, Agent):
+            self._agents.remove(found, reason)
+        elif found is not None:
+            self._browsers.remove(found, browser_reason)
 
     def _pop_effects(self) -> list[Effect]:
         out = self._tables.out

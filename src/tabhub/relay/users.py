@@ -6,7 +6,8 @@ Owns what agents and browsers have in common as clients of one user.
 from __future__ import annotations
 
 from tabhub.errors import Busy, InvalidToken, TabhubError
-from tabhub.relay.records import Agent, Browser, Client, Log, Membership, ReportUsage, Tables, User, VerifyToken
+from tabhub.relay.records import Client, Log, Membership, ReportUsage, Tables, User, VerifyToken
+from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import LeakyBucket
 
 
@@ -58,12 +59,20 @@ class Users:
             user.unreported = 0
 
     def verify_token(self, client: Client, token: str) -> None:
+        client.verifying = True
         self._out.append(VerifyToken(client.client, token))
+
+    def accept_token(self, client: Client, verdict: Claims | InvalidToken, now: float, remaining: float) -> Claims:
+        """Apply the result of `verify_token`; raises InvalidToken if it is not a token of this client's user."""
+        client.verifying = False
+        if isinstance(verdict, InvalidToken):
+            raise verdict
+        if client.user is not None and client.user.name != verdict.user:
+            raise InvalidToken("of another user")
+        client.deadline, client.token_id = now + remaining, verdict.token_id
+        return verdict
 
     def auth_failed(self, role: str, error: TabhubError) -> None:
         self._tables.counts.auth_failed += 1
         reason = error.reason if isinstance(error, InvalidToken) else error.message
         self._out.append(Log("authentication_failed", {"role": role, "reason": reason}))
-
-    def clients(self) -> list[Agent | Browser]:
-        return [*self._tables.agents.values(), *self._tables.browsers.values()]

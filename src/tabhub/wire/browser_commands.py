@@ -1,7 +1,7 @@
 """The commands of the extension link: everything the hub may ask of a browser, with its parameters and its result.
 
 This table is the allow-list of both sides: a method that is not in it is refused. Results of the Chrome DevTools
-Protocol pass through as they are (browser/cdp_values reads them).
+Protocol pass through as they are (browser/driver/cdp_values.py parses them).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from tabhub.wire.extension_link import BrowserFacts, DebuggerState, Empty, Nothing, TabInfo
+from tabhub.wire.extension_link import BrowserFacts, DebuggerState, Empty, Nothing, TabInfo, Tabs
 from tabhub.wire.messages import Object, Received, TabId, received, sent
 from tabhub.wire.page_tools import ExecuteTool, ToolOutcome
 
@@ -32,7 +32,7 @@ class BrowserState(BrowserFacts):
 
 # tabs
 
-TabList = received("TabList", "All tabs.", tabs=[TabInfo])
+TabList = received("TabList", "All tabs.", tabs=Tabs)
 GroupChoice = sent("GroupChoice", "The tab group kept for a key, such as a session.", key=str, title=str)
 CreateTab = sent(
     "CreateTab",
@@ -405,3 +405,11 @@ COMMANDS: dict[str, Command] = {
     "getPanels": Command(Empty, Panels),
     "getAdapters": Command(Empty, Adapters),
 }
+
+# Results of tools arrive as bytes, which their callers decode.
+RESULTS: dict[str, type[msgspec.Struct]] = {
+    method: command.result
+    for method, command in COMMANDS.items()
+    if command.result not in (Any, ToolOutcome, DispatchResult)
+}
+"""The results that are checked on arrival, by command."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tabhub.wire import page_tools, panel
-from tabhub.wire.messages import Object, Received, Sent, TabId, convert
+from tabhub.wire.messages import Object, Received, Sent, TabId, convert, sent
 
 
 class Envelope(msgspec.Struct):
@@ -49,7 +49,7 @@ class DispatchError(Received):
 
 
 class BrowserFacts(Received):
-    """What an extension says of its browser."""
+    """What an extension reports about its browser."""
 
     browser_id: str | None = None
     browser_name: str | None = None
@@ -204,11 +204,11 @@ FROM_EXTENSION: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "pong": (Nothing,),
     **panel.REQUESTS,
 }
-"""The parameters of what an extension reports and its panel asks; where there are two forms, `decode` chooses."""
+"""The parameters of the extension's notifications and of its panel's requests; of two forms, `decode` chooses one."""
 
 
 def decode(method: str, params: Object) -> Any:
-    """The parameters of a message from the extension, as the struct its method has; others stay as they are."""
+    """The parameters of a message from the extension, as the struct of its method; those of others stay as they are."""
     kinds = FROM_EXTENSION.get(method)
     if kinds is None:
         return params
@@ -224,11 +224,7 @@ def tab_info(value: Any) -> TabInfo:
 # from the hub
 
 
-class PluginInstance(Sent):
-    """One of several installations of a site."""
-
-    name: str
-    url_patterns: list[str]
+PluginInstance = sent("PluginInstance", "One of several installations of a site.", name=str, url_patterns=list[str])
 
 
 class Plugin(Sent):
@@ -249,19 +245,11 @@ class Plugin(Sent):
     """The adapter itself, where the hub cannot write to that folder."""
     pre_script_file: str | None = None
     icon_svg: str | None = None
-    instances: list[PluginInstance] = []
+    instances: list[PluginInstance] = []  # type: ignore[valid-type]
 
 
-class SyncFull(Sent):
-    """All plugins; others are removed from pages."""
-
-    plugins: list[Plugin]
-
-
-class PluginUpdate(Sent):
-    """One plugin that is new or changed."""
-
-    plugin: Plugin
+SyncFull = sent("SyncFull", "All plugins; others are removed from pages.", plugins=list[Plugin])
+PluginUpdate = sent("PluginUpdate", "A plugin that is new or has changed.", plugin=Plugin)
 
 
 class InvocationStart(Sent):
@@ -275,44 +263,26 @@ class InvocationStart(Sent):
     tab_id: int | None = None
 
 
-class InvocationError(Sent):
-    """Why a call failed."""
-
-    message: str
-    category: str
-
-
-class InvocationEnd(Sent):
-    """A call has ended."""
-
-    call_id: str
-    ok: bool
-    duration_ms: float
-    error: InvocationError | None = None
-
-
-class PanelChanged(Sent):
-    """What an open panel reads again."""
-
-    what: list[str] = []
+InvocationError = sent("InvocationError", "Why a call failed.", message=str, category=str)
+InvocationEnd = sent(
+    "InvocationEnd", "A call has ended.", call_id=str, ok=bool, duration_ms=float, error=InvocationError | None
+)
+PanelChanged = sent("PanelChanged", "What an open panel must load again.", what=[str])
 
 
 class AgentTab(Sent):
-    """A tab an agent works in."""
+    """A tab in which an agent works."""
 
     tab_id: TabId
     label: str
     color: str
 
 
-class AgentTabs(Sent):
-    """All tabs that show which agent works in them."""
-
-    tabs: list[AgentTab]
+AgentTabs = sent("AgentTabs", "All tabs that show which agent works in them.", tabs=list[AgentTab])
 
 
 class ConfirmationRequest(Sent):
-    """A call that needs the person's approval."""
+    """A call that needs approval."""
 
     id: str
     tool: str
@@ -344,14 +314,8 @@ class ConfirmationDone(Sent):
     by: str
 
 
-class CancelRequest(Sent):
-    """Stop a request. It is still answered, with -32010."""
-
-    id: int | str
-
-
-class Empty(Sent):
-    """No parameters."""
+CancelRequest = sent("CancelRequest", "Stop a request. It is still answered, with -32010.", id=int | str)
+Empty = sent("Empty", "No parameters.")
 
 
 FROM_HUB: dict[str, type[msgspec.Struct] | None] = {
@@ -371,4 +335,4 @@ FROM_HUB: dict[str, type[msgspec.Struct] | None] = {
     "ping": Empty,
     "pong": Empty,
 }
-"""The hub's notifications and their parameters; None where it is a conversation with the agent."""
+"""The hub's notifications and their parameters; None for those of a conversation with the agent."""

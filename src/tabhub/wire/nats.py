@@ -1,12 +1,11 @@
-"""The client side of the NATS protocol, as much of it as a bus needs: bytes to events, and commands to bytes.
+"""The client side of the NATS protocol, as far as the bus needs it: bytes to events, and commands to bytes.
 
-Owns their form; no I/O. A line or payload beyond its bound is an error, for then what comes is not NATS.
+Owns their form; no I/O. A line or payload beyond its bound is an error, because no NATS server sends one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -22,54 +21,47 @@ _LARGEST = 64 * 1024 * 1024
 
 
 class Message(msgspec.Struct, gc=False, frozen=True):
-    """Something published where this client listens."""
+    """A message of a subscription."""
 
-    number: int
-    """Of the subscription."""
+    subscription: int
     subject: str
     reply: str
     payload: bytes
-    nobody: bool = False
-    """The server's word that nobody listens where this client asked."""
+    no_responders: bool = False
+    """The server's status message (503): a request of this client has no subscribers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Info:
-    """What the server says of itself."""
+class Info(msgspec.Struct, frozen=True):
+    """The server's facts about itself: its first message."""
 
     facts: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Something the server does not like."""
+class ServerError(msgspec.Struct, frozen=True):
+    """An error message of the server."""
 
     reason: str
 
 
-Event = Message | Info | Refusal | bytes
+Event = Message | Info | ServerError | bytes
 """PING and PONG are themselves."""
 
 
 def publish(subject: str, payload: bytes, reply: str = "") -> bytes:
-    """Say something."""
     head = f"PUB {subject} {reply} {len(payload)}\r\n" if reply else f"PUB {subject} {len(payload)}\r\n"
     return b"%b%b\r\n" % (head.encode(), payload)
 
 
 def subscribe(subject: str, number: int) -> bytes:
-    """Listen."""
     return f"SUB {subject} {number}\r\n".encode()
 
 
 def unsubscribe(number: int) -> bytes:
-    """Listen no more."""
     return f"UNSUB {number}\r\n".encode()
 
 
 def connect(name: str, user: str | None, password: str | None, token: str | None, tls: bool) -> bytes:
-    """Introduce this client."""
-    facts: dict[str, Any] = {
+    options: dict[str, Any] = {
         "name": name,
         "lang": "python",
         "version": "1",
@@ -81,26 +73,26 @@ def connect(name: str, user: str | None, password: str | None, token: str | None
         "no_responders": True,
         "tls_required": tls,
     }
-    known = {"user": user, "pass": password, "auth_token": token}
-    facts |= {key: value for key, value in known.items() if value is not None}
-    return b"CONNECT %b\r\n" % orjson.dumps(facts)
+    credentials = {"user": user, "pass": password, "auth_token": token}
+    options |= {key: value for key, value in credentials.items() if value is not None}
+    return b"CONNECT %b\r\n" % orjson.dumps(options)
 
 
 class Reader:
-    """Makes events of what the server sends, however it is cut."""
+    """Parses the server's bytes into events, in chunks of any size."""
 
     def __init__(self) -> None:
         self._buffer = b""
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """The events that are whole by now; ParseError if it is not NATS."""
+        """The events completed by this chunk; ParseError if it is not NATS."""
         data = self._buffer + data if self._buffer else data
         at = 0
         while True:
             end = data.find(b"\r\n", at)
             if end < 0:
                 if len(data) - at > _LONGEST_LINE:
-                    raise ParseError("A line of the bus is too long.")
+                    raise ParseError("A line of the NATS server is too long.")
                 break
             line = data[at:end]
             if line.startswith((b"MSG ", b"HMSG ")):
@@ -112,7 +104,7 @@ class Reader:
                 at = stop + 2
             else:
                 at = end + 2
-                event = _said(line)
+                event = _control(line)
                 if event is not None:
                     yield event
         self._buffer = data[at:]
@@ -120,22 +112,23 @@ class Reader:
 
 def _size(word: bytes) -> int:
     if not word.isdigit() or len(word) > 9 or int(word) > _LARGEST:
-        raise ParseError(f"Not a size of a message of the bus: {word[:20]!r}.")
+        raise ParseError(f"Invalid size of a NATS message: {word[:20]!r}.")
     return int(word)
 
 
 def _message(words: list[bytes], body: bytes) -> Message:
-    headed = words[0] == b"HMSG"
-    fields = words[1:-2] if headed else words[1:-1]
+    has_headers = words[0] == b"HMSG"
+    fields = words[1:-2] if has_headers else words[1:-1]
     if len(fields) not in (2, 3):
-        raise ParseError("Not a message of the bus.")
-    skip = _size(words[-2]) if headed else 0
+        raise ParseError("Invalid NATS message.")
+    header_size = _size(words[-2]) if has_headers else 0
     reply = fields[2].decode() if len(fields) == 3 else ""
-    nobody = headed and body.startswith(b"NATS/1.0 503")
-    return Message(_size(fields[1]), fields[0].decode(), reply, body[skip:] if skip else body, nobody)
+    no_responders = has_headers and body.startswith(b"NATS/1.0 503")
+    return Message(_size(fields[1]), fields[0].decode(), reply, body[header_size:], no_responders)
 
 
-def _said(line: bytes) -> Event | None:
+def _control(line: bytes) -> Event | None:
+    """Any line but a message's; None for one that needs no reaction."""
     word = line[:5].upper()
     if word == b"PING":
         return PING
@@ -151,5 +144,5 @@ def _said(line: bytes) -> Event | None:
         if isinstance(facts, dict):
             return Info(facts)
     if word == b"-ERR ":
-        return Refusal(line[5:].decode("utf-8", "replace").strip("' ")[:200])
-    raise ParseError(f"Not what a server of the bus says: {line[:40]!r}.")
+        return ServerError(line[5:].decode("utf-8", "replace").strip("' ")[:200])
+    raise ParseError(f"Not a line of a NATS server: {line[:40]!r}.")

@@ -1,16 +1,105 @@
-"""The messages between the nodes of a relay, one struct each.
+"""The messages between the nodes of a relay, in MessagePack: those of the bus itself, and those it carries.
 
 Owns their form. They travel between processes of one operator, but are decoded as strictly as any other.
 """
 
 from __future__ import annotations
 
+from typing import Annotated, TypeVar
+
 import msgspec
+from msgspec.msgpack import Decoder, Encoder
 
 from tabhub.errors import ParseError
 
+NodeId = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,80}$")]
+Browsers = Annotated[tuple[tuple[str, str], ...], msgspec.Meta(max_length=10_000)]
+"""Ids and names of the browsers of one user on one node."""
+Nodes = Annotated[tuple[NodeId, ...], msgspec.Meta(max_length=10_000)]
 
-class Open(msgspec.Struct, tag="open", gc=False, frozen=True):
+
+class BusMessage(msgspec.Struct, array_like=True, gc=False, tag=str.lower):
+    """A message of the bus, from one node."""
+
+    node: NodeId
+
+
+# to all nodes
+
+
+class Beat(BusMessage):
+    """A node is alive."""
+
+
+class Bye(BusMessage):
+    """A node shuts down."""
+
+
+class Revoked(BusMessage):
+    """Tokens are no longer valid."""
+
+    entries: tuple[str, ...]
+
+
+# to the nodes that have joined a user
+
+
+class Query(BusMessage, tag="asking"):
+    """A node has joined the user, with these browsers, and asks the others for theirs."""
+
+    version: int
+    browsers: Browsers
+
+
+class QueryReply(BusMessage, tag="here"):
+    """The browsers of a node that has joined the user, and the other nodes it knows."""
+
+    version: int
+    browsers: Browsers
+    others: Nodes
+
+
+class BrowsersChanged(BusMessage, tag="has"):
+    """The browsers of the user on a node are now these."""
+
+    version: int
+    browsers: Browsers
+
+
+class Left(BusMessage):
+    """A node no longer has clients of the user."""
+
+    version: int
+
+
+class Usage(BusMessage, tag="took"):
+    """How many messages of the user a node has accepted since its last report."""
+
+    count: Annotated[int, msgspec.Meta(ge=0)]
+
+
+# to one node
+
+
+class Piece(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One publication to a node. Pieces of one node for another are numbered without gaps; 0 starts again."""
+
+    node: NodeId
+    number: int
+    kind: int
+    body: bytes
+
+
+WHOLE, FIRST, NEXT, LAST, MARK, GIVEN_UP = range(6)
+"""Kinds of pieces: a message; parts of a large one; a bare number; and notice that the sender dropped its connections
+with the receiver."""
+
+
+class Carried(msgspec.Struct, gc=False, tag=str.lower):
+    """A message from node to node, which the bus carries in pieces."""
+
+
+class Open(Carried):
     """An agent at the sender asks for a connection to a browser at the receiver."""
 
     connection: str
@@ -18,65 +107,68 @@ class Open(msgspec.Struct, tag="open", gc=False, frozen=True):
     extension_id: str
 
 
-class Opened(msgspec.Struct, tag="opened", gc=False, frozen=True):
+class Opened(Carried):
     """The connection was made."""
 
     connection: str
     name: str
 
 
-class Refused(msgspec.Struct, tag="refused", gc=False, frozen=True):
+class Refused(Carried):
     """The user has no such browser."""
 
     connection: str
 
 
-class ToBrowser(msgspec.Struct, tag="down", gc=False, frozen=True):
+class ToBrowser(Carried, tag="down"):
     """A frame of the agent, with its id mapped, for the browser."""
 
     connection: str
     frame: bytes
 
 
-class ToAgent(msgspec.Struct, tag="up", gc=False, frozen=True):
+class ToAgent(Carried, tag="up"):
     """A frame of the browser for the agent."""
 
     connection: str
     frame: bytes
 
 
-class Ended(msgspec.Struct, tag="ended", gc=False, frozen=True):
+class Ended(Carried):
     """The sender's side of a connection was closed."""
 
     connection: str
     reason: str
 
 
-class Replaced(msgspec.Struct, tag="replaced", gc=False, frozen=True):
+class Replaced(Carried):
     """A browser of the receiver is now connected to the sender."""
 
     user: str
     extension_id: str
 
 
-class Reset(msgspec.Struct, tag="reset", gc=False, frozen=True):
+class Reset(Carried):
     """The sender was disconnected from the bus and dropped every connection it had with the receiver."""
 
 
-MESSAGES = (Open, Opened, Refused, ToBrowser, ToAgent, Ended, Replaced, Reset)
+ToAll = Beat | Bye | Revoked
+ToUser = Query | BrowsersChanged | Left | Usage
 NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Replaced | Reset
 
-_DECODER: msgspec.msgpack.Decoder[NodeMessage] = msgspec.msgpack.Decoder(NodeMessage)
-_ENCODER = msgspec.msgpack.Encoder()
+T = TypeVar("T")
+PIECE = Decoder(Piece)
+TO_ALL: Decoder[ToAll] = Decoder(ToAll)
+TO_USER: Decoder[ToUser] = Decoder(ToUser)
+REPLY = Decoder(QueryReply)
+NODE_MESSAGE: Decoder[NodeMessage] = Decoder(NodeMessage)
+
+encode = Encoder().encode
 
 
-def encode(message: NodeMessage) -> bytes:
-    return _ENCODER.encode(message)
-
-
-def decode(data: bytes) -> NodeMessage:
-    """A message, or ParseError."""
+def decode(form: Decoder[T], data: bytes) -> T:
+    """A message of that form, or ParseError."""
     try:
-        return _DECODER.decode(data)
+        return form.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise ParseError(f"Not a message of a relay node: {error}.") from None
+        raise ParseError(f"Invalid message between relay nodes: {error}.") from None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tabhub.errors import InvalidParams
-from tabhub.wire.messages import FrameId, Object, Received, Sent, TabId, convert
+from tabhub.wire.messages import FrameId, Object, Received, Sent, TabId, convert, received, sent
 
 DocumentId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 MAX_EXTENSIONS = 64 * 1024
@@ -38,7 +38,7 @@ Tools = Annotated[
 
 
 class PageMessage(Received):
-    """What every message of a page's document has, as the browser says it, never the page."""
+    """What every message of a page's document has; from the browser, never from the page."""
 
     tab_id: TabId
     frame_id: FrameId
@@ -58,17 +58,17 @@ class RegisterTools(PageMessage):
 
 
 class UpdateTools(PageMessage):
-    """All tools again of a document that is registered."""
+    """All tools, again, of a registered document."""
 
     tools: Tools
 
 
 class PageDisconnected(PageMessage):
-    """A document is closed or left."""
+    """A document was closed or navigated away."""
 
 
 class ElicitConfirmation(PageMessage):
-    """A page asks the person to confirm something while one of its tools runs."""
+    """A page asks the person for confirmation while one of its tools runs."""
 
     tool_name: str
     message: str
@@ -77,15 +77,8 @@ class ElicitConfirmation(PageMessage):
     details: Any = None
 
 
-class ConfirmationAnswer(Sent):
-    """The answer to a page's question."""
-
-    confirmed: bool
-    reason: str | None = None
-
-
 class ToolProgress(Received):
-    """How far a page's or plugin's tool is."""
+    """The progress of a page's or plugin's tool."""
 
     dispatch_id: str | int
     progress: float
@@ -112,12 +105,74 @@ class ToolOutcome(Received):
     payload: msgspec.Raw
 
 
-class PageSettings(Sent):
-    """What pages may do."""
+ConfirmationAnswer = sent("ConfirmationAnswer", "The answer to ElicitConfirmation.", confirmed=bool, reason=str | None)
+PageSettings = sent("PageSettings", "What pages may do.", model_context=bool, allowed_origins=list[str])
 
-    model_context: bool
-    allowed_origins: list[str]
-
+# Between a page's frame and the extension's worker; the hub never sees these.
+FROM_FRAME: tuple[type[msgspec.Struct], ...] = (
+    received(
+        "FrameTools", "The frame registers its tools.", type=Literal["register-tools"], tools=Tools, capabilities=Object
+    ),
+    received(
+        "FrameToolsChanged",
+        "All tools of the frame, again.",
+        type=Literal["tools-updated"],
+        tools=Tools,
+        capabilities=Object,
+    ),
+    received(
+        "FrameResult", "How a call ended.", type=Literal["tool-result"], request_id=str, success=bool, payload=Any
+    ),
+    received(
+        "FrameProgress",
+        "The progress of a call.",
+        type=Literal["tool-progress"],
+        request_id=str,
+        progress=float,
+        total=float | None,
+        message=str | None,
+    ),
+    received(
+        "FrameQuestion",
+        "A tool asks the person for confirmation.",
+        type=Literal["confirm-action"],
+        confirm_id=str,
+        request_id=str,
+        tool_name=str,
+        message=str,
+        details=Any,
+    ),
+    received(
+        "FrameTimer",
+        "A request for a FrameWake after that many milliseconds.",
+        type=Literal["wake-me"],
+        wake_id=int,
+        after=float,
+    ),
+)
+TO_FRAME: tuple[type[msgspec.Struct], ...] = (
+    sent(
+        "FrameCall",
+        "Run a tool.",
+        type=Literal["execute-tool"],
+        request_id=str,
+        tool_name=str,
+        args=Object,
+        extensions=Any,
+        _meta=Object | None,
+    ),
+    sent("FrameCancel", "Stop a call.", type=Literal["cancel-tool"], request_id=str),
+    sent(
+        "FrameAnswer",
+        "The answer to a FrameQuestion.",
+        type=Literal["confirm-result"],
+        confirm_id=str,
+        confirmed=bool,
+        reason=str,
+    ),
+    sent("FrameWake", "A FrameTimer has expired.", type=Literal["wake"], wake_id=int),
+    sent("FrameRefused", "This frame may not offer tools.", type=Literal["refused"]),
+)
 
 _OUTCOME: msgspec.json.Decoder[ToolOutcome] = msgspec.json.Decoder(ToolOutcome)
 

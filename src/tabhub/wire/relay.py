@@ -43,12 +43,13 @@ class Token(Received):
     access_token: Name | None = None
     snake_case: Name | None = msgspec.field(default=None, name="access_token")
 
+    def __post_init__(self) -> None:
+        if not self.token:
+            raise ValueError("`accessToken` must be a non-empty string")
+
     @property
     def token(self) -> str:
-        token = self.access_token or self.snake_case
-        if token is None:
-            raise InvalidParams("`accessToken` must be a non-empty string.")
-        return token
+        return self.access_token or self.snake_case or ""
 
 
 class Login(Token, kw_only=True):
@@ -270,7 +271,7 @@ def params_of(frame: Frame) -> Any:
     try:
         return _PARAMS[method].decode(b"{}" if frame.params is UNSET else frame.params)
     except msgspec.DecodeError as error:
-        raise InvalidParams(f"{method}: {error}") from None
+        raise InvalidParams(f"{method}: {error}.") from None
 
 
 def login_of(frame: Frame) -> Login:
@@ -278,7 +279,7 @@ def login_of(frame: Frame) -> Login:
     try:
         return _LOGIN.decode(frame.result)  # type: ignore[arg-type]
     except msgspec.DecodeError as error:
-        raise InvalidParams(f"authenticate: {error}") from None
+        raise InvalidParams(f"authenticate: {error}.") from None
 
 
 def forwarded(mapped: str, frame: Frame) -> bytes:

@@ -12,12 +12,13 @@ import pytest
 
 from tabhub.errors import BusUnavailable
 from tabhub.relay.bus import nats
-from tabhub.relay.bus.interface import Bus, MemoryBus, MemoryNetwork, Presence
+from tabhub.relay.bus.interface import Bus, Presence
 from tabhub.relay.bus.nats import NatsBus
 from tabhub.relay.bus.nats_connection import connect
 from tabhub.relay.bus.rosters import subject_of
-from tabhub.wire.bus import Beat, encode
+from tabhub.wire.nodes import Beat, encode
 from tests.harness.waiting import LONG, becomes, until
+from tests.relay.memory_bus import MemoryBus, MemoryNetwork
 from tests.relay.natsd import NatsServer, nats_server
 from tests.relay.test_run import certificate
 

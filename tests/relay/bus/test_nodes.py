@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.relay.bus.nodes import BusNodes
-from tabhub.wire.bus import FIRST, LAST, NEXT, WHOLE, Piece
+from tabhub.wire.nodes import FIRST, LAST, NEXT, WHOLE, Piece
 
 _LARGEST = 60
 

@@ -1,19 +1,19 @@
-"""Who is where: what a node knows of a user it has joined, and when it knows all."""
+"""The roster of a user: the browsers on other nodes, and when it is complete."""
 
 from __future__ import annotations
 
 from tabhub.relay.bus.interface import Presence
-from tabhub.relay.bus.rosters import Roster, RosterTable, subject_of
-from tabhub.wire.bus import Here
+from tabhub.relay.bus.rosters import Roster, subject_of
+from tabhub.wire.nodes import QueryReply
 
 
-def asked(due: float = 10.0) -> Roster:
-    roster = RosterTable().open("ann")
-    roster.begin_query(due)
+def queried(deadline: float = 10.0) -> Roster:
+    roster = Roster("ann")
+    roster.begin_query(deadline)
     return roster
 
 
-def test_a_user_is_not_named_where_others_can_read() -> None:
+def test_subjects_do_not_reveal_user_names() -> None:
     for user in ("ann", "ann@example.com", "*", "a.b.>", "\ud800"):
         subject = subject_of(user)
         assert user not in subject
@@ -22,12 +22,12 @@ def test_a_user_is_not_named_where_others_can_read() -> None:
     assert subject_of("ann") != subject_of("Ann")
 
 
-def test_it_is_complete_when_each_node_that_was_named_has_spoken() -> None:
-    roster = asked()
+def test_it_is_complete_when_every_named_node_has_replied() -> None:
+    roster = queried()
     assert not roster.check_complete(0.0)
-    roster.receive_answer(Here("b", 1, (("e1", "Chrome"),), ("c", "d", "me")), "me")
+    roster.receive_reply(QueryReply("b", 1, (("e1", "Chrome"),), ("c", "d", "me")), "me")
     assert not roster.check_complete(0.1)
-    roster.receive_answer(Here("c", 5, (), ("b", "d")), "me")
+    roster.receive_reply(QueryReply("c", 5, (), ("b", "d")), "me")
     assert not roster.check_complete(0.2)
     roster.remove_node("d")
     assert roster.check_complete(0.3)
@@ -36,19 +36,19 @@ def test_it_is_complete_when_each_node_that_was_named_has_spoken() -> None:
     assert roster.browsers() == (Presence("ann", "e1", "Chrome", "b"),)
 
 
-def test_it_is_complete_at_once_when_nobody_is_there_and_in_the_end_in_any_case() -> None:
-    alone = asked()
+def test_it_is_complete_at_once_without_other_nodes_and_otherwise_at_its_deadline() -> None:
+    alone = queried()
     alone.no_responders()
     assert alone.check_complete(0.0)
-    waiting = asked(due=1.0)
-    waiting.receive_answer(Here("b", 1, (), ("c",)), "me")
+    waiting = queried(deadline=1.0)
+    waiting.receive_reply(QueryReply("b", 1, (), ("c",)), "me")
     assert not waiting.check_complete(0.9)
     assert waiting.check_complete(1.0)
     assert waiting.missing == set()
 
 
-def test_old_news_is_no_news() -> None:
-    roster = asked()
+def test_older_versions_are_ignored() -> None:
+    roster = queried()
     assert roster.update("b", 3, (("e1", "Chrome"),))
     assert not roster.update("b", 2, ())
     assert not roster.update("b", 4, (("e1", "Chrome"),))
@@ -58,8 +58,8 @@ def test_old_news_is_no_news() -> None:
     assert not roster.remove_node("b")
 
 
-def test_after_a_break_the_nodes_that_were_there_are_awaited() -> None:
-    roster = asked()
+def test_after_an_outage_it_waits_for_the_nodes_known_before() -> None:
+    roster = queried()
     roster.update("b", 1, (("e1", "Chrome"),))
     roster.update("c", 1, (), here=False)
     roster.no_responders()
@@ -73,12 +73,3 @@ def test_after_a_break_the_nodes_that_were_there_are_awaited() -> None:
     assert not roster.check_complete(10.0)
     roster.update("b", 9, (("e1", "Chrome"),))
     assert roster.check_complete(10.1)
-
-
-def test_rosters_are_found_by_user_and_by_subject() -> None:
-    rosters = RosterTable()
-    roster = rosters.open("ann")
-    assert rosters.by_user("ann") is rosters.by_subject(subject_of("ann")) is roster
-    assert list(rosters) == [roster]
-    rosters.drop(roster)
-    assert rosters.by_user("ann") is rosters.by_subject(subject_of("ann")) is None

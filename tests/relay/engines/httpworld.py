@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tabhub.http.write_batch import WriteBatch
 from tabhub.relay.engines.endpoint import RelayHttp
 from tabhub.relay.engines.engine import RelayEngine
-from tabhub.relay.engines.metadata import Place
+from tabhub.relay.engines.metadata import RelayUrl
 from tabhub.relay.node import Node
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab
@@ -65,7 +65,7 @@ class _Made:
     more: dict[str, Any] = field(default_factory=dict)
 
     def make(self, node: Node, port: int, batch: WriteBatch) -> RelayHttp:
-        made = RelayHttp(node, Place("http", port, self.more.get("public_url")), batch, **self.more.get("http", {}))
+        made = RelayHttp(node, RelayUrl("http", port, self.more.get("public_url")), batch, **self.more.get("http", {}))
         self.http.append(made)
         return made
 
@@ -80,7 +80,7 @@ async def http_relay(
 ) -> AsyncIterator[HttpRelay]:
     """Start a node with MCP over HTTP; `more` is for the node itself."""
     made = _Made(more={"public_url": public_url, "http": {"auth_servers": auth_servers, "audit_file": audit_file}})
-    async with running_relay(mcp=made.make, **more) as relay:
+    async with running_relay(http=made.make, **more) as relay:
         yield HttpRelay(relay, made.http[0])
 
 
@@ -98,5 +98,5 @@ async def sdk(url: str, access: str, mode: str = "legacy", **more: Any) -> Async
 def browser(base: str, access: str | None = None, instance: str = "far", **state: Any) -> FarBrowser:
     """A fake browser with one tab, in which a new one can be opened and closed."""
     made = FarBrowser(base, access or token(), instance, **state)
-    made.answers |= {"createTab": tab(90, "about:blank"), "closeTab": {}}
+    made.answers |= {"createTab": tab(90, "about:blank"), "closeTab": {"closed": True}}
     return made

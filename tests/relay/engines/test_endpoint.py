@@ -155,7 +155,7 @@ async def test_at_the_end_of_its_token_an_agent_is_out_and_a_newer_one_takes_it_
             assert (await agent.post(LIST)).status_code == 200
             await asyncio.wait_for(stream.rest(), 30)  # it ends
         (engine,) = relay.engines()
-        assert engine.road.paused
+        assert engine.links.paused
         assert not relay.relay.node.state.tables.agents
         assert (await agent.post(LIST)).status_code == 401
         agent.http.headers["Authorization"] = f"Bearer {token('bob')}"

@@ -5,25 +5,25 @@ from __future__ import annotations
 import pytest
 
 from tabhub.errors import Forbidden, SetupError
-from tabhub.relay.engines.metadata import Place, challenge, document, read_url
+from tabhub.relay.engines.metadata import RelayUrl, challenge, document, read_url
 
 
 @pytest.mark.parametrize(
     "host", [b"relay.example.com", b"relay.example.com:443", b"RELAY.example.com", b"localhost:9700"]
 )
 def test_a_public_address_is_told_whatever_name_of_it_was_used(host: bytes) -> None:
-    place = Place("https", 9700, "https://relay.example.com")
+    place = RelayUrl("https", 9700, "https://relay.example.com")
     assert place.base({b"host": host}) == "https://relay.example.com"
 
 
 @pytest.mark.parametrize("host", [b"evil.example", b"relay.example.com:444", b"relay.example.com.evil.example", b""])
 def test_another_name_than_the_public_one_is_refused(host: bytes) -> None:
     with pytest.raises(Forbidden):
-        Place("https", 9700, "https://relay.example.com").base({b"host": host})
+        RelayUrl("https", 9700, "https://relay.example.com").base({b"host": host})
 
 
 def test_a_port_in_the_public_address_must_be_named() -> None:
-    place = Place("https", 9700, "https://relay.example.com:8443")
+    place = RelayUrl("https", 9700, "https://relay.example.com:8443")
     assert place.base({b"host": b"relay.example.com:8443"}) == "https://relay.example.com:8443"
     with pytest.raises(Forbidden):
         place.base({b"host": b"relay.example.com"})
@@ -31,13 +31,13 @@ def test_a_port_in_the_public_address_must_be_named() -> None:
 
 @pytest.mark.parametrize("host", [b"relay.internal:9700", b"10.0.0.1", b"[::1]:9700"])
 def test_without_a_public_address_a_client_is_told_the_name_it_used(host: bytes) -> None:
-    assert Place("https", 9700).base({b"host": host}) == f"https://{host.decode()}"
+    assert RelayUrl("https", 9700).base({b"host": host}) == f"https://{host.decode()}"
 
 
 @pytest.mark.parametrize("host", [b"", b'a"b', b"a b", b"a/b", b"a,b", b"a@b", b"x" * 300, b"a:b"])
 def test_what_is_no_name_is_repeated_to_nobody(host: bytes) -> None:
     with pytest.raises(Forbidden):
-        Place("https", 9700).base({b"host": host})
+        RelayUrl("https", 9700).base({b"host": host})
 
 
 def test_addresses_are_read_without_what_is_added_at_their_end() -> None:

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tabhub.relay.bus.interface import MemoryBus, MemoryNetwork
 from tests.harness.agent import Agent, message, stateless
 from tests.harness.fake_extension import tab
 from tests.harness.waiting import until
 from tests.relay.engines.httpworld import browser, http_relay, sdk
 from tests.relay.engines.test_endpoint import PAGE_TOOLS
 from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.memory_bus import MemoryBus, MemoryNetwork
 from tests.relay.world import token
 
 LIST = message("tools/list")
@@ -121,7 +121,7 @@ async def test_without_a_browser_an_agent_is_told_what_to_do_and_one_that_comes_
     async with http_relay() as relay, relay.agent() as agent:
         said, facts = failure(await agent.call("browser_open_tab", {"url": "about:blank"}))
         assert "no browser is connected" in said
-        assert "this relay's address and a token of yours" in said
+        assert "this relay's URL and one of your tokens" in said
         assert facts["outcome"] == "not_sent"
         async with browser(relay.ws):
             (engine,) = relay.engines()
@@ -201,7 +201,7 @@ async def test_a_newer_token_of_the_same_user_goes_on_with_the_session() -> None
         agent.http.headers["Authorization"] = f"Bearer {token(ttl=900, ident='second')}"
         assert await tabs(agent)
         assert relay.engines() == [engine]
-        assert engine.road.claims.token_id == "second"
+        assert engine.links.claims.token_id == "second"
         relay.relay.node.tokens_revoked(["first 99999999999"])
         assert not (await agent.call("browser_close_tab", {"tabId": 7}))["result"].get("isError")
         assert len(far.asked("closeTab")) == 1

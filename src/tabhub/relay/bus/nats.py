@@ -22,11 +22,11 @@ from functools import partial
 from tabhub.core.backoff import Backoff
 from tabhub.errors import BusConnectFailed, BusUnavailable
 from tabhub.limits import DEFAULTS, MB, Limits
-from tabhub.relay.bus.interface import BusListener, Presence
+from tabhub.relay.bus.interface import Bus, BusListener, Presence
 from tabhub.relay.bus.nats_connection import NatsConnection, connect, read, without_credentials
 from tabhub.relay.bus.nodes import BusNodes
-from tabhub.relay.bus.rosters import Roster, RosterTable
-from tabhub.wire import bus as wire
+from tabhub.relay.bus.rosters import Roster, subject_of
+from tabhub.wire import nodes as wire
 from tabhub.wire.nats import Message
 
 log = logging.getLogger("tabhub.relay.bus.interface")
@@ -49,18 +49,19 @@ _ENTRIES = 1000
 _ALL = "tabhub.all"
 
 
-class NatsBus:
+class NatsBus(Bus):
     """One node's connection to the bus."""
 
     def __init__(
         self, url: str, node: str, *, limits: Limits = DEFAULTS, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        super().__init__(node)
         self._servers = [part.strip() for part in url.split(",") if part.strip()]
-        self._node = node
         self._clock = clock
         self._max_queue = limits.relay_bus_queue
         self._nodes = BusNodes(node, patience=_LOST_AFTER, largest=limits.max_frame + MB)
-        self._rosters = RosterTable()
+        self._rosters: dict[str, Roster] = {}
+        """By the part of their subjects that stands for the user."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._version = 0
         self._ticks = 0
@@ -68,10 +69,6 @@ class NatsBus:
         self._listener: BusListener
         self._connection: NatsConnection | None = None
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def node(self) -> str:
-        return self._node
 
     @property
     def healthy(self) -> bool:
@@ -99,7 +96,7 @@ class NatsBus:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
         if self._connection is not None:
-            self._publish_to_all(wire.Bye(self._node))
+            self._publish_to_all(wire.Bye(self.node))
             await self._connection.close()
             self._connection = None
         self._fail_waiting()
@@ -110,7 +107,7 @@ class NatsBus:
         self._ensure_roster(user).joined = True
 
     def leave(self, user: str) -> None:
-        roster = self._rosters.by_user(user)
+        roster = self._rosters.get(subject_of(user))
         if roster is not None:
             roster.joined = False
             self._release(roster)
@@ -122,7 +119,7 @@ class NatsBus:
             self._publish_own(roster)
 
     def withdraw(self, browser: Presence) -> None:
-        roster = self._rosters.by_user(browser.user)
+        roster = self._rosters.get(subject_of(browser.user))
         if roster is not None and roster.own.pop(browser.extension_id, None) is not None:
             self._publish_own(roster)
             self._release(roster)
@@ -161,19 +158,19 @@ class NatsBus:
         return sent
 
     def report_usage(self, user: str, count: int) -> None:
-        roster = self._rosters.by_user(user)
+        roster = self._rosters.get(subject_of(user))
         if roster is not None and any(member.here for member in roster.members.values()):
-            self._publish_to_user(roster, wire.Took(self._node, count))
+            self._publish_to_user(roster, wire.Usage(self.node, count))
 
     def revoke(self, entries: Sequence[str]) -> None:
         for at in range(0, len(entries), _ENTRIES):
-            self._publish_to_all(wire.Revoked(self._node, tuple(entries[at : at + _ENTRIES])))
+            self._publish_to_all(wire.Revoked(self.node, tuple(entries[at : at + _ENTRIES])))
 
     # messages from NATS
 
     def _to_node(self, message: Message) -> None:
         piece = read(wire.PIECE, message)
-        if piece is None or piece.node == self._node:
+        if piece is None or piece.node == self.node:
             return
         node = piece.node
         self._mark_alive(node)
@@ -188,7 +185,7 @@ class NatsBus:
 
     def _to_all(self, message: Message) -> None:
         body = read(wire.TO_ALL, message)
-        if body is None or body.node == self._node:
+        if body is None or body.node == self.node:
             return
         if isinstance(body, wire.Bye):
             if self._nodes.remove(body.node):
@@ -199,35 +196,35 @@ class NatsBus:
             self._listener.tokens_revoked(body.entries)
 
     def _to_user(self, message: Message) -> None:
-        roster = self._rosters.by_subject(message.subject.rpartition(".")[2])
+        roster = self._rosters.get(message.subject.rpartition(".")[2])
         body = read(wire.TO_USER, message)
-        if roster is None or body is None or body.node == self._node:
+        if roster is None or body is None or body.node == self.node:
             return
         self._mark_alive(body.node)
-        if isinstance(body, wire.Took):
+        if isinstance(body, wire.Usage):
             self._listener.usage_reported(roster.user, body.count)
             return
         if isinstance(body, wire.Left):
             changed = roster.update(body.node, body.version, (), here=False)
         else:
             changed = roster.update(body.node, body.version, body.browsers)
-        if isinstance(body, wire.Asking) and message.reply.startswith("tabhub.reply."):
+        if isinstance(body, wire.Query) and message.reply.startswith("tabhub.reply."):
             others = tuple(n for n, member in roster.members.items() if member.here and n != body.node)
-            here = wire.Here(self._node, self._version, tuple(sorted(roster.own.items())), others)
-            self._publish(message.reply, wire.encode(here))
+            reply = wire.QueryReply(self.node, self._version, roster.own_browsers, others)
+            self._publish(message.reply, wire.encode(reply))
         self._changed(roster, changed)
 
     def _replied(self, message: Message) -> None:
-        roster = self._rosters.by_subject(message.subject.rpartition(".")[2])
+        roster = self._rosters.get(message.subject.rpartition(".")[2])
         if roster is None:
             return
-        if message.nobody:
+        if message.no_responders:
             asyncio.get_running_loop().call_later(_GRACE, self._no_responders, roster)
             return
-        body = read(wire.HERE, message)
+        body = read(wire.REPLY, message)
         if body is not None:
             self._mark_alive(body.node)
-            self._changed(roster, roster.receive_answer(body, self._node))
+            self._changed(roster, roster.receive_reply(body, self.node))
 
     def _no_responders(self, roster: Roster) -> None:
         """No other node has joined this user, including one whose message was in flight at the query."""
@@ -238,7 +235,7 @@ class NatsBus:
         if self._nodes.mark_alive(node):  # it was lost before: both sides start over
             log.info("node_back", extra={"facts": {"node": node}})
             self._give_up(node)
-            for roster in self._rosters:
+            for roster in list(self._rosters.values()):
                 self._query(roster, _QUERY_TIMEOUT)
 
     def _give_up(self, node: str) -> None:
@@ -248,7 +245,7 @@ class NatsBus:
     def _node_lost(self, node: str) -> None:
         """Report a lost node and remove its browsers."""
         self._listener.node_lost(node)
-        for roster in self._rosters:
+        for roster in list(self._rosters.values()):
             self._changed(roster, roster.remove_node(node))
 
     def _changed(self, roster: Roster, changed: bool) -> None:
@@ -266,9 +263,9 @@ class NatsBus:
 
     def _ensure_roster(self, user: str) -> Roster:
         """The roster of a user; a new one is queried from the other nodes."""
-        roster = self._rosters.by_user(user)
+        roster = self._rosters.get(subject_of(user))
         if roster is None:
-            roster = self._rosters.open(user)
+            roster = self._rosters[subject_of(user)] = Roster(user)
             self._query(roster, _QUERY_TIMEOUT)
         return roster
 
@@ -276,18 +273,18 @@ class NatsBus:
         roster.begin_query(self._clock() + patience)
         if self._connection is None:
             return
-        subject = f"tabhub.user.{roster.subject}"
-        self._connection.subscribe(subject, self._to_user)
+        self._connection.subscribe(_user_subject(roster), self._to_user)
         self._version += 1
-        asking = wire.Asking(self._node, self._version, tuple(sorted(roster.own.items())))
-        self._publish(subject, wire.encode(asking), f"tabhub.reply.{self._node}.{roster.subject}")
+        query = wire.Query(self.node, self._version, roster.own_browsers)
+        reply = f"tabhub.reply.{self.node}.{subject_of(roster.user)}"
+        self._publish(_user_subject(roster), wire.encode(query), reply)
 
     def _publish_own(self, roster: Roster) -> None:
         self._version += 1
-        self._publish_to_user(roster, wire.Has(self._node, self._version, tuple(sorted(roster.own.items()))))
+        self._publish_to_user(roster, wire.BrowsersChanged(self.node, self._version, roster.own_browsers))
 
     def _publish_to_user(self, roster: Roster, message: wire.ToUser) -> None:
-        self._publish(f"tabhub.user.{roster.subject}", wire.encode(message))
+        self._publish(_user_subject(roster), wire.encode(message))
 
     def _publish_to_all(self, message: wire.ToAll) -> None:
         self._publish(_ALL, wire.encode(message))
@@ -295,13 +292,13 @@ class NatsBus:
     def _release(self, roster: Roster) -> None:
         """Drop the roster of a user that this node no longer needs."""
         needed = roster.joined or roster.own or self._waiting.get(roster.user)
-        if needed or self._rosters.by_user(roster.user) is not roster:
+        if needed or self._rosters.get(subject_of(roster.user)) is not roster:
             return
-        self._rosters.drop(roster)
+        del self._rosters[subject_of(roster.user)]
         self._version += 1
-        self._publish_to_user(roster, wire.Left(self._node, self._version))
+        self._publish_to_user(roster, wire.Left(self.node, self._version))
         if self._connection is not None:
-            self._connection.unsubscribe(f"tabhub.user.{roster.subject}")
+            self._connection.unsubscribe(_user_subject(roster))
 
     def _publish(self, subject: str, payload: bytes, reply: str = "") -> None:
         if self._connection is not None:
@@ -313,13 +310,13 @@ class NatsBus:
         token = os.environ.get(VARIABLE) or None
         self._attempts += 1
         url = self._servers[self._attempts % len(self._servers)]
-        connection = await connect(url, f"tabhub relay {self._node}", max_queue=self._max_queue, token=token)
-        connection.subscribe(f"tabhub.node.{self._node}", self._to_node)
+        connection = await connect(url, f"tabhub relay {self.node}", max_queue=self._max_queue, token=token)
+        connection.subscribe(f"tabhub.node.{self.node}", self._to_node)
         connection.subscribe(_ALL, self._to_all)
-        connection.subscribe(f"tabhub.reply.{self._node}.*", self._replied)
+        connection.subscribe(f"tabhub.reply.{self.node}.*", self._replied)
         self._connection = connection
-        self._publish_to_all(wire.Beat(self._node))
-        for roster in self._rosters:
+        self._publish_to_all(wire.Beat(self.node))
+        for roster in list(self._rosters.values()):
             self._query(roster, _RETURN if roster.missing else _QUERY_TIMEOUT)
 
     async def _run(self) -> None:
@@ -327,7 +324,7 @@ class NatsBus:
             await self._tick_until_lost()
             connection, self._connection = self._connection, None
             self._fail_waiting()
-            for roster in self._rosters:
+            for roster in list(self._rosters.values()):
                 roster.invalidate()
             self._nodes.clear()
             self._call_safely(lambda: self._listener.bus_changed(False))
@@ -365,11 +362,11 @@ class NatsBus:
             self._connection.tick()
         for node in self._nodes.tick():
             self._node_lost(node)
-        for roster in self._rosters:
+        for roster in list(self._rosters.values()):
             if not roster.complete:
                 self._changed(roster, changed=False)
         if self._ticks % 2:
-            self._publish_to_all(wire.Beat(self._node))
+            self._publish_to_all(wire.Beat(self.node))
             for node, mark in self._nodes.marks():
                 self._publish(f"tabhub.node.{node}", wire.encode(mark))
 
@@ -385,6 +382,10 @@ class NatsBus:
         for done in (done for each in waiting.values() for done in each):
             if not done.done():
                 done.set_exception(_unavailable())
+
+
+def _user_subject(roster: Roster) -> str:
+    return f"tabhub.user.{subject_of(roster.user)}"
 
 
 def _unavailable() -> BusUnavailable:

@@ -18,8 +18,8 @@ from msgspec.msgpack import Decoder
 from tabhub.errors import BusConnectFailed, ParseError
 from tabhub.limits import MB
 from tabhub.wire import nats as wire
-from tabhub.wire.bus import decode
 from tabhub.wire.nats import Message
+from tabhub.wire.nodes import decode
 
 log = logging.getLogger("tabhub.relay.bus.interface")
 
@@ -157,7 +157,7 @@ class NatsConnection(asyncio.Protocol):
                 if type(event) is Message:
                     self._deliver(event)
                 else:
-                    self._handle_control(cast("wire.Info | wire.Refusal | bytes", event))
+                    self._handle_control(cast("wire.Info | wire.ServerError | bytes", event))
         except (ParseError, UnicodeDecodeError) as error:
             self._end(str(error))
 
@@ -165,7 +165,7 @@ class NatsConnection(asyncio.Protocol):
         self._end(str(exc) if exc is not None else self.close_reason)
 
     def _deliver(self, message: Message) -> None:
-        listener = self._listeners.get(message.number)
+        listener = self._listeners.get(message.subscription)
         if listener is None:
             return
         try:
@@ -173,7 +173,7 @@ class NatsConnection(asyncio.Protocol):
         except Exception:
             log.exception("error while handling a message from the bus")
 
-    def _handle_control(self, event: wire.Info | wire.Refusal | bytes) -> None:
+    def _handle_control(self, event: wire.Info | wire.ServerError | bytes) -> None:
         if event == wire.PING:
             self._write(wire.PONG, self._max_queue + _RESERVE)
         elif event == wire.PONG:
@@ -183,7 +183,7 @@ class NatsConnection(asyncio.Protocol):
         elif isinstance(event, wire.Info):
             if not self._info.done():
                 self._info.set_result(event)
-        elif isinstance(event, wire.Refusal):
+        elif isinstance(event, wire.ServerError):
             self._end(event.reason)
 
     def _end(self, reason: str) -> None:

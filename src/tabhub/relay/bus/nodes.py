@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tabhub.wire.bus import FIRST, GIVEN_UP, LAST, MARK, NEXT, WHOLE, Piece
+from tabhub.wire.nodes import FIRST, GIVEN_UP, LAST, MARK, NEXT, WHOLE, Piece
 
 
 @dataclass(slots=True)

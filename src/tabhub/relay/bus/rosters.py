@@ -1,4 +1,4 @@
-"""Rosters: for each user this node has joined, the other nodes that have clients of that user, and their browsers.
+"""The roster of a user this node has joined: the other nodes that have clients of that user, and their browsers.
 
 Owns when a roster is complete. Pure. Each node answers the query of a new node with its own browsers and with the other
 nodes it knows; the roster is complete when every node that was named has answered, or when there is no other node.
@@ -6,16 +6,15 @@ nodes it knows; the roster is complete when every node that was named has answer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from tabhub.relay.bus.interface import Presence
-from tabhub.wire.bus import Browsers, Here
+from tabhub.wire.nodes import Browsers, QueryReply
 
 
 def subject_of(user: str) -> str:
-    """The part of a bus subject that stands for a user, without revealing the name."""
+    """The last part of a user's bus subjects, which does not reveal the name."""
     return sha256(b"tabhub-relay-user:" + user.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -33,9 +32,9 @@ class Roster:
     """The other nodes with clients of one user."""
 
     user: str
-    subject: str
     joined: bool = False
     own: dict[str, str] = field(default_factory=dict)
+    """Names of the user's browsers on this node, by id."""
     members: dict[str, Member] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     """Nodes that were named and have not answered."""
@@ -48,6 +47,10 @@ class Roster:
     @property
     def complete(self) -> bool:
         return self.deadline is None
+
+    @property
+    def own_browsers(self) -> Browsers:
+        return tuple(sorted(self.own.items()))
 
     def browsers(self) -> tuple[Presence, ...]:
         """The browsers on other nodes, ordered by id."""
@@ -74,11 +77,10 @@ class Roster:
         member.version, member.browsers, member.here = version, browsers, here
         return changed
 
-    def receive_answer(self, message: Here, own: str) -> bool:
-        """Apply a node's answer to the query; returns whether its browsers changed."""
+    def receive_reply(self, message: QueryReply, own: str) -> bool:
+        """Apply a node's reply to the query; returns whether its browsers changed."""
         self.answered = True
-        heard = set(self.members)
-        self.missing.update(node for node in message.others if node != own and node not in heard)
+        self.missing.update(node for node in message.others if node != own and node not in self.members)
         return self.update(message.node, message.version, message.browsers)
 
     def no_responders(self) -> None:
@@ -105,29 +107,3 @@ class Roster:
         self.deadline = None
         self.missing.clear()
         return True
-
-
-class RosterTable:
-    """The rosters of all users this node has joined."""
-
-    def __init__(self) -> None:
-        self._by_user: dict[str, Roster] = {}
-        self._by_subject: dict[str, Roster] = {}
-
-    def __iter__(self) -> Iterator[Roster]:
-        return iter(list(self._by_user.values()))
-
-    def by_user(self, user: str) -> Roster | None:
-        return self._by_user.get(user)
-
-    def by_subject(self, subject: str) -> Roster | None:
-        return self._by_subject.get(subject)
-
-    def open(self, user: str) -> Roster:
-        roster = Roster(user, subject_of(user))
-        self._by_user[user] = self._by_subject[roster.subject] = roster
-        return roster
-
-    def drop(self, roster: Roster) -> None:
-        self._by_user.pop(roster.user, None)
-        self._by_subject.pop(roster.subject, None)

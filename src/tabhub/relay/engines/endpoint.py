@@ -1,6 +1,6 @@
-"""MCP over HTTP at a relay: `/mcp` for any client with a token, and the metadata OAuth clients look for.
+"""MCP over HTTP at a relay: `/mcp` for any client with a token, and metadata for OAuth clients.
 
-Owns the checks before an engine sees a request: origin, size, token. Engines are pool.py's, MCP itself is mcp/'s.
+Owns the checks before an engine receives a request: origin, size, token. Engines belong to pool.py, MCP itself to mcp/.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tabhub.errors import (
 )
 from tabhub.http.messages import JSON, Header, Request, Response, Route, error_response, json_response, retry_after
 from tabhub.http.write_batch import WriteBatch
-from tabhub.relay.engines.metadata import MCP, WELL_KNOWN, Place, challenge, document
+from tabhub.relay.engines.metadata import MCP, WELL_KNOWN, RelayUrl, challenge, document
 from tabhub.relay.engines.pool import RelayEngines
 from tabhub.relay.node import Node
 from tabhub.trust.guard import origin_allowed
@@ -42,7 +42,7 @@ class RelayHttp:
     def __init__(
         self,
         node: Node,
-        place: Place,
+        place: RelayUrl,
         batch: WriteBatch,
         *,
         auth_servers: Sequence[str] = (),
@@ -56,7 +56,7 @@ class RelayHttp:
         self.engines = RelayEngines(node, batch, audit_file=audit_file, wall=wall)
 
     def route(self, request: Request) -> Route | None:
-        """The route of a request; refuses what needs no body to be refused."""
+        """The route of a request; refuses what can be refused without its body."""
         if request.path not in (MCP, WELL_KNOWN, WELL_KNOWN + MCP):
             return None
         _check_headers(request)
@@ -66,8 +66,8 @@ class RelayHttp:
         token = bearer(request.headers.get(b"authorization"), self._node.limits.relay_token)
         if b"authorization" not in request.headers:
             raise Unauthorized(
-                "This relay needs a token.",
-                hint="Send `Authorization: Bearer TOKEN`; the relay's operator issues it.",
+                "This relay requires a token.",
+                hint="Send `Authorization: Bearer TOKEN`; the relay's operator issues tokens.",
             )
         length = int(request.headers.get(b"content-length", b"0")[:20])
         if length > self._node.limits.max_body:
@@ -75,12 +75,12 @@ class RelayHttp:
         verdict = InvalidToken("not a bearer token") if token is None else self._node.check_token(token.decode())
         if token is not None and isinstance(verdict, UnknownSigningKey):
             if length > self._node.limits.relay_stranger or b"transfer-encoding" in request.headers:
-                raise Busy("The token's key is not known yet.", hint="Send the request again in a few seconds.")
+                raise Busy("The key of this token is not loaded yet.", hint="Send the request again in a few seconds.")
             return partial(self._fetch_key_and_serve, token.decode())
         return partial(self._serve, self._valid(verdict))
 
     def refusal(self, request: Request, error: TabhubError) -> Response:
-        """The answer to a refused request, in the form of its path; for a missing or invalid token, how to get one."""
+        """The response to a refused request; without a valid token, it says how to get one."""
         if request.path != MCP:
             return error_response(error)
         headers: tuple[Header, ...] = (JSON, *retry_after(error))
@@ -91,7 +91,7 @@ class RelayHttp:
 
     async def _metadata(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed("This address takes GET.")
+            raise MethodNotAllowed("Use GET.")
         base = self._place.base(request.headers)
         return json_response(document(base, self._auth_servers), 200, _NO_STORE)
 
@@ -100,35 +100,35 @@ class RelayHttp:
 
     async def _serve(self, claims: Claims, request: Request) -> Response | None:
         if self._node.closing:
-            raise Busy("This relay node is shutting down; another one may answer.", hint="Send the request again.")
+            raise Busy("This relay node is shutting down.", hint="Send the request again; another node may answer.")
         engine = self.engines.find(claims, _session(request.headers))
-        request.agent = claims.user  # a session is its user's: another user's token does not find it
+        request.agent = claims.user  # sessions belong to a user: the token of another does not find them
         return await self._node.fair_share.run(claims.user, engine.serve(request))
 
     def _valid(self, verdict: Claims | InvalidToken) -> Claims:
         if isinstance(verdict, InvalidToken) or verdict.expires <= self._wall():
             raise Unauthorized(
                 "The token is not valid: it may have expired, been revoked, or be for something else.",
-                hint="Get a new one from the relay's operator; `tabhub relay token inspect` shows what it says.",
+                hint="Get a new one from the relay's operator; `tabhub relay token inspect` shows its claims.",
             )
         return verdict
 
 
 def _check_headers(request: Request) -> None:
-    """Refuse web pages, and what two readers could read differently."""
+    """Refuse web pages, and headers that two parsers could interpret differently."""
     headers = request.headers
     if len(headers) != len(request.raw_headers):
         names = [name for name, _ in request.raw_headers if name in _ONCE]
         if len(names) != len(set(names)):
-            raise BadInput("A header that must be there once is there more than once.")
+            raise BadInput("A header that must be unique is sent more than once.")
     if b"origin" in headers and not origin_allowed((headers[b"origin"],)):
         raise Forbidden("Requests from web pages and other extensions are refused.")
     if not headers.get(b"content-length", b"0").isdigit():
-        raise BadInput("The Content-Length is not a number.")
+        raise BadInput("Content-Length is not a number.")
 
 
 def _session(headers: dict[bytes, bytes]) -> str | None:
-    """The session a request of the handshake era names; later revisions have none."""
+    """The session that a request of the handshake era names; stateless requests have none."""
     version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
     if version and version not in HANDSHAKE_VERSIONS:
         return None

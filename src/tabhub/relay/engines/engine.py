@@ -1,7 +1,7 @@
-"""An agent over HTTP at a relay: its engine, which runs the tools in the browsers of the agent's user.
+"""An agent over HTTP at a relay: its engine, which runs tools in the browsers of the agent's user.
 
-Owns one agent's registry, sessions, tabs and endpoint. Links to the browsers are browsers.py's. What is permitted in a
-browser is decided there; nothing here is trusted with it.
+Owns one agent's registry, sessions, tabs and endpoint. Links to the browsers belong to links.py. Each browser decides
+itself what agents may do in it; nothing here is trusted with that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tabhub import __version__
 from tabhub.calls.approvals.permission import Permission
@@ -29,7 +29,7 @@ from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.resources import UpstreamResources
 from tabhub.mcp.subscriptions import ResourceSubscribers
 from tabhub.mcp.surface import FullSurface
-from tabhub.relay.engines.browsers import UserBrowserLinks
+from tabhub.relay.engines.links import UserBrowserLinks
 from tabhub.relay.engines.tools import relay_tools
 from tabhub.relay.node import Node
 from tabhub.store.audit import AuditLog
@@ -39,31 +39,27 @@ from tabhub.trust.approvals import Approval
 from tabhub.trust.jwt import Claims
 from tabhub.trust.sliding_window import SlidingWindow
 
-if TYPE_CHECKING:
-    pass
-
 log = logging.getLogger("tabhub.relay")
 
-_CLOSING = 2.0
-"""Seconds for the tabs of a session to be closed when its engine ends."""
-ADVICE = (
-    "Start the browser that is yours and has the Tabhub extension; in its panel, this relay's address and a token of "
-    "yours must be set."
+_CLOSE_TIMEOUT = 2.0
+"""Seconds for closing the tabs of a session when its engine ends."""
+_NO_BROWSER_HINT = (
+    "Start your browser with the Tabhub extension; its panel needs this relay's URL and one of your tokens."
 )
-_ASKED = "The person at the browser may have been asked whether to allow it: call again when they have answered."
+_APPROVAL_HINT = "The person at the browser may have been asked for approval: call again when they have decided."
 
 
 def engine_limits(limits: Limits) -> Limits:
     """The limits of one engine among many."""
-    most = limits.relay_engine_bytes
+    size = limits.relay_engine_bytes
     return replace(
         limits,
         sessions=limits.relay_engine_sessions,
-        result_store=most,
-        result_memory=most,
-        record_all=most,
-        record_bytes=min(limits.record_bytes, most // 4),
-        stream_bytes=min(limits.stream_bytes, most // 64),
+        result_store=size,
+        result_memory=size,
+        record_all=size,
+        record_bytes=min(limits.record_bytes, size // 4),
+        stream_bytes=min(limits.stream_bytes, size // 64),
         tabs_per_browser=min(limits.tabs_per_browser, 500),
         tab_text=min(limits.tab_text, 2048),
         page_tools_all=min(limits.page_tools_all, 2000),
@@ -87,12 +83,13 @@ class RelayEngine:
         self.user = claims.user
         self.open = 0
         """Requests and streams that are being served."""
-        self.used = self._began = clock()
+        self.last_used = self._started = clock()
         self.ended: TabhubError | None = None
-        self.running: asyncio.Task[None] | None = None
+        """The error for further requests, once it has ended."""
+        self.task: asyncio.Task[None] | None = None
         self._limits = limits
         config = Config()
-        tabs = TabParts(limits, clock=clock, wall=wall, advice=ADVICE)
+        tabs = TabParts(limits, clock=clock, wall=wall, advice=_NO_BROWSER_HINT)
         self.sessions, self.browsers, self._binding = tabs.sessions, tabs.browsers, tabs.binding
         pages = tabs.page_tools(config, audit, PageToolStore(None, limits))
         self._engine = tabs.engine(Permission(), audit, ResultStore(None, limits, clock=wall))
@@ -114,81 +111,81 @@ class RelayEngine:
             SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
         )
-        self.road = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
+        self.links = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
 
     def _facts(self) -> dict[str, Any]:
-        """What the agent learns of the relay."""
+        """Facts about the relay for `browser_status`."""
         return {
             "version": __version__,
             "relay": True,
-            "uptimeSeconds": round(self._engine.clock() - self._began),
+            "uptimeSeconds": round(self._engine.clock() - self._started),
             "sessions": len(self.sessions),
             "callsInFlight": len(self._engine.calls),
         }
 
     async def run(self) -> None:
         """Run until the token is revoked or the node stops."""
-        reason = "it was ended"
+        reason = "it was stopped"
         try:
-            reason = await self.road.run(self._pause)
+            reason = await self.links.run(self._pause)
         finally:
-            self._over(reason)
+            self._end(reason)
             self._binding.stop()
 
     def _pause(self) -> None:
         """The token has expired: open requests end. The sessions wait for a newer token."""
-        self.used = self._engine.clock()
-        self._stop("the token has come to its end")
+        self.last_used = self._engine.clock()
+        self._cancel_calls("the token has expired")
 
     # requests
 
-    def knows(self, session_id: str) -> bool:
-        """Whether a session of the handshake era is one of this engine's."""
+    def has_session(self, session_id: str) -> bool:
+        """Whether it has this session of the handshake era."""
         return session_id in self._endpoint.handshake.sessions
 
     async def serve(self, request: Request) -> Response | None:
         """Serve one request, once connected browsers have reported their tabs."""
         if self.open >= self._limits.relay_engine_requests:
             raise Busy(
-                f"{self.open} requests of this token are open, which is the limit.",
+                f"This token has {self.open} open requests, the maximum.",
                 hint="Close streams that are not needed, then try again.",
             )
         self.open += 1
         try:
-            await self.road.settled()
+            await self.links.wait_settled()
             if self.ended is not None:
                 raise self.ended
-            if (wait := self.road.weigh()) is not None:
-                raise RateLimited("Too many messages of this user or token.", retry_after=int(wait) + 1)
+            if (wait := self.links.check_rate()) is not None:
+                raise RateLimited("Too many requests for this user or token.", retry_after=int(wait) + 1)
             return await self._endpoint.serve(request)
         finally:
             self.open -= 1
-            self.used = self._engine.clock()
+            self.last_used = self._engine.clock()
 
-    # time and end
+    # expiry and end
 
-    def keep(self) -> None:
-        """Once a second: drop what has expired."""
+    def tick(self) -> None:
+        """To be called about once a second: drops what has expired."""
         for session in self.sessions.expired(self._engine.clock()):
             self._endpoint.handshake.end(session.id, "the session was idle too long")
         self._engine.results.expire()
 
-    async def leave(self, reason: str) -> None:
-        """End the sessions, and close the tabs they opened."""
-        self._over(reason)
-        await self._binding.wait_until_closed(_CLOSING)
+    async def close(self, reason: str) -> None:
+        """End the sessions and close the tabs they opened."""
+        self._end(reason)
+        await self._binding.wait_until_closed(_CLOSE_TIMEOUT)
 
-    def _over(self, reason: str) -> None:
-        """End all requests, and accept no more."""
+    def _end(self, reason: str) -> None:
+        """End all requests and accept no more."""
         if self.ended is not None:
             return
-        self.ended = Busy(f"This agent's place at the relay has ended: {reason}.", hint="Send the request once more.")
+        self.ended = Busy(f"The relay ended the engine of this agent: {reason}.", hint="Send the request again.")
         for session in self.sessions.all():
             self._endpoint.handshake.end(session.id, reason)
-        self._stop(reason)
+        self._cancel_calls(reason)
         self._engine.results.close()
 
-    def _stop(self, reason: str) -> None:
+    def _cancel_calls(self, reason: str) -> None:
         self._engine.cancel_all(reason)
         self._notices.close()
 
@@ -198,9 +195,9 @@ class RelaySurface(FullSurface):
 
     def __init__(self, engine: Engine, catalogues: Catalogues, profiles: Profiles, usual: Callable[[], str]) -> None:
         super().__init__(engine, catalogues, profiles, usual)
-        self.call = self._asking
+        self.call = self._call
 
-    async def _asking(
+    async def _call(
         self,
         caller: Caller,
         name: str,
@@ -211,5 +208,5 @@ class RelaySurface(FullSurface):
         try:
             return await self._engine.call(caller, name, arguments, found, approval)
         except CallTimeout as error:
-            error.hint = f"{error.hint} {_ASKED}" if error.hint else _ASKED
+            error.hint = f"{error.hint} {_APPROVAL_HINT}" if error.hint else _APPROVAL_HINT
             raise

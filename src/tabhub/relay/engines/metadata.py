@@ -1,4 +1,4 @@
-"""What a relay says of itself to OAuth clients (RFC 9728), and how it asks for a token (RFC 6750).
+"""The relay's metadata for OAuth clients (RFC 9728) and its request for a token (RFC 6750).
 
 Owns the relay's public URL, the metadata document and the challenge that points to it. Pure.
 """
@@ -21,13 +21,13 @@ _HOST = re.compile(rb"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where clients find the relay."""
+class RelayUrl:
+    """The URL by which clients reach the relay."""
 
     scheme: str
     port: int
     public_url: str | None = None
-    """Without one, each client gets the URL it used itself."""
+    """Without it, each client gets the URL it used."""
 
     def base(self, headers: Mapping[bytes, bytes]) -> str:
         """The base URL of a request; Forbidden if it is not this relay's."""
@@ -43,13 +43,13 @@ class Place:
 
 
 def _authorities(url: str) -> tuple[bytes, ...]:
-    """The Host headers that name a URL: clients leave out the default port."""
+    """The Host headers that match a URL: clients omit the default port."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else str(parts.hostname)
-    usual = 443 if parts.scheme == "https" else 80
-    port = parts.port or usual
-    named = f"{host}:{port}".encode()
-    return (named, host.encode()) if port == usual else (named,)
+    default = 443 if parts.scheme == "https" else 80
+    port = parts.port or default
+    with_port = f"{host}:{port}".encode()
+    return (with_port, host.encode()) if port == default else (with_port,)
 
 
 def read_url(option: str, text: str) -> str:
@@ -58,16 +58,16 @@ def read_url(option: str, text: str) -> str:
     if option == "--public-url":
         base = base.removesuffix(MCP)
     parts = addresses.split(base)
-    wrong = parts is None or not addresses.plain(parts) or (option == "--public-url" and parts.path)
-    if parts is None or wrong or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SetupError(f"{option} {text[:100]!r} is not an address.", hint="It is like https://relay.example.com")
+    invalid = parts is None or not addresses.plain(parts) or (option == "--public-url" and parts.path)
+    if parts is None or invalid or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SetupError(f"{option}: invalid URL {text[:100]!r}.", hint="Use a URL like https://relay.example.com")
     if parts.scheme == "http" and not addresses.names_this_machine(parts.hostname):
-        raise SetupError(f"{option} must begin with https://", hint="Plain http works on this machine only.")
+        raise SetupError(f"{option} must begin with https://", hint="http:// is allowed for this machine only.")
     return base
 
 
 def document(base: str, auth_servers: Iterable[str]) -> dict[str, Any]:
-    """The protected resource's metadata."""
+    """The metadata of the protected resource."""
     servers = list(auth_servers)
     return {
         "resource": f"{base}{MCP}",

@@ -1,6 +1,6 @@
-"""All agents over HTTP of one node: an engine for each token, found again by the session it serves.
+"""The engines of one node: one for each token of an agent over HTTP, found again by the session it serves.
 
-Owns how many there may be, when one ends, and that no user reaches another's.
+Owns their maximum number, when one ends, and that no user reaches the engine of another.
 """
 
 from __future__ import annotations
@@ -37,55 +37,52 @@ class RelayEngines:
     ) -> None:
         self._node = node
         self._limits = node.limits
-        self._each = engine_limits(node.limits)
+        self._engine_limits = engine_limits(node.limits)
         self._audit = AuditLog(audit_file, node.limits, clock=wall, batch=batch)
         self._clock = clock
         self._wall = wall
-        self._of_user: dict[str, dict[str, RelayEngine]] = {}
+        self._by_user: dict[str, dict[str, RelayEngine]] = {}
         """By user, then by token."""
-        self._going: set[RelayEngine] = set()
-        self._keeper: asyncio.Task[None] | None = None
+        self._closing: set[RelayEngine] = set()
+        self._ticker: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
-        return sum(len(engines) for engines in self._of_user.values())
+        return sum(len(engines) for engines in self._by_user.values())
 
     def of(self, user: str) -> list[RelayEngine]:
-        """A user's engines."""
-        return list(self._of_user.get(user, {}).values())
+        return list(self._by_user.get(user, {}).values())
 
     def find(self, claims: Claims, session_id: str | None) -> RelayEngine:
         """The engine that serves this session, else that of the token, created if needed."""
-        own = self._of_user.get(claims.user, {})
+        own = self._by_user.get(claims.user, {})
         if session_id is None:
-            found = own.get(claims.token_id)
-            return found if found is not None else self._make(claims)
+            return own.get(claims.token_id) or self._create(claims)
         for token_id, engine in own.items():
-            if engine.knows(session_id):
-                if token_id != claims.token_id and (engine.road.paused or claims.expires > engine.road.claims.expires):
+            if engine.has_session(session_id):
+                links = engine.links
+                if token_id != claims.token_id and (links.paused or claims.expires > links.claims.expires):
                     self._renew(token_id, engine, claims)
                 return engine
-        raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
+        raise SessionNotFound("This session has ended or never existed.", hint="Start again with `initialize`.")
 
-    def _renew(self, known_as: str, engine: RelayEngine, claims: Claims) -> None:
-        """A client with a newer token continues its session."""
-        own = self._of_user[claims.user]
+    def _renew(self, old_token_id: str, engine: RelayEngine, claims: Claims) -> None:
+        """A client continues its session with a newer token."""
+        own = self._by_user[claims.user]
         if claims.token_id not in own:
-            del own[known_as]
-            own[claims.token_id] = engine
-        engine.road.renew(claims)
+            own[claims.token_id] = own.pop(old_token_id)
+        engine.links.renew(claims)
 
-    def _make(self, claims: Claims) -> RelayEngine:
+    def _create(self, claims: Claims) -> RelayEngine:
         self._make_room(claims.user)
         engine = RelayEngine(
-            self._node, claims, limits=self._each, audit=self._audit, clock=self._clock, wall=self._wall
+            self._node, claims, limits=self._engine_limits, audit=self._audit, clock=self._clock, wall=self._wall
         )
-        self._of_user.setdefault(claims.user, {})[claims.token_id] = engine
+        self._by_user.setdefault(claims.user, {})[claims.token_id] = engine
         self._node.engines = len(self)
-        running = self._node.spawn(engine.run())
-        running.add_done_callback(lambda _: self._forget(engine))
-        engine.running = running
-        if self._keeper is None or self._keeper.done():
-            self._keeper = self._node.spawn(self._keep())
+        engine.task = self._node.spawn(engine.run())
+        engine.task.add_done_callback(lambda _: self._remove(engine))
+        if self._ticker is None or self._ticker.done():
+            self._ticker = self._node.spawn(self._run_ticks())
         return engine
 
     def _make_room(self, user: str) -> None:
@@ -94,49 +91,49 @@ class RelayEngines:
             unused = [engine for engine in own if not engine.open]
             if not unused:
                 raise Busy(
-                    f"{self._limits.relay_user_engines} tokens of this user are in use at once, which is the limit.",
+                    f"{self._limits.relay_user_engines} tokens of this user are in use, the maximum.",
                     hint="End agents that are not needed, or use one token for several.",
                 )
-            self._end(min(unused, key=lambda engine: engine.used), "another agent of its user needed the place")
-        if len(self) + len(self._going) >= self._limits.relay_engines:
+            self._end(min(unused, key=lambda engine: engine.last_used), "another agent of its user replaced it")
+        if len(self) + len(self._closing) >= self._limits.relay_engines:
             raise Busy("This relay node serves as many agents over HTTP as it can.", hint="Try again in a minute.")
 
     def _end(self, engine: RelayEngine, reason: str) -> None:
-        """Remove an engine; it is not found from now on."""
-        self._forget(engine)
-        self._going.add(engine)
-        self._node.spawn(self._leave(engine, reason))
+        """Remove an engine and close it."""
+        self._remove(engine)
+        self._closing.add(engine)
+        self._node.spawn(self._close(engine, reason))
 
-    async def _leave(self, engine: RelayEngine, reason: str) -> None:
+    async def _close(self, engine: RelayEngine, reason: str) -> None:
         try:
-            await engine.leave(reason)
+            await engine.close(reason)
         finally:
-            self._going.discard(engine)
-            if engine.running is not None:
-                engine.running.cancel()
+            self._closing.discard(engine)
+            if engine.task is not None:
+                engine.task.cancel()
 
-    def _forget(self, engine: RelayEngine) -> None:
-        own = self._of_user.get(engine.user, {})
+    def _remove(self, engine: RelayEngine) -> None:
+        own = self._by_user.get(engine.user, {})
         for token_id in [token_id for token_id, known in own.items() if known is engine]:
             del own[token_id]
         if not own:
-            self._of_user.pop(engine.user, None)
+            self._by_user.pop(engine.user, None)
         self._node.engines = len(self)
 
-    async def _keep(self) -> None:
-        """Maintain the engines while there are any."""
-        while self._of_user:
+    async def _run_ticks(self) -> None:
+        """While there are engines, remove unused ones and expired data."""
+        while self._by_user:
             await asyncio.sleep(_TICK)
-            for engine in [engine for own in self._of_user.values() for engine in own.values()]:
+            for engine in [engine for own in self._by_user.values() for engine in own.values()]:
                 try:
-                    self._look_at(engine)
+                    self._tick(engine)
                 except Exception:
-                    log.exception("an engine could not be looked after, and is ended")
-                    self._end(engine, "it failed inside; the relay's log says why")
+                    log.exception("error in an engine, which is ended")
+                    self._end(engine, "internal error; the relay's log has details")
             self._audit.flush()
 
-    def _look_at(self, engine: RelayEngine) -> None:
-        engine.keep()
-        unused = not engine.open and (engine.road.paused or not engine.sessions.all())
-        if unused and self._clock() - engine.used >= self._limits.relay_engine_idle:
+    def _tick(self, engine: RelayEngine) -> None:
+        engine.tick()
+        unused = not engine.open and (engine.links.paused or not engine.sessions.all())
+        if unused and self._clock() - engine.last_used >= self._limits.relay_engine_idle:
             self._end(engine, "it was idle")

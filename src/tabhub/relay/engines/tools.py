@@ -1,7 +1,6 @@
-"""The built-in tools as a relay offers them: without those that need files or an extension on the same machine.
+"""The built-in tools of a relay: without those that need files or an extension on the same machine.
 
-Owns what is left out. A relay serves many people: nothing of theirs is written to its disk, and nothing on it is theirs
-to read.
+Owns which are left out. A relay serves many people: none may read or write files on its disk.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from tabhub.links.browsers import Browsers
 
 LEFT_OUT = frozenset(
     {
-        "browser_upload_file",  # gives files of the hub's machine
-        "browser_save_pdf",  # always writes one
-        "browser_performance_trace",  # so does this
-        "extension_reload",  # only a hub beside the extension may
+        "browser_upload_file",  # reads files of the hub's machine
+        "browser_save_pdf",  # writes a file
+        "browser_performance_trace",  # writes a file
+        "extension_reload",  # allowed only to a hub on the same machine
         "plugin_list_tabs",  # a relay has no plugins
     }
 )
-_OF_FILES = ("filePath", "overwrite")
-_WORDS = re.compile(r"; [^;]*filePath[^;.]*\.")
+_FILE_PARAMS = ("filePath", "overwrite")
+_FILE_SENTENCE = re.compile(r"; [^;]*filePath[^;.]*\.")
 
 
 def relay_tools(browsers: Browsers, choice: TabChoice, facts: Callable[[], dict[str, Any]]) -> Iterator[Entry]:
-    """The tools, ready to be registered."""
+    """The tools, to be registered."""
     for tool, run in browser_tools(browsers, choice, None, hub_facts=facts):
         if tool.name not in LEFT_OUT:
             yield Entry(_without_files(tool), run)
@@ -40,12 +39,12 @@ def relay_tools(browsers: Browsers, choice: TabChoice, facts: Callable[[], dict[
 
 @lru_cache(maxsize=1000)
 def _without_files(tool: Tool) -> Tool:
-    """The tool without its arguments for files, made once for all users."""
+    """The tool without its parameters for files; cached for all users."""
     properties = tool.input_schema.get("properties", {})
-    if not any(name in properties for name in _OF_FILES):
+    if not any(name in properties for name in _FILE_PARAMS):
         return tool
-    kept = {name: value for name, value in properties.items() if name not in _OF_FILES}
+    kept = {name: value for name, value in properties.items() if name not in _FILE_PARAMS}
     values = {field.name: getattr(tool, field.name) for field in fields(tool) if field.init}
     values["input_schema"] = {**tool.input_schema, "properties": kept}
-    values["description"] = _WORDS.sub(".", tool.description)
+    values["description"] = _FILE_SENTENCE.sub(".", tool.description)
     return Tool(**values)

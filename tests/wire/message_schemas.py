@@ -1,19 +1,24 @@
 """The published descriptions of the messages: a JSON Schema per surface, and TypeScript types for the extension.
 
-Both are generated from the structs, which are the only source. `scripts/schemas` writes the files; a test compares
-them with what is generated here.
+Both are generated from the structs in src/tabhub/wire, which are the only source. `scripts/schemas` writes the files;
+test_schemas.py compares them with what is generated here.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 from msgspec import inspect
 
-from tabhub.wire import bridge, browser_commands, bus, extension_link, nodes, page_tools, relay
+from tabhub.wire import bridge, browser_commands, extension_link, nodes, page_tools, relay
 
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "docs" / "schemas"
+TYPES = ROOT / "extension" / "link" / "messages.d.ts"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PAGE_TOOLS = ("browser/registerTools", "browser/updateTools", "browser/disconnected", "tool.progress")
 _ELICIT = "browser/elicitConfirmation"
@@ -43,7 +48,7 @@ def surfaces() -> dict[str, dict[str, Any]]:
             extension_link.PluginLogEntry,
         ),
         "page-tools": _surface(
-            "Tabhub page tools: JSON-RPC 2.0 params and results on the extension link",
+            "Tabhub page tools: JSON-RPC 2.0 params and results on the extension link, and messages of a frame's port",
             {
                 "fromExtension": {
                     **{name: {"params": extension_link.FROM_EXTENSION[name]} for name in _PAGE_TOOLS},
@@ -53,6 +58,8 @@ def surfaces() -> dict[str, dict[str, Any]]:
                     },
                 },
                 "commands": {_EXECUTE: {"params": (execute.params,), "result": (execute.result,)}},
+                "fromFrame": {"message": page_tools.FROM_FRAME},
+                "toFrame": {"message": page_tools.TO_FRAME},
             },
             page_tools.PageTool,
         ),
@@ -68,8 +75,8 @@ def surfaces() -> dict[str, dict[str, Any]]:
                 },
                 "toBrowser": {"authenticate": {"params": (relay.NoParams,), "result": (relay.Login,)}},
                 "notifications": {name: {"params": (kind,)} for name, kind in relay.NOTIFICATIONS.items()},
-                "nodes": {"message": nodes.MESSAGES},
-                "bus": {"message": bus.MESSAGES},
+                "nodes": {"message": get_args(nodes.NodeMessage)},
+                "bus": {"message": (*get_args(nodes.ToAll | nodes.ToUser), nodes.QueryReply, nodes.Piece)},
             },
         ),
     }
@@ -117,11 +124,17 @@ def typescript() -> str:
     _collect(from_hub.values(), found)
     _collect([command.params for command in commands.values()], found)
     _collect(results, found)
-    _collect([page_tools.ConfirmationAnswer, page_tools.PageTool], found)
+    _collect([page_tools.ConfirmationAnswer, page_tools.PageTool, *page_tools.FROM_FRAME, *page_tools.TO_FRAME], found)
     lines = [
         "// Generated from src/tabhub/wire by scripts/schemas. Do not edit.",
         "",
         *(line for name in sorted(found) for line in _interface(found[name])),
+        "/** What a page's frame sends to the worker. */",
+        f"export type FromFrame = {' | '.join(kind.__name__ for kind in page_tools.FROM_FRAME)};",
+        "",
+        "/** What the worker sends to a page's frame. */",
+        f"export type ToFrame = {' | '.join(kind.__name__ for kind in page_tools.TO_FRAME)};",
+        "",
         "/** What the extension reports, by method. */",
         "export interface FromExtension {",
         *(f"  {_key(name)}: {' | '.join(kind.__name__ for kind in kinds)};" for name, kinds in from_extension.items()),
@@ -157,7 +170,7 @@ def _collect(kinds: Iterable[Any], found: dict[str, type[msgspec.Struct]]) -> No
         if kind.__name__ not in found:
             found[kind.__name__] = kind
             info = inspect.type_info(kind)
-            assert isinstance(info, inspect.StructType)  # noqa: S101 - only structs are passed
+            assert isinstance(info, inspect.StructType)
             for field in info.fields:
                 _collect(_inner(field.type), found)
 
@@ -176,7 +189,7 @@ def _inner(info: inspect.Type) -> list[Any]:
 
 def _interface(kind: type[msgspec.Struct]) -> list[str]:
     info = inspect.type_info(kind)
-    assert isinstance(info, inspect.StructType)  # noqa: S101 - only structs are passed
+    assert isinstance(info, inspect.StructType)
     # A type alias, unlike an interface, may be passed where any record is expected.
     summary = (kind.__doc__ or "").strip().splitlines()[0]
     if not info.fields:
@@ -216,3 +229,9 @@ _SIMPLE: dict[type, str] = {
     inspect.BoolType: "boolean",
     inspect.NoneType: "null",
 }
+
+
+if __name__ == "__main__":
+    for name, schema in surfaces().items():
+        (SCHEMAS / f"{name}.json").write_text(json.dumps(schema, indent=2) + "\n")
+    TYPES.write_text(typescript())

@@ -110,16 +110,29 @@ async def test_a_tab_closed_during_the_command_is_reported_by_its_hub_id(bench: 
     assert bench.context.sent
 
 
-@pytest.mark.parametrize("answer", [[], "text", {}, {"entries": "none"}, {"entries": None}])
-async def test_an_answer_without_a_list_is_an_error(bench: Bench, answer: Any) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        "text",
+        {},
+        {"entries": "none"},
+        {"entries": None},
+        {"entries": [7]},
+        {"entries": [{"title": "no URL"}]},
+        {"entries": [{"url": "https://a.example/", "visitCount": True}]},
+        {"entries": [], "cut": "yes"},
+    ],
+)
+async def test_a_reply_of_the_wrong_form_is_refused(bench: Bench, answer: Any) -> None:
     bench.browser.answers["searchHistory"] = lambda _: answer
     with pytest.raises(CommandFailed, match="invalid response"):
         await bench.call("browser_search_history", query="x")
 
 
-async def test_only_known_fields_of_the_right_type_are_passed_on(bench: Bench) -> None:
-    entry = {"url": "https://a.example/", "title": 5, "visitCount": True, "secret": "x", "lastVisitTime": "t" * 9000}
-    bench.browser.answers["searchHistory"] = lambda _: {"entries": [entry, 7, None], "cut": "yes"}
+async def test_unknown_fields_of_a_reply_are_dropped_and_long_texts_truncated(bench: Bench) -> None:
+    entry = {"url": "https://a.example/", "secret": "x", "lastVisitTime": "t" * 9000}
+    bench.browser.answers["searchHistory"] = lambda _: {"entries": [entry]}
     found = await bench.call("browser_search_history", query="x")
     assert found == {"entries": [{"url": "https://a.example/", "lastVisitTime": "t" * 4096}]}
 

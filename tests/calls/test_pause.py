@@ -142,7 +142,7 @@ async def test_a_batch_goes_no_further_while_agents_are_paused(hub: RunningHub) 
         def navigate(params: dict[str, Any]) -> dict[str, Any]:
             went.append(params["url"])
             pause.begin("Ada", "paying", "wait")
-            return {"url": params["url"], "httpStatus": 200}
+            return {"tabId": 7, "url": params["url"], "httpStatus": 200}
 
         browser.handlers["browser_navigate"] = navigate
         steps = [{"action": "navigate", "url": f"https://example.com/{n}"} for n in range(3)]

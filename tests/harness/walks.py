@@ -153,7 +153,7 @@ async def _approval(folder: Path) -> AsyncIterator[Call]:
     """Closing a tab, which the person allows once in the panel."""
     tabs = [tab(number, _SITE) for number in range(1, RECORDED_CALLS + 3)]
     async with running_hub(folder, permissions=None) as hub, Panel(hub, tabs=tabs) as panel, _agent(hub) as agent:
-        panel.handlers["closeTab"] = lambda params: {}
+        panel.handlers["closeTab"] = lambda params: {"closed": True}
         listed = await agent.call("browser_list_tabs")
         ids = [each["tabId"] for each in listed["result"]["structuredContent"]["tabs"]]
 

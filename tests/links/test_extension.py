@@ -24,22 +24,31 @@ async def test_a_command_is_sent_as_json_rpc_and_returns_its_result() -> None:
     assert browser.link.pending == 0
 
 
+@pytest.mark.parametrize("size", [0, LARGE])
+async def test_a_result_of_another_form_than_declared_fails_its_command(size: int) -> None:
+    browser = FakeBrowser()
+    future = browser.link.request("closeTab", {"tabId": 5})
+    browser.reply(1, {"closed": "yes", "text": "x" * size})
+    with pytest.raises(CommandFailed, match="closeTab cannot be used: result: Expected `bool`, got `str`"):
+        await future
+
+
 @pytest.mark.req("F5")
 async def test_replies_in_any_order_reach_their_commands() -> None:
     browser = FakeBrowser()
     futures = [browser.link.request("getTabs", {}) for _ in range(50)]
     for number in reversed(range(1, 51)):
-        browser.reply(number, number)
-    assert [await future for future in futures] == list(range(1, 51))
+        browser.reply(number, {"tabs": [number]})
+    assert [await future for future in futures] == [{"tabs": [number]} for number in range(1, 51)]
 
 
 @pytest.mark.req("F6")
 async def test_a_duplicate_or_late_reply_is_dropped_and_counted() -> None:
     browser = FakeBrowser()
     future = browser.link.request("getTabs", {})
-    browser.reply(1, "first")
-    browser.reply(1, "second")
-    assert await future == "first"
+    browser.reply(1, {"tabs": ["first"]})
+    browser.reply(1, {"tabs": ["second"]})
+    assert await future == {"tabs": ["first"]}
     assert (browser.link.dropped, browser.link.counts.late) == (1, 1)
 
 
@@ -51,8 +60,8 @@ async def test_a_reply_to_an_unknown_id_is_dropped_and_never_routed(number: Any)
     browser.reply(number, "foreign")
     assert not future.done()
     assert browser.link.counts.unknown == 1
-    browser.reply(1, "own")
-    assert await future == "own"
+    browser.reply(1, {"tabs": ["own"]})
+    assert await future == {"tabs": ["own"]}
 
 
 @pytest.mark.req("F7")
@@ -108,8 +117,8 @@ async def test_broken_json_is_answered_and_the_link_stays_usable(text: str) -> N
     assert answer["error"]["code"] == -32700
     assert browser.link.counts.malformed == 1
     future = browser.link.request("getTabs", {})
-    browser.reply(1, "fine")
-    assert await future == "fine"
+    browser.reply(1, {"tabs": []})
+    assert await future == {"tabs": []}
 
 
 @pytest.mark.req("B2")
@@ -246,10 +255,10 @@ async def test_a_large_result_passes_as_bytes_on_request() -> None:
     big = "x" * (LARGE + 1)
     futures = [browser.link.request("getTabs", {}, raw=raw) for raw in (True, False, True)]
     browser.reply(1, {"data": big})
-    browser.reply(2, {"data": big})
+    browser.reply(2, {"tabs": [big]})
     browser.reply(3, {"data": "small"})
     assert await futures[0] == b'{"data":"' + big.encode() + b'"}'
-    assert await futures[1] == {"data": big}
+    assert await futures[1] == {"tabs": [big]}
     assert await futures[2] == b'{"data":"small"}'
 
 

@@ -194,7 +194,7 @@ async def test_settings_reach_connected_and_later_browsers() -> None:
 async def test_a_site_is_opened_in_a_background_tab_and_reloaded_there() -> None:
     browsers, browser, _ = joined(1)
     browser.answers["createTab"] = lambda params: tab(50, url=params["url"])
-    browser.answers["browser_navigate"] = lambda params: {}
+    browser.answers["browser_navigate"] = lambda params: {"tabId": 50}
     sites = LinkSites(browsers)
     assert await sites.open("https://a.b/") == 50
     await sites.revisit(50, "https://a.b/")

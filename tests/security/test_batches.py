@@ -31,7 +31,7 @@ class Browser(Panel):
 
     def _visit(self, params: dict[str, Any]) -> dict[str, Any]:
         self.visited.append(params["url"])
-        return {"url": params["url"], "title": "There", "status": "complete"}
+        return {"tabId": 7, "url": params["url"], "title": "There", "status": "complete"}
 
 
 def set_to(level: str, **more: Any) -> dict[str, Any]:

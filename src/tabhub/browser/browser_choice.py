@@ -118,9 +118,7 @@ browser_tool = partial(tool, on_tab=False, open_world=False, call_type=BrowserCa
 
 async def query_browser(link: ExtensionLink, command: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
     """Send a command that changes nothing."""
-    answer = await link.request(command, params or {})
-    if not isinstance(answer, dict):
-        raise CommandFailed(f"invalid response: the browser's answer to {command} is not an object.")
+    answer: dict[str, Any] = await link.request(command, params or {})
     return answer
 
 

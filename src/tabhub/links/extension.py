@@ -23,8 +23,9 @@ from tabhub.errors import InvalidParams, LinkLost, MethodNotFound, ParseError, T
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.failures import failure, unusable
 from tabhub.wire import strict_json as strict
-from tabhub.wire.browser_commands import COMMANDS
+from tabhub.wire.browser_commands import COMMANDS, RESULTS
 from tabhub.wire.extension_link import ENVELOPE, decode
+from tabhub.wire.messages import convert
 
 log = logging.getLogger("tabhub.link")
 LARGE = 256 * 1024
@@ -265,15 +266,20 @@ class ExtensionLink:
             future.set_exception(unusable(future.method, "it must have `jsonrpc` 2.0 and either a result or an error"))
         elif "error" in message:
             future.set_exception(self.refusal(future.method, message["error"]))
-        elif not isinstance(result := message["result"], msgspec.Raw):
-            future.set_result(orjson.dumps(result) if future.raw else result)
-        elif future.raw:
-            future.set_result(bytes(result))
         else:
+            result = message["result"]
             try:
-                future.set_result(strict.decode(bytes(result), self.limits))
-            except ParseError as error:
+                if future.raw:
+                    result = bytes(result) if isinstance(result, msgspec.Raw) else orjson.dumps(result)
+                else:
+                    if isinstance(result, msgspec.Raw):
+                        result = strict.decode(bytes(result), self.limits)
+                    if (kind := RESULTS.get(future.method)) is not None:
+                        convert("result", result, kind)
+            except (ParseError, InvalidParams) as error:
                 future.set_exception(unusable(future.method, error.message))
+            else:
+                future.set_result(result)
 
     def _drop_reply(self, number: Any) -> None:
         """Count a reply that belongs to no pending command."""

@@ -183,7 +183,7 @@ class RelayBrowsers:
 async def _query(link: RelayLink, method: str) -> dict[str, Any]:
     """The browser's reply, or an empty object if it does not know the method."""
     try:
-        reply = await link.request(method, {})
+        reply: dict[str, Any] = await link.request(method, {})
     except CommandFailed:
         return {}
-    return reply if isinstance(reply, dict) else {}
+    return reply

@@ -191,11 +191,8 @@ async def test_ending_a_session_ends_its_overrides(bench: Bench) -> None:
 async def test_a_navigation_waits_for_recording_unless_the_tab_cannot_be_recorded(
     bench: Bench,
 ) -> None:
-    bench.browser.answers["browser_navigate"] = lambda _: {
-        "url": "https://a.example/",
-        "status": "complete",
-        "ok": True,
-    }
+    arrival = {"tabId": 1, "url": "https://a.example/", "status": "complete"}
+    bench.browser.answers["browser_navigate"] = lambda _: arrival
     await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/", waitUntil="commit")
     names = [bench.browser.what(m) for m in bench.browser.sent if "method" in m]
     assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
@@ -222,7 +219,7 @@ async def test_a_navigation_failure_names_active_interception_or_throttling(benc
 
 
 async def test_a_navigation_waits_for_earlier_commands_of_its_page(bench: Bench) -> None:
-    arrival = {"url": "https://a.example/", "status": "complete", "ok": True}
+    arrival = {"tabId": 1, "url": "https://a.example/", "status": "complete", "ok": True}
     bench.browser.answers["browser_navigate"] = lambda _: arrival
     # A browser forgets what a page that is left had not yet agreed to.
     del bench.browser.answers["Network.enable"]

@@ -57,7 +57,13 @@ async def test_each_plugin_is_listed_with_its_tabs(bench: Bench) -> None:
 async def test_adapter_state_is_reported_as_the_browsers_have_it(bench: Bench) -> None:
     with_plugins(bench, PluginSite("one", ()))
     other = FakeBrowser("b2").join(bench.browsers)
-    adapter = {"plugin": "one", "matches": ["https://site1.example/*"], "world": "MAIN", "tabIds": [1, 4711]}
+    adapter = {
+        "plugin": "one",
+        "hash": "h",
+        "matches": ["https://site1.example/*"],
+        "world": "MAIN",
+        "tabIds": [1, 4711],
+    }
     bench.browser.answers["getAdapters"] = lambda _: {"adapters": [adapter]}
     other.answers["getAdapters"] = lambda _: {"adapters": []}
     result = await bench.call("extension_check_adapter", plugin="one")

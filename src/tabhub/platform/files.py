@@ -63,8 +63,8 @@ def read_trusted(path: Path, largest: int, *, writable_by: int) -> bytes | None:
     return raw
 
 
-def make_private_folder(folder: Path) -> None:
-    """Create a folder for this user alone; raises SetupError for an existing one that others could change."""
+def make_private_folder(folder: Path, *, follow_links: bool = True) -> None:
+    """Create a folder for this user only; raises SetupError for an existing one that others could change."""
     try:
         try:
             os.makedirs(folder.parent, exist_ok=True)  # noqa: PTH103
@@ -73,18 +73,21 @@ def make_private_folder(folder: Path) -> None:
             pass
         else:
             os.chmod(folder, 0o700)  # noqa: PTH101 - independent of the umask
-        status = os.stat(folder)  # noqa: PTH116
+        status = os.stat(folder, follow_symlinks=follow_links)  # noqa: PTH116
     except OSError as error:
         raise SetupError(
             f"Could not create the folder {folder}: {error.strerror}.",
-            hint="Make it writable for you, or set TABHUB_HOME to another folder.",
+            hint="Make it writable for you, or choose another folder with TABHUB_HOME or TABHUB_SOCKET.",
         ) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise SetupError(f"{folder} is not a folder.", hint="Move it away, or set TABHUB_HOME to another folder.")
+        raise SetupError(
+            f"{folder} is not a folder.",
+            hint="Move it away, or choose another folder with TABHUB_HOME or TABHUB_SOCKET.",
+        )
     if status.st_uid != os.geteuid():
         raise SetupError(
             f"{folder} belongs to another user (uid {status.st_uid}; you are {os.geteuid()}).",
-            hint="Run as that user, or set TABHUB_HOME to a folder that you own.",
+            hint="Run as that user, or choose a folder that you own with TABHUB_HOME or TABHUB_SOCKET.",
         )
     if status.st_mode & 0o022:
         raise SetupError(
@@ -93,7 +96,8 @@ def make_private_folder(folder: Path) -> None:
         )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SetupError(
-            f"{folder} is not writable.", hint="Make it writable for you, or set TABHUB_HOME to another folder."
+            f"{folder} is not writable.",
+            hint="Make it writable for you, or choose another folder with TABHUB_HOME or TABHUB_SOCKET.",
         )
 
 

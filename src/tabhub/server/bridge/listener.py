@@ -20,8 +20,9 @@ from tabhub.errors import InvalidRequest, RateLimited, TabhubError
 from tabhub.http.write_batch import WriteBatch
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.notifications import ListNotifier
+from tabhub.platform.bridge_socket import listen_tcp, listen_unix
 from tabhub.platform.files import write_atomic
-from tabhub.platform.socket_path import TCP, listen_tcp, listen_unix, tcp_record
+from tabhub.platform.socket_path import TCP, tcp_record
 from tabhub.server.bridge.connection import Connection
 from tabhub.server.bridge.session import BridgeSession
 from tabhub.trust.sliding_window import SlidingWindow

@@ -63,6 +63,15 @@ def read_trusted(path: Path, largest: int, *, writable_by: int) -> bytes | None:
     return raw
 
 
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is replaced or written; None if there is no file."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - cheaper than Path.stat, and done for every call with a token
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
 def make_private_folder(folder: Path, *, follow_links: bool = True) -> None:
     """Create a folder for this user only; raises SetupError for an existing one that others could change."""
     try:

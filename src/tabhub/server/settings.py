@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from tabhub.config.settings import Config
 from tabhub.errors import SetupError
+from tabhub.platform.files import stamp
 from tabhub.store import config_file as store
 from tabhub.store import secret as secrets_store
 from tabhub.store.config_file import ConfigFile
@@ -32,7 +32,7 @@ class Settings:
         self._home = home
         self._file = file
         self._at_start: Config = file.current
-        self._stamp = _stamp(home.config)
+        self._stamp = stamp(home.config)
         self._listeners: list[Callable[[Config], None]] = []
         self.current: Config = file.current
         self.error: str | None = file.error
@@ -42,14 +42,14 @@ class Settings:
 
     def reload(self) -> None:
         """Read the file again and put it in force, unless it is invalid."""
-        self._stamp = _stamp(self._home.config)
+        self._stamp = stamp(self._home.config)
         self.current, self.error = self._file.reload()
         for listener in self._listeners:
             listener(self.current)
 
     def check_file(self) -> bool:
         """Reload if the file has changed on disk. Returns whether it has."""
-        if _stamp(self._home.config) == self._stamp:
+        if stamp(self._home.config) == self._stamp:
             return False
         self.reload()
         if self.error is not None:
@@ -87,7 +87,7 @@ class Secret:
 
     def __init__(self, home: Home, value: str) -> None:
         self._home = home
-        self._stamp = _stamp(home.auth)
+        self._stamp = stamp(home.auth)
         self._listeners: list[Callable[[str], None]] = []
         self.current = value
 
@@ -96,25 +96,17 @@ class Secret:
 
     def check_file(self) -> None:
         """Put a rotated secret in force; from then on the old one is refused."""
-        stamp = _stamp(self._home.auth)
-        if stamp == self._stamp:
+        now = stamp(self._home.auth)
+        if now == self._stamp:
             return
         try:
             value = secrets_store.read(self._home)
         except SetupError as error:
             log.error("the secret cannot be read, the old one stays: %s", error.message)
             return
-        self._stamp = stamp
+        self._stamp = now
         if value != self.current:
             self.current = value
             for listener in self._listeners:
                 listener(value)
             log.info("the secret was rotated")
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        facts = path.stat()
-    except OSError:
-        return None
-    return facts.st_mtime_ns, facts.st_ino

@@ -6,18 +6,15 @@ random bytes cannot be derived from it. The time of a lookup by hash reveals not
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
 import stat
-from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.platform.files import read_trusted, write_atomic
+from tabhub.platform.files import read_trusted, stamp, write_atomic
 from tabhub.platform.locks import locked
 from tabhub.store.home import Home
 
@@ -38,18 +35,14 @@ class Token(msgspec.Struct, frozen=True):
     created: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    stamp: tuple[int, int, int] | None
-    by_hash: dict[str, str]
-
-
 class TokenStore:
     """The tokens of one home, as the running hub uses them: a change on disk applies with the next lookup."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._read = _Read(None, {})
+        self._stamp: tuple[int, int, int] | None = None
+        self._names: dict[str, str] = {}
+        """By hash."""
         self._temporary: dict[str, str] = {}
         self.error: str | None = None
         """Why the file cannot be read, while that is so: then no token is valid."""
@@ -61,17 +54,15 @@ class TokenStore:
         digest = hashlib.sha256(token).hexdigest()
         if digest in self._temporary:
             return self._temporary[digest]
-        stamp = _stamp(self._home)
-        if stamp != self._read.stamp:
-            self._load(stamp)
-        return self._read.by_hash.get(digest)
+        if stamp(self._home.tokens) != self._stamp:
+            self._load()
+        return self._names.get(digest)
 
     def is_valid(self, name: str) -> bool:
         """Whether a token of that name is valid; while the file cannot be read, none is reported as revoked."""
-        stamp = _stamp(self._home)
-        if stamp != self._read.stamp:
-            self._load(stamp)
-        return self.error is not None or name in self._temporary.values() or name in self._read.by_hash.values()
+        if stamp(self._home.tokens) != self._stamp:
+            self._load()
+        return self.error is not None or name in self._temporary.values() or name in self._names.values()
 
     def create_temporary(self, name: str) -> str:
         """A token for the hub's own agent: valid until this process ends, and stored nowhere."""
@@ -79,13 +70,13 @@ class TokenStore:
         self._temporary[_hash(token)] = name
         return token
 
-    def _load(self, stamp: tuple[int, int, int] | None) -> None:
+    def _load(self) -> None:
+        self._stamp = stamp(self._home.tokens)  # before reading: a later change is noticed
         try:
-            tokens = listed(self._home)
+            self._names = {token.hash: token.name for token in listed(self._home)}
             self.error = None
         except SetupError as error:
-            tokens, self.error = [], error.message
-        self._read = _Read(stamp, {token.hash: token.name for token in tokens})
+            self._names, self.error = {}, error.message
 
 
 def create(home: Home, name: str, now: float) -> str:
@@ -99,7 +90,7 @@ def create(home: Home, name: str, now: float) -> str:
         raise SetupError(f"{PANEL!r} is the name of the agent in the panel.", hint="Choose another.")
     token = _new_token()
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "tokens.lock"):
         tokens = listed(home)
         if any(each.name == name for each in tokens):
             raise SetupError(
@@ -109,33 +100,32 @@ def create(home: Home, name: str, now: float) -> str:
             raise SetupError(
                 f"There are {_MOST} tokens, which is the maximum.", hint="Revoke some that are not needed."
             )
-        _write(home, [*tokens, Token(name, _hash(token), now)])
+        write_atomic(home.tokens, msgspec.json.encode([*tokens, Token(name, _hash(token), now)]))
     return token
 
 
 def revoke(home: Home, name: str) -> None:
     """Revoke a token; it is invalid at once."""
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "tokens.lock"):
         tokens = listed(home)
         others = [each for each in tokens if each.name != name]
         if len(others) == len(tokens):
             known = ", ".join(each.name for each in tokens[:10]) or "none"
             raise SetupError(f"There is no token named {name[:80]!r}.", hint=f"Tokens: {known}.")
-        _write(home, others)
+        write_atomic(home.tokens, msgspec.json.encode(others))
 
 
 def listed(home: Home) -> list[Token]:
     """All tokens, oldest first."""
-    path = _path(home)
-    raw = read_trusted(path, _LARGEST, writable_by=stat.S_IWGRP | stat.S_IWOTH)
+    raw = read_trusted(home.tokens, _LARGEST, writable_by=stat.S_IWGRP | stat.S_IWOTH)
     if raw is None:
         return []
     try:
         return msgspec.json.decode(raw, type=list[Token])
     except ValueError as error:
         raise SetupError(
-            f"{path} is broken: {error}.", hint="Remove it and create the tokens again: tabhub token create NAME"
+            f"{home.tokens} is broken: {error}.", hint="Remove it and create the tokens again: tabhub token create NAME"
         ) from None
 
 
@@ -145,22 +135,3 @@ def _new_token() -> str:
 
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _path(home: Home) -> Any:
-    return home.root / "tokens.json"
-
-
-def _lock(home: Home) -> Any:
-    return locked(home.root / "tokens.lock")
-
-
-def _write(home: Home, tokens: list[Token]) -> None:
-    write_atomic(_path(home), msgspec.json.encode(tokens))
-
-
-def _stamp(home: Home) -> tuple[int, int, int] | None:
-    with contextlib.suppress(OSError):
-        status = os.stat(_path(home))  # noqa: PTH116 - cheaper, and asked for every call with a token
-        return status.st_mtime_ns, status.st_ino, status.st_size
-    return None

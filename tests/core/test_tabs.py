@@ -96,10 +96,10 @@ def test_tabs_of_a_reconnected_browser_get_their_ids_back() -> None:
     (second,) = book.sync("b", [raw(1)]).opened
     assert ids(book.disconnect("b").disconnected) == [second.tab_id]
     assert book.get(second.tab_id) is None
-    assert book.is_disconnected(second.tab_id)
+    assert book.find_disconnected(second.tab_id)
     changes = book.sync("b", [raw(1), raw(5)])
     assert ids(changes.opened) == [second.tab_id, 5]
-    assert not book.is_disconnected(second.tab_id)
+    assert not book.find_disconnected(second.tab_id)
 
 
 def test_tabs_missing_after_a_reconnect_are_closed() -> None:

@@ -134,12 +134,8 @@ class TabTable:
 
     def find_disconnected(self, tab_id: int) -> Tab | None:
         """The last known state of a tab whose browser is not connected."""
-        return next(
-            (tab for tabs in self._disconnected.values() for tab in tabs.values() if tab.tab_id == tab_id), None
-        )
-
-    def is_disconnected(self, tab_id: int) -> bool:
-        return self.find_disconnected(tab_id) is not None
+        disconnected = (tab for tabs in self._disconnected.values() for tab in tabs.values())
+        return next((tab for tab in disconnected if tab.tab_id == tab_id), None)
 
     def expect(self, tab_id: int, browser_id: str, chrome_id: int) -> None:
         """Reserve an id for a tab of a browser that is not connected yet, as it was assigned before a restart."""
@@ -168,7 +164,7 @@ class TabTable:
         opened, changed = [], []
         for chrome_id, info in described.items():
             before = self.find(browser_id, chrome_id)
-            tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside.get(chrome_id))
+            tab_id = self._id_for(browser_id, chrome_id, before or aside.get(chrome_id))
             tab = self._put(_read(info, tab_id, browser_id, self._limits.tab_text))
             if before is None:
                 opened.append(tab)
@@ -180,13 +176,10 @@ class TabTable:
         """Apply one tab's report."""
         chrome_id, info = report.tab_id, report.tab
         if report.change == "removed":
-            known = self.find(browser_id, chrome_id) is not None
-            lost = (
-                self._drop(browser_id, chrome_id)
-                if known
-                else self._disconnected.get(browser_id, {}).pop(chrome_id, None)
-            )
-            return TabChanges(closed=(lost,)) if lost else TabChanges()
+            if self.find(browser_id, chrome_id) is not None:
+                return TabChanges(closed=(self._drop(browser_id, chrome_id),))
+            closed = self._disconnected.get(browser_id, {}).pop(chrome_id, None)
+            return TabChanges(closed=(closed,)) if closed else TabChanges()
         if report.change == "replaced":
             self._rename(browser_id, report.removed_tab_id, chrome_id)
         before = self.find(browser_id, chrome_id)
@@ -198,7 +191,7 @@ class TabTable:
         if before is None and len(self._by_browser.get(browser_id, ())) >= most:
             return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is ignored",))
         aside = self._disconnected.get(browser_id, {}).pop(chrome_id, None)
-        tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside)
+        tab_id = self._id_for(browser_id, chrome_id, before or aside)
         tab = _read(info, tab_id, browser_id, self._limits.tab_text)
         if before == tab:
             return TabChanges()

@@ -217,7 +217,7 @@ class Browsers:
             return self._not_connected(
                 f"Browser extension not connected: no browser is connected, so tab {tab_id} cannot be reached."
             )
-        if self.book.is_disconnected(tab_id):
+        if self.book.find_disconnected(tab_id) is not None:
             if not all(browser.synced for browser in self._connected.values()):
                 return NotConnected(
                     f"Tab {tab_id} cannot be reached yet: a browser has just connected and is reporting its tabs.",

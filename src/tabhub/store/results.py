@@ -111,8 +111,9 @@ class ResultStore:
             if db is None:
                 return len(old)
             try:
-                query = "DELETE FROM results WHERE created <= ?"
-                deleted = db.execute(query, (now - self._limits.result_ttl,)).rowcount
+                with db:
+                    horizon = now - self._limits.result_ttl
+                    deleted = db.execute("DELETE FROM results WHERE created <= ?", (horizon,)).rowcount
                 db.execute("PRAGMA incremental_vacuum").fetchall()
                 self._total = self._sum(db)
             except sqlite3.Error as error:
@@ -125,33 +126,25 @@ class ResultStore:
             self._disconnect()
 
     def _insert(self, db: sqlite3.Connection, result: StoredResult) -> None:
-        size, before = len(result.data), self._total
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            if self._total + size > self._limits.result_store:
-                self._evict(db, size)
+        size, total = len(result.data), self._total
+        with db:  # one transaction
+            if total + size > self._limits.result_store:
+                total = self._evict(db, size)
             db.execute(
                 "INSERT INTO results (handle, session, mime, created, size, data) VALUES (?, ?, ?, ?, ?, ?)",
                 (result.handle, result.session, result.mime, result.created, size, result.data),
             )
-            db.execute("COMMIT")
-        except sqlite3.Error:
-            with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
-                db.execute("ROLLBACK")
-            self._total = before
-            raise
-        self._total += size
+        self._total = total + size
 
-    def _evict(self, db: sqlite3.Connection, size: int) -> None:
-        """Delete the oldest results until the new one fits."""
-        space = self._limits.result_store - size
+    def _evict(self, db: sqlite3.Connection, size: int) -> int:
+        """Delete the oldest results until a new one of that size fits; returns the bytes that remain."""
         total = self._sum(db)
         for number, freed in db.execute("SELECT number, size FROM results ORDER BY number").fetchall():
-            if total <= space:
+            if total + size <= self._limits.result_store:
                 break
             db.execute("DELETE FROM results WHERE number = ?", (number,))
             total -= freed
-        self._total = total
+        return total
 
     def _select(self, handle: str) -> StoredResult | None:
         db = self._connected()
@@ -200,7 +193,7 @@ class ResultStore:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except FileExistsError:
             path.chmod(0o600)  # SQLite gives its side files the same mode
-        db = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(path, timeout=1.0, isolation_level="IMMEDIATE", check_same_thread=False)
         try:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             db.execute("PRAGMA journal_mode = WAL").fetchall()

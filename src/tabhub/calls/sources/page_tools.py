@@ -210,7 +210,7 @@ class PageTools:
             self._delayed.pop(place, None)
             self._logged_problems.pop(place, None)
         self._apply(tab_id, self.pages.remove_tab(tab_id))
-        if self._tabs.get(tab_id) is None and not self._tabs.is_disconnected(tab_id):
+        if self._tabs.get(tab_id) is None and self._tabs.find_disconnected(tab_id) is None:
             self._followed.discard(tab_id)
             self._numbers.closed(tab_id)
         else:  # it may come back, and keeps its number until it is closed

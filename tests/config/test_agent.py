@@ -1,4 +1,4 @@
-"""The `agent` section of the settings: what it takes, and what it refuses."""
+"""The `agent` section of the settings: valid and invalid values."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Settings: every key parsed, invalid values refused, unknown keys reported."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -144,7 +146,7 @@ def test_typed_text_is_converted_to_path_and_value(key: str, text: str, path: tu
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "said"),
+    ("key", "text", "message"),
     [
         ("prot", "1", "Did you mean 'port'"),
         ("limits.call_timout", "1", "Did you mean 'limits.call_timeout'"),
@@ -165,8 +167,8 @@ def test_typed_text_is_converted_to_path_and_value(key: str, text: str, path: tu
         ("localPlugins", "[1]", "list of paths"),
     ],
 )
-def test_an_invalid_key_or_text_is_reported(key: str, text: str, said: str) -> None:
-    with pytest.raises(SetupError, match=said):
+def test_an_invalid_key_or_text_is_reported(key: str, text: str, message: str) -> None:
+    with pytest.raises(SetupError, match=message):
         convert(key, text)
 
 

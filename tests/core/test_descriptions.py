@@ -1,4 +1,4 @@
-"""What an agent reads of a page's tool: the page's words, marked, and nothing that a person could not see."""
+"""Descriptions of page tools: the page's text, marked as such, without hidden characters."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Which entries of `_meta` are forwarded."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Leases: one holder a tab, what a refusal says, and that nothing is held by those who have gone."""
+"""Leases: one holder per tab, the error for other sessions, and their release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Match patterns: what they match, which of them say more, and which a plugin may not claim."""
+"""Match patterns: which URLs they match, which is more specific, and which a plugin must not claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of page tools: valid, unique, and leading back to exactly one tool, whatever sites and tools are called."""
+"""Names of page tools: valid, unique and reversible for any site and tool."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_two_sites_with_the_same_label_get_different_names() -> None:
     assert len(set(names)) == len(keys)
     assert names[0] == "website_tool_shop_com_br_find"
     assert names[1] == hashed_name(keys[1])
-    assert names[3] == "website_tool_shop_com_tab1_find"  # the encrypted site has the plain name, whoever comes first
+    assert names[3] == "website_tool_shop_com_tab1_find"  # https has the plain name, in any order
     assert plain_name(keys[2]) is None
 
 

@@ -1,4 +1,4 @@
-"""What pages offer: registered once, updated by difference, gone with their page unless kept."""
+"""Tools of pages: registered once, updated by difference, removed with their page unless cached."""
 
 from __future__ import annotations
 

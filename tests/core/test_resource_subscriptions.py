@@ -1,4 +1,4 @@
-"""Which agents want to hear of which resources."""
+"""Which agents are subscribed to which resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The book of what external servers have beside tools: pages, and whose a name is."""
+"""Resources and prompts of external servers: pages of listings, and the server of a name."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def prompts(server: str, *names: str) -> tuple[ListedItem, ...]:
     return tuple(ListedItem(upstream_name(server, name), name, orjson.dumps({"name": name})) for name in names)
 
 
-def listed(book: ResourceDirectory, shelf: Any = "resources") -> list[list[str]]:
+def listed(directory: ResourceDirectory, listing_name: Any = "resources") -> list[list[str]]:
     """The entries of all pages."""
     pages, cursor = [], None
     while True:
-        page = orjson.loads(book.page(shelf, cursor, stateless=False))
-        pages.append([entry.get("uri") or entry["name"] for entry in page[shelf]])
+        page = orjson.loads(directory.page(listing_name, cursor, stateless=False))
+        pages.append([entry.get("uri") or entry["name"] for entry in page[listing_name]])
         cursor = page.get("nextCursor")
         if cursor is None:
             return pages
@@ -42,16 +42,16 @@ def make(page: int = 100, hidden: Any = lambda server, method: False) -> Resourc
 
 
 def test_changes_do_not_shift_the_pages_of_a_listing() -> None:
-    book = make(2)
-    book.replace("b", ServerResources(resources=resources("b", "x:1", "x:2", "x:3")))
-    book.replace("a", ServerResources(resources=resources("a", "ä:1")))
-    assert [len(page) for page in listed(book)] == [2, 2]
-    cursor = orjson.loads(book.page("resources", None, stateless=False))["nextCursor"]
-    book.replace("a", NO_RESOURCES)
-    left = orjson.loads(book.page("resources", cursor, stateless=False))
+    directory = make(2)
+    directory.replace("b", ServerResources(resources=resources("b", "x:1", "x:2", "x:3")))
+    directory.replace("a", ServerResources(resources=resources("a", "ä:1")))
+    assert [len(page) for page in listed(directory)] == [2, 2]
+    cursor = orjson.loads(directory.page("resources", None, stateless=False))["nextCursor"]
+    directory.replace("a", NO_RESOURCES)
+    left = orjson.loads(directory.page("resources", cursor, stateless=False))
     assert [entry["name"] for entry in left["resources"]] == ["x:2", "x:3"]
     with pytest.raises(InvalidParams, match="cursor"):
-        book.page("resources", "ü", stateless=False)
+        directory.page("resources", "ü", stateless=False)
 
 
 def test_the_stateless_form_has_a_ttl() -> None:
@@ -60,70 +60,74 @@ def test_the_stateless_form_has_a_ttl() -> None:
 
 
 def test_hidden_resources_are_not_listed() -> None:
-    book = make(hidden=lambda server, method: (server, method) == ("a", READ))
+    directory = make(hidden=lambda server, method: (server, method) == ("a", READ))
     for server in ("a", "b"):
-        book.replace(server, ServerResources(resources=resources(server, "x:1"), prompts=prompts(server, "p")))
-    assert listed(book) == [["tabhub+mcp://b/x:1"]]
-    assert listed(book, "prompts") == [["p", "p"]]
+        directory.replace(server, ServerResources(resources=resources(server, "x:1"), prompts=prompts(server, "p")))
+    assert listed(directory) == [["tabhub+mcp://b/x:1"]]
+    assert listed(directory, "prompts") == [["p", "p"]]
     assert GET != READ
 
 
 def test_each_list_counts_its_own_changes() -> None:
-    book = make()
+    directory = make()
     one = ServerResources(resources=resources("a", "x:1"), prompts=prompts("a", "p"))
-    assert book.replace("a", one) == ["resources", "prompts"]
-    assert book.replace("a", one) == []
-    assert book.replace("a", ServerResources(templates=templates("a", "x:{n}"), prompts=one.prompts)) == ["resources"]
-    assert book.replace("a", NO_RESOURCES) == ["resources", "prompts"]
-    assert book.versions == {"resources": 3, "prompts": 2}
+    assert directory.replace("a", one) == ["resources", "prompts"]
+    assert directory.replace("a", one) == []
+    assert directory.replace("a", ServerResources(templates=templates("a", "x:{n}"), prompts=one.prompts)) == [
+        "resources"
+    ]
+    assert directory.replace("a", NO_RESOURCES) == ["resources", "prompts"]
+    assert directory.versions == {"resources": 3, "prompts": 2}
 
 
 def test_a_prompt_is_found_by_its_name_or_its_servers_name_if_unique() -> None:
-    book = make()
-    book.replace("a", ServerResources(prompts=prompts("a", "plan", "review")))
-    book.replace("my server", ServerResources(prompts=prompts("my server", "review")))
-    assert book.prompt("mcp__a__review")[0] == "a"
-    assert book.prompt(upstream_name("my server", "review"))[0] == "my server"
-    assert book.prompt("plan")[0] == "a"
+    directory = make()
+    directory.replace("a", ServerResources(prompts=prompts("a", "plan", "review")))
+    directory.replace("my server", ServerResources(prompts=prompts("my server", "review")))
+    assert directory.prompt("mcp__a__review")[0] == "a"
+    assert directory.prompt(upstream_name("my server", "review"))[0] == "my server"
+    assert directory.prompt("plan")[0] == "a"
     with pytest.raises(UnknownPrompt, match="2 servers have a prompt") as several:
-        book.prompt("review")
+        directory.prompt("review")
     assert "mcp__a__review" in several.value.text()
     with pytest.raises(UnknownPrompt) as unknown:
-        book.prompt("mcp__a__reviev")
+        directory.prompt("mcp__a__reviev")
     assert "Did you mean mcp__a__review" in unknown.value.text()
 
 
 def test_a_resource_is_found_by_its_uri_before_its_server_has_listed_anything() -> None:
-    book = make()
-    assert book.resource("tabhub+mcp://Away/file:///x", ["Away"]) == ("Away", "file:///x")
-    assert book.resource("tabhub+mcp://away/file:///x", ["Away"]) == ("Away", "file:///x")
+    directory = make()
+    assert directory.resource("tabhub+mcp://Away/file:///x", ["Away"]) == ("Away", "file:///x")
+    assert directory.resource("tabhub+mcp://away/file:///x", ["Away"]) == ("Away", "file:///x")
     with pytest.raises(UnknownResource):
-        book.resource("tabhub+mcp://away/file:///x", ["Away", "AWAY"])
+        directory.resource("tabhub+mcp://away/file:///x", ["Away", "AWAY"])
 
 
 def test_a_resource_is_found_by_its_servers_uri_if_unique() -> None:
-    book = make()
-    book.replace("a", ServerResources(resources=resources("a", "x:1", "x:2"), reads=True))
-    book.replace("b", ServerResources(resources=resources("b", "x:2"), templates=templates("b", "y:{n}"), reads=True))
+    directory = make()
+    directory.replace("a", ServerResources(resources=resources("a", "x:1", "x:2"), reads=True))
+    directory.replace(
+        "b", ServerResources(resources=resources("b", "x:2"), templates=templates("b", "y:{n}"), reads=True)
+    )
     known = ["a", "b"]
-    assert book.resource("x:1", known) == ("a", "x:1")
-    assert book.resource("y:7", known) == ("b", "y:7")
-    assert book.resource("y:{n}", known) == ("b", "y:{n}")
+    assert directory.resource("x:1", known) == ("a", "x:1")
+    assert directory.resource("y:7", known) == ("b", "y:7")
+    assert directory.resource("y:{n}", known) == ("b", "y:{n}")
     with pytest.raises(UnknownResource, match="2 servers may have") as several:
-        book.resource("x:2", known)
+        directory.resource("x:2", known)
     assert "tabhub+mcp://a/x:2, tabhub+mcp://b/x:2" in several.value.text()
     with pytest.raises(UnknownResource):
-        book.resource("z:1", known)
-    book.replace("b", NO_RESOURCES)
-    assert book.resource("z:1", ["a"]) == ("a", "z:1")  # not every resource is listed, and only one server has any
-    book.replace("a", NO_RESOURCES)
+        directory.resource("z:1", known)
+    directory.replace("b", NO_RESOURCES)
+    assert directory.resource("z:1", ["a"]) == ("a", "z:1")  # not every resource is listed, and only one server has any
+    directory.replace("a", NO_RESOURCES)
     with pytest.raises(UnknownResource, match="no external server that is on has it"):
-        book.resource("z:1", [])
+        directory.resource("z:1", [])
 
 
 def test_a_uri_of_another_hub_is_its_servers_own_uri() -> None:
-    book = make()
-    book.replace("outer", ServerResources(resources=resources("outer", "tabhub+mcp://inner/x:1"), reads=True))
-    assert book.resource("tabhub+mcp://inner/x:1", ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")
+    directory = make()
+    directory.replace("outer", ServerResources(resources=resources("outer", "tabhub+mcp://inner/x:1"), reads=True))
+    assert directory.resource("tabhub+mcp://inner/x:1", ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")
     nested = "tabhub+mcp://outer/tabhub+mcp://inner/x:1"
-    assert book.resource(nested, ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")
+    assert directory.resource(nested, ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")

@@ -1,4 +1,4 @@
-"""Schemas from strangers: what could take long is refused before anything is checked against it."""
+"""Untrusted schemas: those that could be slow are rejected before a value is checked against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions: who is there, which tab each works in, and when one has been away too long."""
+"""Sessions: their identity, their tab, and when they expire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tab a call goes to, and what may be tried again."""
+"""Which tab a call goes to, and whether it may be retried."""
 
 from __future__ import annotations
 

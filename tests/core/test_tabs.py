@@ -1,4 +1,4 @@
-"""The picture of tabs: ids, changes, and descriptions that cannot be trusted."""
+"""The table of tabs: ids, changes, and untrusted descriptions."""
 
 from __future__ import annotations
 
@@ -29,112 +29,112 @@ def ids(tabs: Any) -> list[int]:
 
 
 def test_a_browsers_own_ids_are_used_while_they_are_unused() -> None:
-    book = TabTable()
-    changes = book.sync("a", [raw(1), raw(2)])
+    table = TabTable()
+    changes = table.sync("a", [raw(1), raw(2)])
     assert ids(changes.opened) == [1, 2]
-    assert book.find("a", 2) == book.get(2)
+    assert table.find("a", 2) == table.get(2)
 
 
 def test_the_same_id_in_another_browser_gets_a_fresh_number() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1)])
-    (tab,) = book.sync("b", [raw(1)]).opened
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    (tab,) = table.sync("b", [raw(1)]).opened
     assert tab.tab_id > 2**31
     assert tab.chrome_id == 1
-    assert book.find("b", 1) == tab
-    assert book.get(1) == book.find("a", 1)
+    assert table.find("b", 1) == tab
+    assert table.get(1) == table.find("a", 1)
 
 
 def test_an_id_is_not_assigned_to_another_browser_after_its_tab_closed() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1)])
-    book.apply("a", report(tabId=1, change="removed"))
-    (tab,) = book.sync("b", [raw(1)]).opened
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    table.apply("a", report(tabId=1, change="removed"))
+    (tab,) = table.sync("b", [raw(1)]).opened
     assert tab.tab_id != 1
 
 
 def test_a_full_list_yields_opened_closed_and_changed_tabs() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1), raw(2), raw(3)])
-    changes = book.sync("a", [raw(1), raw(2, title="new"), raw(4)])
+    table = TabTable()
+    table.sync("a", [raw(1), raw(2), raw(3)])
+    changes = table.sync("a", [raw(1), raw(2, title="new"), raw(4)])
     assert (ids(changes.opened), ids(changes.closed), ids(changes.changed)) == ([4], [3], [2])
-    assert not book.sync("a", [raw(1), raw(2, title="new"), raw(4)])
+    assert not table.sync("a", [raw(1), raw(2, title="new"), raw(4)])
 
 
 def test_a_removed_tab_is_reported_once() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1)])
-    assert ids(book.apply("a", report(tabId=1, change="removed")).closed) == [1]
-    assert book.apply("a", report(tabId=1, change="removed")) == TabChanges()
-    assert book.get(1) is None
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    assert ids(table.apply("a", report(tabId=1, change="removed")).closed) == [1]
+    assert table.apply("a", report(tabId=1, change="removed")) == TabChanges()
+    assert table.get(1) is None
 
 
 def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1)])
-    changes = book.apply("a", report(tabId=9, change="replaced", removedTabId=1, tab=raw(9)))
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    changes = table.apply("a", report(tabId=9, change="replaced", removedTabId=1, tab=raw(9)))
     assert ids(changes.changed) == [1]
-    tab = book.find("a", 9)
+    tab = table.find("a", 9)
     assert tab is not None
     assert (tab.tab_id, tab.chrome_id) == (1, 9)
-    (other,) = book.apply("a", report(tabId=1, change="created", tab=raw(1))).opened
+    (other,) = table.apply("a", report(tabId=1, change="created", tab=raw(1))).opened
     assert other.tab_id != 1
 
 
 def test_a_replacement_may_be_reported_without_a_description() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1)])
-    assert book.apply("a", report(tabId=9, change="replaced", removedTabId=1)) == TabChanges()
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    assert table.apply("a", report(tabId=9, change="replaced", removedTabId=1)) == TabChanges()
     unloaded = report(tabId=9, change="updated", tab={**raw(9), "discarded": True})
-    assert ids(book.apply("a", unloaded).changed) == [1]
-    assert book.apply("a", report(tabId=8, change="replaced", removedTabId=7)) == TabChanges()
+    assert ids(table.apply("a", unloaded).changed) == [1]
+    assert table.apply("a", report(tabId=8, change="replaced", removedTabId=7)) == TabChanges()
 
 
 def test_tabs_of_a_reconnected_browser_get_their_ids_back() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1)])
-    (second,) = book.sync("b", [raw(1)]).opened
-    assert ids(book.disconnect("b").disconnected) == [second.tab_id]
-    assert book.get(second.tab_id) is None
-    assert book.find_disconnected(second.tab_id)
-    changes = book.sync("b", [raw(1), raw(5)])
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    (second,) = table.sync("b", [raw(1)]).opened
+    assert ids(table.disconnect("b").disconnected) == [second.tab_id]
+    assert table.get(second.tab_id) is None
+    assert table.find_disconnected(second.tab_id)
+    changes = table.sync("b", [raw(1), raw(5)])
     assert ids(changes.opened) == [second.tab_id, 5]
-    assert not book.find_disconnected(second.tab_id)
+    assert not table.find_disconnected(second.tab_id)
 
 
 def test_tabs_missing_after_a_reconnect_are_closed() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1), raw(2)])
-    assert not book.disconnect("a").closed
-    assert ids(book.sync("a", [raw(2)]).closed) == [1]
+    table = TabTable()
+    table.sync("a", [raw(1), raw(2)])
+    assert not table.disconnect("a").closed
+    assert ids(table.sync("a", [raw(2)]).closed) == [1]
 
 
 def test_a_report_before_the_full_list_restores_the_tabs_id() -> None:
-    book = TabTable()
-    book.sync("x", [raw(1)])
-    (tab,) = book.sync("a", [raw(1)]).opened
-    book.disconnect("a")
-    (again,) = book.apply("a", report(tabId=1, change="updated", tab=raw(1))).opened
+    table = TabTable()
+    table.sync("x", [raw(1)])
+    (tab,) = table.sync("a", [raw(1)]).opened
+    table.disconnect("a")
+    (again,) = table.apply("a", report(tabId=1, change="updated", tab=raw(1))).opened
     assert again.tab_id == tab.tab_id
 
 
 def test_one_tab_is_active_in_a_window_and_one_window_focused() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1, active=True, windowFocused=True), raw(2), raw(3, windowId=2, active=True)])
-    changes = book.apply("a", report(tabId=2, change="activated"))
+    table = TabTable()
+    table.sync("a", [raw(1, active=True, windowFocused=True), raw(2), raw(3, windowId=2, active=True)])
+    changes = table.apply("a", report(tabId=2, change="activated"))
     assert ids(changes.changed) == [2, 1]
-    active = {tab.tab_id for tab in book if tab.active}
+    active = {tab.tab_id for tab in table if tab.active}
     assert active == {2, 3}
-    book.apply("a", report(tabId=3, change="updated", tab=raw(3, windowId=2, active=True, windowFocused=True)))
-    assert {tab.tab_id for tab in book if tab.window_focused} == {3}
+    table.apply("a", report(tabId=3, change="updated", tab=raw(3, windowId=2, active=True, windowFocused=True)))
+    assert {tab.tab_id for tab in table if tab.window_focused} == {3}
 
 
 def test_a_navigations_answer_updates_the_tab_before_its_report() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1, status="loading")])
-    (tab,) = book.apply_navigation("a", 1, "https://new.example/", "New", "complete").changed
+    table = TabTable()
+    table.sync("a", [raw(1, status="loading")])
+    (tab,) = table.apply_navigation("a", 1, "https://new.example/", "New", "complete").changed
     assert (tab.url, tab.title, tab.status, tab.window_id) == ("https://new.example/", "New", "complete", 1)
-    assert not book.apply_navigation("a", 7, "https://x.example/", "", "complete")
+    assert not table.apply_navigation("a", 7, "https://x.example/", "", "complete")
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_a_navigations_answer_updates_the_tab_before_its_report() -> None:
     ],
 )
 def test_an_invalid_description_is_skipped_and_reported(bad: Any) -> None:
-    book = TabTable()
-    changes = book.sync("a", [raw(1), bad, raw(2)])
+    table = TabTable()
+    changes = table.sync("a", [raw(1), bad, raw(2)])
     assert ids(changes.opened) == [1, 2]
     assert len(changes.problems) == 1
     if bad is not None:
@@ -172,28 +172,28 @@ def test_an_invalid_report_is_rejected(bad: dict[str, Any]) -> None:
 
 
 def test_a_report_of_an_unknown_tab_without_a_description_changes_nothing() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1)])
-    changes = book.apply("a", report(tabId=3, change="updated"))
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    changes = table.apply("a", report(tabId=3, change="updated"))
     assert not changes
     assert changes.problems
-    assert ids(book) == [1]
+    assert ids(table) == [1]
 
 
 def test_a_report_that_describes_another_tab_is_rejected() -> None:
-    book = TabTable()
-    assert book.apply("a", report(tabId=1, change="updated", tab=raw(2))).problems
-    assert len(book) == 0
+    table = TabTable()
+    assert table.apply("a", report(tabId=1, change="updated", tab=raw(2))).problems
+    assert len(table) == 0
 
 
 def test_count_and_text_are_bounded() -> None:
-    book = TabTable(Limits(tabs_per_browser=2, tab_text=10))
-    changes = book.sync("a", [raw(n, url="https://" + "x" * 100) for n in range(5)])
+    table = TabTable(Limits(tabs_per_browser=2, tab_text=10))
+    changes = table.sync("a", [raw(n, url="https://" + "x" * 100) for n in range(5)])
     assert len(changes.opened) == 2
     assert changes.problems
-    assert all(len(tab.url) == 10 for tab in book)
-    assert book.apply("a", report(tabId=9, change="created", tab=raw(9))).problems
-    assert len(book) == 2
+    assert all(len(tab.url) == 10 for tab in table)
+    assert table.apply("a", report(tabId=9, change="created", tab=raw(9))).problems
+    assert len(table) == 2
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_origins_are_parsed_as_browsers_do(url: str, origin: str | None) -> None
 
 
 def test_a_description_has_only_the_flags_that_are_set() -> None:
-    book = TabTable()
-    book.sync("a", [raw(1, pinned=True, groupId=4), raw(2, groupId=-1)])
-    first, second = (tab.describe() for tab in book)
+    table = TabTable()
+    table.sync("a", [raw(1, pinned=True, groupId=4), raw(2, groupId=-1)])
+    first, second = (tab.describe() for tab in table)
     assert first["pinned"] is True
     assert first["groupId"] == 4
     assert "pinned" not in second
@@ -232,7 +232,7 @@ steps = st.lists(
         st.tuples(st.just("sync"), st.sampled_from("abc"), st.lists(st.integers(0, 6), max_size=5)),
         st.tuples(st.sampled_from(["created", "removed"]), st.sampled_from("abc"), st.integers(0, 6)),
         st.tuples(st.just("replaced"), st.sampled_from("abc"), st.tuples(st.integers(0, 6), st.integers(0, 6))),
-        st.tuples(st.just("gone"), st.sampled_from("abc"), st.none()),
+        st.tuples(st.just("disconnect"), st.sampled_from("abc"), st.none()),
     ),
     max_size=30,
 )
@@ -240,19 +240,19 @@ steps = st.lists(
 
 @given(steps)
 def test_a_hub_id_never_names_tabs_of_two_browsers(history: list[tuple[str, str, Any]]) -> None:
-    book, owner = TabTable(), dict[int, str]()
+    table, owner = TabTable(), dict[int, str]()
     for kind, browser, what in history:
         if kind == "sync":
-            book.sync(browser, [raw(n) for n in what])
-        elif kind == "gone":
-            book.disconnect(browser)
+            table.sync(browser, [raw(n) for n in what])
+        elif kind == "disconnect":
+            table.disconnect(browser)
         elif kind == "replaced":
             old, new = what
-            book.apply(browser, report(tabId=new, change=kind, removedTabId=old, tab=raw(new)))
+            table.apply(browser, report(tabId=new, change=kind, removedTabId=old, tab=raw(new)))
         else:
-            book.apply(browser, report(tabId=what, change=kind, tab=raw(what)))
-        tabs = list(book)
+            table.apply(browser, report(tabId=what, change=kind, tab=raw(what)))
+        tabs = list(table)
         assert len({(tab.browser_id, tab.chrome_id) for tab in tabs}) == len(tabs)
         for tab in tabs:
             assert owner.setdefault(tab.tab_id, tab.browser_id) == tab.browser_id
-            assert book.find(tab.browser_id, tab.chrome_id) is tab
+            assert table.find(tab.browser_id, tab.chrome_id) is tab

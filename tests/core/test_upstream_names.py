@@ -1,4 +1,4 @@
-"""Names of external tools: each stands for exactly one server and tool, whatever both are called."""
+"""Names of external tools: each means one server and tool, whatever their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of external resources: valid, reversible, and expandable by any client."""
+"""URIs of external resources: valid, reversible, and expandable by any client."""
 
 from __future__ import annotations
 

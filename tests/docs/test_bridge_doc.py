@@ -16,8 +16,8 @@ def test_the_messages_in_the_page_are_those_in_the_code() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("## The bridge socket")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([A-Z]+)` \|", section, re.MULTILINE)
     assert rows == [tag(kind) for kind in bridge.FROM_CLIENT]
-    said = set(re.findall(r"`([A-Z]+(?:_OK)?)`", section)) - set(rows)
-    assert said == {tag(kind) for kind in bridge.FROM_HUB} - set(rows)
+    documented = set(re.findall(r"`([A-Z]+(?:_OK)?)`", section)) - set(rows)
+    assert documented == {tag(kind) for kind in bridge.FROM_HUB} - set(rows)
 
 
 def tag(kind: type[msgspec.Struct]) -> str:

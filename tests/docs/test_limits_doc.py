@@ -1,4 +1,4 @@
-"""docs/limits.md prints tabhub.limits.Limits; `python tests/docs/test_limits_doc.py --write` renews it."""
+"""The table in docs/limits.md is generated from `Limits`: `python tests/docs/test_limits_doc.py --write`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages keep together: links lead somewhere, and the commands they show exist."""
+"""Links in the documentation work, and the commands in it exist."""
 
 from __future__ import annotations
 

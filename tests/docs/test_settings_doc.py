@@ -1,4 +1,4 @@
-"""The settings of docs/guide.md are config.py's; `python tests/docs/test_settings_doc.py --write` renews them."""
+"""The settings in docs/guide.md are generated from `Config`: `python tests/docs/test_settings_doc.py --write`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/tools.md prints the built-in tools; `python tests/docs/test_tools_doc.py --write` renews it."""
+"""The table of built-in tools in docs/tools.md is generated: `python tests/docs/test_tools_doc.py --write`."""
 
 from __future__ import annotations
 

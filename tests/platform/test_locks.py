@@ -1,4 +1,4 @@
-"""Lock files: waiting for one, and finding it held."""
+"""Lock files: held by one process at a time."""
 
 from __future__ import annotations
 

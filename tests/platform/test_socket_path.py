@@ -1,4 +1,4 @@
-"""Where the bridge socket is, and what may stand in its way."""
+"""The path of the bridge socket in each environment."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""The config file: changed key by key, always complete, and reloaded only if valid."""
+
 from __future__ import annotations
 
 import json
@@ -47,7 +49,7 @@ def test_show_gives_the_values_in_force_and_unknown_keys(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "It is empty"),
         ('{"port": 9600,\n  "launch"', "line 2 column"),
@@ -59,10 +61,10 @@ def test_show_gives_the_values_in_force_and_unknown_keys(home: Home) -> None:
         ("[" * 100_000, "nested deeper"),
     ],
 )
-def test_a_broken_file_is_refused_with_position_and_hint(home: Home, text: str, said: str) -> None:
+def test_a_broken_file_is_refused_with_position_and_hint(home: Home, text: str, message: str) -> None:
     home.config.write_text(text)
     for function in (load, lambda home: set_value(home, "launch", "always")):
-        with pytest.raises(SetupError, match=said) as caught:
+        with pytest.raises(SetupError, match=message) as caught:
             function(home)
         assert "config.json" in caught.value.message
         assert "tabhub config reset" in str(caught.value.hint)

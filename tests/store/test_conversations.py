@@ -1,4 +1,4 @@
-"""Conversations on disk: kept, found again, private, bounded."""
+"""Conversations on disk: saved, found, private and bounded."""
 
 from __future__ import annotations
 

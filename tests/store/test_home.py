@@ -1,3 +1,5 @@
+"""The home folder: found, private, and its files replaced atomically."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Stored results: private to their session, bounded, and available while the disk fails."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""The shared secret: created once, private, and rotated."""
+
 from __future__ import annotations
 
 import json

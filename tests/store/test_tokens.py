@@ -1,3 +1,5 @@
+"""Named tokens: stored as hashes, and valid or revoked at once."""
+
 from __future__ import annotations
 
 import stat

@@ -1,3 +1,5 @@
+"""The decision on a call: allow it, or ask and for what reason."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The data-flow guard: which content a session may carry from site to site."""
+
 from __future__ import annotations
 
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""Host and Origin: only this machine and our extension are allowed."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""The relay's tokens: what is let in, and one refusal for everything else."""
+"""The relay's tokens: which are valid, and one error for all others."""
 
 from __future__ import annotations
 

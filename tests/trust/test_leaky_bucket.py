@@ -1,4 +1,4 @@
-"""A rate limit of one number: a minute's worth at once, then evenly."""
+"""A rate limit of one number: a burst of a minute's worth, then an even rate."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Permissions: the most specific setting decides."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Pins: fingerprints of definitions, and the description of a change."""
+
 from __future__ import annotations
 
 from typing import Any

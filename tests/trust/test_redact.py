@@ -1,3 +1,5 @@
+"""Text for logs: secrets redacted, unsafe characters escaped."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Rate limits: a maximum in any window of time, for each key."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""Tokens in headers: parsed strictly and compared in constant time."""
+
 from __future__ import annotations
 
 import pytest

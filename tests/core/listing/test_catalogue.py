@@ -1,4 +1,4 @@
-"""The catalogue: what an agent is shown, page by page, the same for everyone and whatever changes meanwhile."""
+"""The catalogue: pages of the tools an agent is shown, stable while tools change."""
 
 from __future__ import annotations
 

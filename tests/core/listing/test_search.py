@@ -1,4 +1,4 @@
-"""The tool search ranks what an agent means first; a wrong name finds the right one."""
+"""The tool search ranks the intended tool first, and an unknown name suggests the right one."""
 
 from __future__ import annotations
 

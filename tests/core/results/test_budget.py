@@ -1,4 +1,4 @@
-"""Results are counted and cut: what fits passes untouched, what does not becomes a head and a handle."""
+"""Results within the budget are unchanged; others are cut and get a handle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents and messages in the form of a tool's result: the same when they come back, cut where they are too long."""
+"""Contents and messages in the form of a tool's result: restored unchanged, or cut if too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kept result is read by pages, by search and by path, and nothing of it gets lost on the way."""
+"""A stored result is read by page, search or path, and nothing of it is lost."""
 
 from __future__ import annotations
 

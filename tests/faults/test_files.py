@@ -83,7 +83,7 @@ async def test_long_result_is_answered_even_if_it_cannot_be_stored(tmp_path: Pat
     async with running_hub(tmp_path, limits={"result_tokens": 500}) as hub:
         Probe(hub)
         async with Agent(hub) as agent:
-            hub.home.results_db.unlink(missing_ok=True)
+            hub.home.results.write_text("not a folder")
             long = "words and more words. " * 5000
             answer = await agent.call("probe_echo", {"value": long})
             assert len(json.dumps(answer)) < len(long) / 2

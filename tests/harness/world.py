@@ -142,7 +142,7 @@ class World:
             limits=limits,
             permission=permission or Permission(),
             audit=AuditLog(folder / "audit.log", limits, clock=lambda: self.wall),
-            results=ResultStore(folder / "results.db", limits, clock=lambda: self.wall),
+            results=ResultStore(folder / "results", limits, clock=lambda: self.wall),
             clock=self.loop.time,
             wall=lambda: self.wall,
         )
@@ -188,5 +188,4 @@ class World:
         """End the loop and the files."""
         self.loop.run_for()
         self.engine.audit.close()
-        self.engine.results.close()
         self.loop.close()

@@ -151,7 +151,7 @@ class Hub:
             declared=pages.declared,
             require_free=binding.require_free,
         )
-        results = ResultStore(home.results_db, limits, clock=wall)
+        results = ResultStore(home.results, limits, clock=wall)
         self.engine = engine = tabs.engine(permission, audit, results, keep_arguments=config.audit_arguments)
 
         # what agents are shown
@@ -404,7 +404,6 @@ class Hub:
         self.binding.stop()
         self.persistence.save_now()
         self.engine.audit.close()
-        self.engine.results.close()
 
     async def _keep(self) -> None:
         while True:

@@ -23,9 +23,10 @@ class Home:
         self.logs = root / "logs"
         self.hub_log = self.logs / "hub.log"
         self.hub_json = root / "hub.json"
-        self.results_db = root / "results.db"
+        self.results = root / "results"
         self.files = root / "files"
         self.plugins = root / "plugins"
+        self.tokens = root / "tokens.json"
         self.lock = root / "hub.lock"
 
     def __repr__(self) -> str:

@@ -183,7 +183,6 @@ class RelayEngine:
         for session in self.sessions.all():
             self._endpoint.handshake.end(session.id, reason)
         self._cancel_calls(reason)
-        self._engine.results.close()
 
     def _cancel_calls(self, reason: str) -> None:
         self._engine.cancel_all(reason)

@@ -21,7 +21,7 @@ SHORT_BACKOFF = {
     "upstream_answer": 1_000_000,
 }
 FAULTS = {
-    "garbage": "no JSON-RPC message",
+    "garbage": "not a JSON-RPC message",
     "no_http": "not valid HTTP",
     "half": "in the middle of the response",
     "silent": "without a response",
@@ -29,12 +29,12 @@ FAULTS = {
     "huge_event": "1000000",
     "fails": "status 500",
     "page": "it answered with text/html",
-    "other_id": "no answer to this request",
+    "other_id": "a message for another request",
     "lost_stream": "in the middle of the response",
-    "junk_event": "no JSON-RPC message",
+    "junk_event": "not a JSON-RPC message",
     "accepted": "202 Accepted",
     "long_head": "head is larger than 65536 bytes",
-    "compressed": "compressed, which was not asked for",
+    "compressed": "compressed, which was not requested",
 }
 UNKNOWN = ("half", "silent", "lost_stream", "no_http", "long_head")
 WITHOUT_END = ("endless", "hangs", "drips")

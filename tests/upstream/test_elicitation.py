@@ -58,15 +58,15 @@ async def test_an_answer_to_another_call_or_from_another_agent_is_refused(hub: R
         first = (await call(http, {"questions": 1}))["result"]
         other = (await call(http, {"questions": 3}, **answered(first, "blue")))["result"]
         assert other["isError"] is True
-        assert "no longer under way" in text(other)
+        assert "no longer in progress" in text(other)
         assert "outcome: unknown" in text(other)
         made_up = {"upstream-" + "0" * 32 + "-1": {"action": "accept", "content": {"word": "red"}}}
         strange = (await call(http, {"questions": 1}, inputResponses=made_up))["result"]
-        assert "no longer under way" in text(strange)
+        assert "no longer in progress" in text(strange)
         last = (await call(http, {"questions": 1}, **answered(first, "green")))["result"]
         assert text(last) == "green"
         again = (await call(http, {"questions": 1}, **answered(first, "green")))["result"]
-        assert "no longer under way" in text(again)
+        assert "no longer in progress" in text(again)
     assert log.read_text().split("\n") == ["call", "answer green", ""]
 
 

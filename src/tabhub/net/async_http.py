@@ -193,7 +193,7 @@ async def _connect_to_name(host: str, _port: int) -> list[str]:
 
 
 class Connections:
-    """Requests whose connections are kept open and used again."""
+    """Sends requests over connections that are kept open and reused."""
 
     def __init__(
         self,
@@ -271,7 +271,7 @@ class Connections:
 async def request(
     method: str, url: str, headers: Mapping[str, str], body: bytes | None = None, bounds: Bounds | None = None
 ) -> AsyncIterator[Response]:
-    """Send one request on a connection of its own."""
+    """Send one request on a new connection, which is closed afterwards."""
     connections = Connections()
     try:
         async with connections.request(method, url, headers, body, bounds) as response:

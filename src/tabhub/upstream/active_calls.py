@@ -2,8 +2,8 @@
 
 Owns that question, and calls that outlive the agent's request. Over HTTP a message arrives on the stream of its call;
 over stdio it may belong to any call, so it is assigned only when there is exactly one. A stateless agent can be asked
-only between its requests: its call is suspended at the server meanwhile, and found again by the key of the question
-when the agent returns with the answer.
+only between its requests: until it returns with the answer, its call is suspended at the server, and the key of the
+question finds it again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 from tabhub.errors import TabhubError, UpstreamError, UpstreamLost
 
 _KEY_PREFIX = "upstream-"
-_MOST = 100
+_MAX_SUSPENDED = 100
 """Maximum of suspended calls."""
 _LOG_NAME = 200
-_MOST_LOGGED = 256 * 1024
+_MAX_LOGGED = 256 * 1024
 """Bytes of log messages of one call."""
-_MOST_STEPS = 2_000
+_MAX_STEPS = 2_000
 """Reports of progress of one call."""
 
 
@@ -63,15 +63,15 @@ class ActiveCall:
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         self._steps += 1
-        if self.ctx is not None and self._steps <= _MOST_STEPS:
+        if self.ctx is not None and self._steps <= _MAX_STEPS:
             self.ctx.progress(progress, total, message[:_LOG_NAME] if message is not None else None)
 
     def log(self, level: str, logger: str, data: Any) -> None:
         """Forward a log message, up to a maximum per call."""
-        if self.ctx is None or self._logged > _MOST_LOGGED:
+        if self.ctx is None or self._logged > _MAX_LOGGED:
             return
         self._logged += len(json.dumps(data, default=str)) + _LOG_NAME
-        if self._logged > _MOST_LOGGED:
+        if self._logged > _MAX_LOGGED:
             level, data = "warning", "This server sends too many log messages: the rest is dropped."
         self.ctx.log(level, logger[:_LOG_NAME], data)
 
@@ -132,8 +132,8 @@ class SuspendedCalls:
 
     def add(self, call: ActiveCall) -> None:
         """The agent is asked, which ends its request; raises UpstreamError at the maximum."""
-        if len(self._calls) >= _MOST:
-            raise UpstreamError(f"{_MOST} calls already wait for answers of their agents, which is the maximum.")
+        if len(self._calls) >= _MAX_SUSPENDED:
+            raise UpstreamError(f"{_MAX_SUSPENDED} calls already wait for their agents, which is the maximum.")
         timer = asyncio.get_running_loop().call_later(self._timeout, self._expire, call.ident)
         self._calls[call.ident] = (call, timer)
 
@@ -156,7 +156,7 @@ class SuspendedCalls:
             found = self._calls.get(ident)
             if found is None or found[0].identity != identity:
                 raise UpstreamLost(
-                    "The call this answers is no longer under way: the answer came after "
+                    "The call this answers is no longer in progress: the answer came after "
                     f"{self._timeout:g} s, or the server or the hub has ended it.",
                     hint="It may have been carried out. Check before you call again without `inputResponses`.",
                 )

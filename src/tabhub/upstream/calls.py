@@ -1,8 +1,8 @@
 """Calls of external servers' tools, and requests for their resources and prompts: sent once, answers unchanged.
 
 Owns the path of one call: progress and logs go to the agent, questions of the server to the agent's client,
-cancellation to the server. Deadlines are the engine's. A request runs in a task of its own, so that a server that
-ignores cancellation cannot keep the agent waiting.
+cancellation to the server. Deadlines are the engine's. A request runs in its own task, so that a server that ignores
+cancellation cannot keep the agent waiting.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class UpstreamCalls:
                 params = {**params, "inputResponses": responses}
             if "requestState" in answer:
                 params = {**params, "requestState": answer["requestState"]}
-        raise UpstreamError(f"{connection.server.name} asked {_ROUNDS} times in a row, and was not asked again.")
+        raise UpstreamError(f"{connection.server.name} requested input {_ROUNDS} times in a row.")
 
     async def _send(
         self,
@@ -140,7 +140,7 @@ class UpstreamCalls:
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.debug("a call that was given up ended: %s", error)
+            log.debug("an abandoned call ended: %s", error)
 
 
 def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -148,7 +148,7 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
     for key, question in asked.items() if isinstance(asked, Mapping) else ():
         method = question.get("method") if isinstance(question, Mapping) else None
         if method not in _ASKABLE:
-            raise UpstreamError(f"{server} asks for {str(method)[:60]!r}, which the hub cannot pass on.")
+            raise UpstreamError(f"{server} requests {str(method)[:60]!r}, which the hub cannot pass on.")
         params = question.get("params")
         found[str(key)[:200]] = (
             method,

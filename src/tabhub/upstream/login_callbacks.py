@@ -1,6 +1,6 @@
 """Pending logins: which OAuth states are expected, and the callback the person's browser brings to the hub.
 
-Owns the expected states, each valid for one callback. It knows nothing else of OAuth, and no SDK.
+Owns the expected states, each valid for one callback. It knows neither the rest of OAuth nor the SDK.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 PATH = "/oauth/callback"
-_MOST = 100
+_MAX_PENDING = 100
 
 
 class PendingLogins:
@@ -31,7 +31,7 @@ class PendingLogins:
         self.file(server_id).unlink(missing_ok=True)
 
     def expect(self, state: str) -> None:
-        while len(self._pending) >= _MOST:
+        while len(self._pending) >= _MAX_PENDING:
             self._pending.pop(next(iter(self._pending))).cancel()
         self._pending[state] = asyncio.get_running_loop().create_future()
 

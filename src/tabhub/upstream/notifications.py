@@ -37,7 +37,7 @@ _CHANGED: Mapping[type[Any], str] = {
     ResourcesListChanged: "resources",
     PromptsListChanged: "prompts",
 }
-"""What a server says when a list has changed, in either era."""
+"""The notifications of changed lists, in either era."""
 _RETRY_AFTER = 5.0
 
 
@@ -64,7 +64,7 @@ async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, subscrip
                 return
             await asyncio.sleep(_RETRY_AFTER)
             for kind in LISTS:
-                hooks.changed(kind)  # changes meanwhile were missed
+                hooks.changed(kind)  # changes during the interruption were missed
             for uri in subscriptions.uris:
                 hooks.updated(uri)
         finally:
@@ -82,7 +82,7 @@ async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) 
     )
     uris = uris if has.resources is not None and has.resources.subscribe else ()
     if not (tools or resources or prompts or uris):
-        return bool(await asyncio.get_running_loop().create_future())  # until something is followed
+        return bool(await asyncio.get_running_loop().create_future())  # until there is a subscription
     try:
         listening = client.listen(
             tools_list_changed=tools,

@@ -179,18 +179,18 @@ def make_login(connection: ServerConnection, url: str, logins: PendingLogins, re
     token_file = _TokenFile(logins.file(connection.server.id), url, logins.redirect, known)
     waiting: list[str] = []
 
-    async def redirect(address: str) -> None:
-        state = parse_qs(urlsplit(address).query).get("state", [""])[0]
-        if not connection.can_prompt_login or urlsplit(address).scheme not in ("http", "https") or not state:
+    async def redirect(login_url: str) -> None:
+        state = parse_qs(urlsplit(login_url).query).get("state", [""])[0]
+        if not connection.can_prompt_login or urlsplit(login_url).scheme not in ("http", "https") or not state:
             raise LoginRequired(f"{connection.server.name} requires the person to log in.")
         if not token_file.redirects_here:
-            # The hub's port is another than when it was made known there, and the login would end at the old one.
+            # The hub was registered with another port, and the login would return to that one.
             await token_file.forget_client()
             raise LoginRequired(f"{connection.server.name} requires the hub to register again; log in once more.")
         logins.expect(state)
         waiting[:] = [state]
-        connection.login_started(address)
-        await logins.show(address)
+        connection.login_started(login_url)
+        await logins.show(login_url)
 
     async def wait_for_callback() -> AuthorizationCodeResult:
         answer = await logins.wait(waiting[0])

@@ -1,7 +1,7 @@
 """Resources, resource templates and prompts of a server, listed while it is connected.
 
-Owns which fields of these lists are kept, their bounds, and when they are requested. It runs beside the connection: a
-server whose lists fail or never arrive keeps its tools, and the last known lists stay.
+Owns which fields of these lists are used, their bounds, and when they are requested. A server whose lists fail or never
+arrive keeps its tools, and the last known lists stay.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ METHODS: Mapping[ListName, tuple[str, str]] = {
     "templates": ("resources/templates/list", "resourceTemplates"),
     "prompts": ("prompts/list", "prompts"),
 }
-"""How each list is asked for, and under which key it is answered."""
+"""The method that requests each list, and the key of the answer."""
 _MAX_TEXT = 20_000
 _TITLE = 200
 _LARGEST = 32_000
@@ -127,10 +127,10 @@ class ResourceLists:
         """Request the lists, and again whenever they change, for as long as the connection lasts."""
         self._pending = set(METHODS)
         while True:
-            news, self._pending = self._pending, set()
+            requested, self._pending = self._pending, set()
             self._wake.clear()
             for listing_name in METHODS:
-                if listing_name in news:
+                if listing_name in requested:
                     await self._list(session, listing_name)
             await asyncio.sleep(_MIN_INTERVAL)
             await self._wake.wait()

@@ -350,17 +350,17 @@ class ServerConnection:
 
 def describe_connection(connection: ServerConnection) -> dict[str, Any]:
     """The state of a server, for health, panel and command line."""
-    facts: dict[str, Any] = {"state": connection.state}
+    description: dict[str, Any] = {"state": connection.state}
     if connection.error and connection.state in ("waiting", "login", "connecting"):
-        facts["error"] = connection.error
+        description["error"] = connection.error
     if connection.login_url is not None:
-        facts["loginUrl"] = connection.login_url
+        description["loginUrl"] = connection.login_url
     if problems := (*connection.problems, *connection.resources.problems):
-        facts["problems"] = list(problems)
+        description["problems"] = list(problems)
     for listing_name in METHODS:
         if count := len(connection.resources.current.items(listing_name)):
-            facts[f"{listing_name.removesuffix('s')}Count"] = count
+            description[f"{listing_name.removesuffix('s')}Count"] = count
     if connection.session is not None:
-        facts["protocol"] = connection.session.version
-        facts["server"] = connection.session.info
-    return facts
+        description["protocol"] = connection.session.version
+        description["server"] = connection.session.info
+    return description

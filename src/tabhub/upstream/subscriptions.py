@@ -1,7 +1,7 @@
 """The resource subscriptions of one server.
 
-Owns which resources agents are subscribed to, and which the server was asked for on the current connection. A stateless
-server has one stream for all of them (SdkSession.subscribe); one with a handshake is asked for each.
+Owns which resources agents are subscribed to, and which the server has on the current connection. A stateless server
+has one stream for all of them (SdkSession.subscribe); one with a handshake gets a request for each.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ServerSubscriptions:
         self._changed = asyncio.Event()
         self.uris: frozenset[str] = frozenset()
         self.subscribed: set[str] = set()
-        """What the server was asked for, on this connection."""
+        """The subscriptions that the server has on this connection."""
 
     def set_wanted(self, uris: frozenset[str]) -> None:
         if uris != self.uris:

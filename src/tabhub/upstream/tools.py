@@ -32,7 +32,7 @@ class ToolListing:
     problems: tuple[str, ...]
 
 
-def read_listing(listing: Iterable[Any], most: int) -> ToolListing:
+def read_listing(listing: Iterable[Any], max_tools: int) -> ToolListing:
     """The usable tools, in the form in which they are cached; of two with the same name the first is kept."""
     kept: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
@@ -42,8 +42,8 @@ def read_listing(listing: Iterable[Any], most: int) -> ToolListing:
             problems.append(f"A tool without a usable name was skipped: {str(name)[:60]!r}.")
         elif name in kept:
             problems.append(f"{name!r} is listed twice; the first is used.")
-        elif len(kept) >= most:
-            problems.append(f"More than {most} tools are listed; the rest is ignored.")
+        elif len(kept) >= max_tools:
+            problems.append(f"More than {max_tools} tools are listed; the rest is ignored.")
             break
         else:
             tool = {key: raw[key] for key in _KEPT if raw.get(key) is not None}
@@ -89,5 +89,5 @@ def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
 def _encoded(raw: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(raw)
-    except (TypeError, ValueError) as error:  # numbers beyond what JSON readers take
-        raise BadInput(f"its definition cannot be written: {error}") from None
+    except (TypeError, ValueError) as error:  # numbers that JSON parsers do not accept
+        raise BadInput(f"its definition cannot be encoded: {error}") from None

@@ -20,7 +20,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LookUp = Callable[[str, int], Awaitable[list[str]]]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
-"""Where all addresses of the wide network are that are IPv6."""
+"""All public IPv6 addresses."""
 _SPECIAL = ipaddress.ip_network("192.0.0.0/24")
 """Reserved for protocols; some clouds serve a machine's secrets there."""
 
@@ -47,7 +47,7 @@ class AddressGuard:
         kind = "this machine, which a server elsewhere named" if named else _kind(ip)
         lead = "is" if host == address else f"leads to {address},"
         raise AddressBlocked(
-            f"The host {host[:200]} {lead} {kind}, and servers there are not reached.",
+            f"The host {host[:200]} {lead} {kind}, which servers may not have.",
             hint=f"If it is a server you trust, allow it: tabhub config set upstreamHosts {host[:200]}",
         )
 
@@ -59,7 +59,7 @@ class AddressGuard:
                 if ip in ipaddress.ip_network(entry, strict=False):
                     return True
             except ValueError:
-                continue  # a name, and another one
+                continue  # another name
         return False
 
     async def resolve(self, host: str, port: int, *, local: bool = True) -> list[str]:
@@ -115,4 +115,4 @@ def _kind(ip: IpAddress) -> str:
         return "a link-local address"
     if ip.is_private or ip in _SPECIAL or (isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local):
         return "a private address"
-    return "no address of the wide network"
+    return "not a public address"

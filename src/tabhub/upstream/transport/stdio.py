@@ -32,7 +32,7 @@ _KILL = 1.0
 _STDERR_LINES = 20
 _STDERR_LENGTH = 500
 _MAX_INVALID_LINES = 10_000
-"""Lines that are no messages before the process is given up."""
+"""Invalid lines after which the connection is given up."""
 
 
 class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
@@ -63,7 +63,7 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
         code = self._transport.get_returncode() if self._transport is not None else None
         how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
         written = f"; it wrote: {tail}" if (tail := self.stderr_tail()) else ""
-        invalid = f"; {self._invalid_lines} lines of its output were no messages" if self._invalid_lines else ""
+        invalid = f"; {self._invalid_lines} lines of its output were not messages" if self._invalid_lines else ""
         return UpstreamOffline(f"{self._plan.name} does not start. The command ended{how}{invalid}{written}.")
 
     def stderr_tail(self) -> str:

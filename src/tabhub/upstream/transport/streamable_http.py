@@ -111,7 +111,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
         """The session has nothing more to send; `streams` ends the connection."""
 
     async def send(self, item: SessionMessage) -> None:
-        """Send a message. The answer to a request is received in a task of its own."""
+        """Send a message. A task of each request receives its answer."""
         message = item.message
         headers = item.metadata.headers or {} if isinstance(item.metadata, ClientMessageMetadata) else {}
         if isinstance(message, types.JSONRPCRequest):
@@ -178,7 +178,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
         """Read a response. Returns the reader of an event stream that ended without the answer."""
         kind = response.headers.get("content-type", "").lower()
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise self._error(message, "its answer is compressed, which was not asked for")
+            raise self._error(message, "its answer is compressed, which was not requested")
         if message.method == "initialize":
             self._session_id = response.headers.get(_SESSION)
         if kind.startswith(_EVENTS) and response.status < 300:
@@ -195,12 +195,12 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
             self.session_expired = True
             raise UpstreamOffline(f"{self._name} no longer knows the session; a new one is opened.")
         if kind.startswith(_JSON):
-            problem = "it answered with a message that is no answer to this request"
+            problem = "it answered with a message for another request"
             try:
                 if self._pass_answer(read_message(body), message.id, error_only=response.status >= 400):
                     return None
             except ValueError:
-                problem = f"its answer is no JSON-RPC message: {body[:80]!r}"
+                problem = f"its answer is not a JSON-RPC message: {body[:80]!r}"
             if response.status < 300:
                 raise self._error(message, problem)
         raise self._refusal(message, response)
@@ -208,7 +208,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
     def _pass_answer(
         self, answer: types.JSONRPCMessage, request_id: types.RequestId, *, error_only: bool = False
     ) -> bool:
-        """Pass on the answer to a request; False if this is none."""
+        """Pass on a message if it answers the request; returns whether it does."""
         if isinstance(answer, types.JSONRPCError):
             fits = answer.id is None or str(answer.id) == str(request_id)
         elif isinstance(answer, types.JSONRPCResponse):
@@ -247,7 +247,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
     # event streams
 
     def _listen(self) -> None:
-        """Receive what the server sends outside of requests, if it offers that."""
+        """Receive what the server sends outside of requests, if it offers such a stream."""
         if self._session_id is not None:
             self._listening = asyncio.ensure_future(self._open_event_stream(EventReader(self._max_answer), None))
 
@@ -282,7 +282,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
             except BadInput as error:
                 raise UpstreamError(f"{self._name} sent too much: {error.message}") from None
             except ValueError:
-                raise UpstreamError(f"{self._name} sent an event that is no JSON-RPC message.") from None
+                raise UpstreamError(f"{self._name} sent an event that is not a JSON-RPC message.") from None
             for message in found:
                 if request_id is not None and self._pass_answer(message, request_id):
                     with contextlib.suppress(HttpError, TimeoutError):
@@ -334,8 +334,8 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
 
 def _delay(events: EventReader) -> float:
     """Seconds to wait before an event stream is resumed."""
-    wanted = _RETRY_DELAY if events.retry is None else events.retry / 1000
-    return min(max(wanted, _MIN_RETRY_DELAY), _MAX_RETRY_DELAY)
+    delay = _RETRY_DELAY if events.retry is None else events.retry / 1000
+    return min(max(delay, _MIN_RETRY_DELAY), _MAX_RETRY_DELAY)
 
 
 def _redirect_within_origin(method: str, url: str, response: Response) -> str | None:

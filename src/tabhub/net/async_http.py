@@ -111,6 +111,9 @@ class Response:
 
     async def _wait(self) -> None:
         self._changed.clear()
+        if self._bounds.silence is None:
+            await self._changed.wait()
+            return
         try:
             async with asyncio.timeout(self._bounds.silence):  # wait_for may swallow a cancellation (Python 3.11)
                 await self._changed.wait()
@@ -215,7 +218,9 @@ class Connections:
         parts = urlsplit(url)
         place = (parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        message = _encode(method, quote(target, safe=punctuation), _host(parts.netloc), headers, body)
+        if not target.isascii():
+            target = quote(target, safe=punctuation)
+        message = _encode(method, target, _host(parts.netloc), headers, body)
         connection = self._reuse(place) or await self._connect(*place, bounds)
         response = connection.response = Response(connection.transport, bounds)
         try:

@@ -22,7 +22,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from tabhub import __version__
-from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
 from tabhub.errors import LoginRequired, UpstreamError, UpstreamLost, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.upstream.elicitation import with_server_name
@@ -42,17 +41,7 @@ for _noisy in ("mcp", "client"):  # failures are logged here in one line; the SD
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _PAGES = 200
-_REQUESTS: Mapping[str, type[Any]] = {
-    "tools/call": types.CallToolRequest,
-    "resources/read": types.ReadResourceRequest,
-    SUBSCRIBE: types.SubscribeRequest,
-    UNSUBSCRIBE: types.UnsubscribeRequest,
-    "prompts/get": types.GetPromptRequest,
-    "completion/complete": types.CompleteRequest,
-    "resources/list": types.ListResourcesRequest,
-    "resources/templates/list": types.ListResourceTemplatesRequest,
-    "prompts/list": types.ListPromptsRequest,
-}
+_Request = types.Request[dict[str, Any], str]
 
 
 class SdkSession:
@@ -108,7 +97,7 @@ class SdkSession:
         A failed `background` request does not mark the connection as lost: the next call will find out.
         """
         try:
-            built = _REQUESTS[method].model_validate({"method": method, "params": params}, by_name=False)
+            built = _Request(method=method, params=dict(params))
             session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
             answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
             return answer

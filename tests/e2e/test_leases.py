@@ -131,7 +131,7 @@ async def test_a_released_tab_can_be_leased_and_the_person_can_free_tabs_and_end
         assert f"tab {mine}, held" in listed.stdout, listed
         assert one.headers["Mcp-Session-Id"][:8] in listed.stdout
         freed = live_hub.tabhub("sessions", "release", str(mine))
-        assert (freed.returncode, freed.stdout) == (0, f"Tab {mine} is free; raw 1 held it.\n")
+        assert (freed.returncode, freed.stdout) == (0, f"Released tab {mine}, which raw 1 held.\n")
         assert "was freed by the person" in await one.fail("browser_execute_script", code="return 1")
         assert await two.run("return document.title", tabId=mine) == "Plain page"
         ended = live_hub.tabhub("sessions", "end", two.headers["Mcp-Session-Id"][:8])
@@ -176,7 +176,7 @@ async def test_the_person_pauses_and_resumes_agents(live_hub: LiveHub, agent: Ca
         assert "by the command line (paying a bill); 1 call waiting" in live_hub.tabhub("status").stdout
         assert not waiting.done()
     finally:
-        assert live_hub.tabhub("resume").stdout == "Resumed: 1 waiting call on the way.\n"
+        assert live_hub.tabhub("resume").stdout == "Resumed: 1 waiting call released.\n"
     assert await waiting == "late"
     assert "paused" not in live_hub.tabhub("status").stdout
 

@@ -63,7 +63,7 @@ class Guard:
         self._clock = clock
         self._endpoints = endpoints
         patterns = {path: re.escape(path).replace(r"\*", ".*") for path in endpoints if "*" in path}
-        self._patterns = [(re.compile(pattern), endpoints[path]) for path, pattern in patterns.items()]
+        self._patterns = [(re.compile(pattern, re.DOTALL), endpoints[path]) for path, pattern in patterns.items()]
         self._websockets = websockets
         self._failures = SlidingWindow(limits.auth_failure_rate)
         self._tokens = tokens

@@ -11,6 +11,7 @@ from typing import Any
 
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.engine import Answers, Engine, Questions
+from tabhub.core.calls import Calls
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
@@ -145,6 +146,7 @@ class World:
             results=ResultStore(folder / "results", limits, clock=lambda: self.wall),
             clock=self.loop.time,
             wall=lambda: self.wall,
+            calls=Calls(limits),
         )
         self.contexts: dict[int, CallContext] = {}
         self._tokens = 0

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from tabhub.calls.approvals.permission import Permission
@@ -48,51 +49,38 @@ _BIG = 256 * 1024
 """Results above this are cut to budget in a thread."""
 
 
+@dataclass(eq=False)
 class Engine:
     """Everything a surface needs to call tools."""
 
-    def __init__(
-        self,
-        *,
-        registry: Registry,
-        sessions: Sessions,
-        limits: Limits,
-        permission: Permission,
-        audit: AuditLog,
-        results: ResultStore,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-        calls: Calls[Context] | None = None,
-        session_ended: Callable[[Session], None] | None = None,
-        keep_arguments: bool = False,
-    ) -> None:
-        """`session_ended` is called with every session that has ended, to release its tabs."""
-        self.registry = registry
-        self.sessions = sessions
-        self.limits = limits
-        self.permission = permission
-        self.audit = audit
-        self.results = results
-        self.clock = clock
-        self.wall = wall
-        self._keep_arguments = keep_arguments
-        self.calls: Calls[Context] = calls if calls is not None else Calls(limits)
-        self.pause = Pause(wall)
-        self.browser_wait = BrowserWait(clock)
-        self.waits: tuple[Waits, ...] = (self.pause.held_calls, self.browser_wait.held_calls, permission.waits)
+    registry: Registry
+    sessions: Sessions
+    limits: Limits
+    permission: Permission
+    audit: AuditLog
+    results: ResultStore
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    calls: Calls[Context]
+    session_ended: Callable[[Session], None] | None = None
+    """Called with every session that has ended, to release its tabs."""
+    keep_arguments: bool = False
+
+    def __post_init__(self) -> None:
+        self.pause = Pause(self.wall)
+        self.browser_wait = BrowserWait(self.clock)
+        self.waits: tuple[Waits, ...] = (self.pause.held_calls, self.browser_wait.held_calls, self.permission.waits)
         self._watchers: list[Watcher] = []
-        self._session_ended = session_ended
         # One at a time: several threads at work on large texts would keep the loop from its turn, and be no quicker.
         self._cutter = ThreadPoolExecutor(1, "tabhub-cut")
-        self._rate = SlidingWindow(limits.call_rate)
+        self._rate = SlidingWindow(self.limits.call_rate)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.TimerHandle | None = None
 
     def apply_settings(self, config: Config) -> None:
-        self._keep_arguments = config.audit_arguments
+        self.keep_arguments = config.audit_arguments
 
     def watch(self, watcher: Watcher) -> None:
-        """Report calls to a watcher as they run."""
         if watcher not in self._watchers:
             self._watchers.append(watcher)
 
@@ -231,7 +219,6 @@ class Engine:
             call.interrupt()
 
     def cancel_for(self, caller: Caller, reason: str) -> None:
-        """Cancel whatever this caller runs."""
         self._cancel_all(lambda other, _: other is caller, reason)
 
     def cancel_all(self, reason: str) -> None:
@@ -253,8 +240,8 @@ class Engine:
         """End a session and the calls it has in flight."""
         self._cancel_all(lambda _, session: session.id == session_id, reason)
         session = self.sessions.end(session_id)
-        if session is not None and self._session_ended is not None:
-            self._session_ended(session)
+        if session is not None and self.session_ended is not None:
+            self.session_ended(session)
         return session
 
     async def _within_budget(self, tool: Tool, result: ToolResult, session: Session) -> ToolResult:
@@ -308,7 +295,7 @@ class Engine:
                 tab_id=None if call is None else call.tab,
                 origin=None if call is None else call.origin,
                 approval=approval or refused_by,
-                arguments=arguments if self._keep_arguments else None,
+                arguments=arguments if self.keep_arguments else None,
                 error=None if error is None else call_error(error),
                 outcome=None if error is None else error.outcome,
             )

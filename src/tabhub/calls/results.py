@@ -47,7 +47,6 @@ TOOL = Tool(
 
 
 def read_result_tool(store: ResultStore) -> Entry:
-    """The tool over one store."""
 
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         stored = await asyncio.to_thread(store.get, args["handle"], ctx.session.owner)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser.driver.page import open_tab
@@ -23,32 +24,26 @@ from tabhub.links.browsers import Browsers, Change, TabRef
 _TITLE = 60
 
 
+@dataclass(eq=False)
 class TabBinding:
     """Sessions and their tabs (browser.tool_spec.TabChoice)."""
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        leases: Leases,
-        browsers: Browsers,
-        *,
-        clock: Callable[[], float],
-        runs_calls: Callable[[str], bool],
-    ) -> None:
-        self.leases = leases
+    sessions: Sessions
+    leases: Leases
+    browsers: Browsers
+    clock: Callable[[], float]
+    runs_calls: Callable[[str], bool]
+
+    def __post_init__(self) -> None:
         self.reading = True
         """Whether other sessions may read a leased tab."""
         self.keep_tabs = False
-        self._sessions = sessions
-        self._browsers = browsers
-        self._clock = clock
-        self._runs_calls = runs_calls
         self._opening: dict[Session, asyncio.Future[TabRef]] = {}
         self.away: dict[str, tuple[dict[int, TabFingerprint], set[int]]] = {}
         """By disconnected browser: its leased tabs, and the ids of all its tabs."""
-        self._orphans = OrphanTabs(browsers)
+        self._orphans = OrphanTabs(self.browsers)
         self._on_end: list[Callable[[Session], None]] = []
-        browsers.on_change(self._changed)
+        self.browsers.on_change(self._changed)
 
     def apply_settings(self, config: Config) -> None:
         self.reading = config.read_leased_tabs
@@ -68,24 +63,24 @@ class TabBinding:
             return self._find_named(session, tab_id, reads)
         if not reads:
             session.acted = True
-        return self._browsers.tab(tab_id)
+        return self.browsers.tab(tab_id)
 
     def _find_named(self, session: Session, tab_id: int, reads: bool) -> TabRef:
-        ref = self._browsers.tab(tab_id)
+        ref = self.browsers.tab(tab_id)
         lease = self.blocking_lease(session, tab_id)
         if lease is not None and not (reads and self.reading):
             raise self.leased_error(lease)
         if reads and self.leases.held_by_other(session, tab_id) is not None:
             return ref  # reading does not take over a lease, not even an idle one
-        if self._sessions.knows(session):
-            self.leases.bind(session, tab_id, self._clock(), acting=not reads)
+        if self.sessions.knows(session):
+            self.leases.bind(session, tab_id, self.clock(), acting=not reads)
         return ref
 
     def _report_lost_tab(self, session: Session) -> None:
         if session.lost_tab is None:
             return
         lost, session.lost_tab = session.lost_tab, None
-        self._sessions.changes += 1
+        self.sessions.changes += 1
         raise TabNotFound(
             f"Tab {lost}, which this session was working in, {session.lost_reason}.",
             hint="Call again to continue in a new tab, or pass the `tabId` of another.",
@@ -101,9 +96,9 @@ class TabBinding:
         return await asyncio.shield(opening)
 
     async def _open(self, session: Session) -> TabRef:
-        tab = await open_tab(self._browsers, group=self.tab_group(session))
+        tab = await open_tab(self.browsers, group=self.tab_group(session))
         self.adopt(session, tab.tab_id)
-        return self._browsers.tab(tab.tab_id)
+        return self.browsers.tab(tab.tab_id)
 
     def adopt(self, session: Session, tab_id: int) -> None:
         """Bind the session to a tab it opened. A session of a single request is registered from here on."""
@@ -111,7 +106,7 @@ class TabBinding:
             self._orphans.close([tab_id])
             return
         self._register(session)
-        self.leases.bind(session, tab_id, self._clock(), acting=True, opened=True)
+        self.leases.bind(session, tab_id, self.clock(), acting=True, opened=True)
 
     def tab_group(self, session: Session) -> dict[str, str]:
         self._assign_id(session)
@@ -124,9 +119,9 @@ class TabBinding:
             session.id = f"s_{secrets.token_urlsafe(12)}"
 
     def _register(self, session: Session) -> None:
-        if session.kind == "handle" and not self._sessions.knows(session):
+        if session.kind == "handle" and not self.sessions.knows(session):
             self._assign_id(session)
-            self._sessions.adopt(session, session.id)
+            self.sessions.adopt(session, session.id)
 
     # what others hold
 
@@ -135,13 +130,13 @@ class TabBinding:
         lease = self.leases.held_by_other(session, tab_id)
         if lease is None:
             return None
-        holder, now = lease.holder, self._clock()
+        holder, now = lease.holder, self.clock()
         same = (holder.kind, holder.client, holder.token) == (session.kind, session.client, session.token)
-        if same and session.kind == "handle" and not self._sessions.knows(session):
+        if same and session.kind == "handle" and not self.sessions.knows(session):
             # A stateless client that names its tab instead of its session cannot be distinguished from the holder.
             holder.called = now
             return None
-        idle = self.leases.is_idle(lease, now) and not self._runs_calls(holder.id)
+        idle = self.leases.is_idle(lease, now) and not self.runs_calls(holder.id)
         return None if idle else lease
 
     def holds(self, session: Session, tab_id: int) -> bool:
@@ -149,10 +144,9 @@ class TabBinding:
         return lease is not None and lease.holder is session
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
-        return self.leases.conflict(lease, self._clock(), asked=asked)
+        return self.leases.conflict(lease, self.clock(), asked=asked)
 
     def require_free(self, session: Session, tab_id: int) -> None:
-        """Raise TabLeased if another session holds the tab."""
         lease = self.blocking_lease(session, tab_id)
         if lease is not None:
             raise self.leased_error(lease)
@@ -161,7 +155,7 @@ class TabBinding:
         """Give the session the tab, whichever session held it."""
         if not session.ended:
             self._register(session)
-            self.leases.bind(session, tab_id, self._clock(), acting=True)
+            self.leases.bind(session, tab_id, self.clock(), acting=True)
 
     def release(self, session: Session, tab_id: int) -> bool:
         return self.leases.release(session, tab_id)
@@ -186,12 +180,12 @@ class TabBinding:
 
     def session_by_handle(self, handle: str, to: Session) -> Session:
         """The session a handle names; only a client with the same token may use it."""
-        return self._sessions.require(handle, "handle", to.token)
+        return self.sessions.require(handle, "handle", to.token)
 
     def describe_session(self, session: Session) -> dict[str, Any] | None:
-        if not self._sessions.knows(session):
+        if not self.sessions.knows(session):
             return None
-        now = self._clock()
+        now = self.clock()
         held = self.leases.of(session)
         return {
             "session": session.id,
@@ -204,7 +198,7 @@ class TabBinding:
         }
 
     def _tab_facts(self, tab_id: int) -> dict[str, Any]:
-        tab = self._browsers.book.get(tab_id)
+        tab = self.browsers.book.get(tab_id)
         facts: dict[str, Any] = {"tabId": tab_id, "reachable": tab is not None}
         return facts if tab is None else {**facts, "title": tab.title, "url": tab.url}
 
@@ -215,18 +209,18 @@ class TabBinding:
         marks = [mark for marks, _ in self.away.values() for mark in marks.values()]
         ids = {browser: set(all_ids) for browser, (_, all_ids) in self.away.items()}
         for lease in self.leases:
-            tab = self._browsers.book.get(lease.tab)
+            tab = self.browsers.book.get(lease.tab)
             if tab is not None:
                 marks.append(TabFingerprint.of(tab))
                 if tab.browser_id not in ids:
-                    ids[tab.browser_id] = {each.chrome_id for each in self._browsers.book.of(tab.browser_id)}
+                    ids[tab.browser_id] = {each.chrome_id for each in self.browsers.book.of(tab.browser_id)}
         return marks, ids
 
     def expect(self, marks: Iterable[TabFingerprint], ids: dict[str, set[int]]) -> None:
         """Tabs from before a restart of the hub: they get their ids back when their browser reports them."""
         for mark in marks:
             self.away.setdefault(mark.browser_id, ({}, set(ids.get(mark.browser_id, ()))))[0][mark.tab_id] = mark
-            self._browsers.book.expect(mark.tab_id, mark.browser_id, mark.chrome_id)
+            self.browsers.book.expect(mark.tab_id, mark.browser_id, mark.chrome_id)
 
     def _changed(self, change: Change) -> None:
         if change.kind == "disconnected":
@@ -245,12 +239,12 @@ class TabBinding:
             for tab in change.tabs.closed:
                 self.leases.tab_closed(tab.tab_id)
             if any(self.leases.get(tab.tab_id) is not None for tab in change.tabs.changed):
-                self._sessions.changes += 1
+                self.sessions.changes += 1
 
     def _match_tabs(self, browser_id: str) -> None:
         before, ids_before = self.away.pop(browser_id)
         still = {tab_id: mark for tab_id, mark in before.items() if self.leases.get(tab_id) is not None}
-        now = self._browsers.book.of(browser_id)
+        now = self.browsers.book.of(browser_id)
         free = {tab.tab_id for tab in now if self.leases.get(tab.tab_id) is None}
         reunion = match_tabs(still, ids_before, now, free)
         for old, new in reunion.moved.items():

@@ -66,7 +66,6 @@ class EventStream:
             older -= len(data)
 
     def finish(self) -> None:
-        """No more messages will come."""
         self.done = True
         self._wake.set()
 

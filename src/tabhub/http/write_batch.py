@@ -28,7 +28,6 @@ class WriteBatch:
         self._held_bytes = 0
 
     def before_write(self, hook: Callable[[], None]) -> None:
-        """Run this before anything is written."""
         self._hooks.append(hook)
 
     def write(self, transport: asyncio.WriteTransport, data: bytes) -> None:

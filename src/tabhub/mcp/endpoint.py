@@ -6,6 +6,7 @@ Owns the HTTP rules common to both (methods, Accept, body, JSON-RPC shape); the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -20,22 +21,15 @@ from tabhub.wire.jsonrpc import Request as RpcRequest
 from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, error_status, refuse_doubled
 
 
+@dataclass(eq=False)
 class McpEndpoint:
     """`/mcp` or `/mcp/gateway`."""
 
-    def __init__(
-        self,
-        handshake: HandshakeEdge,
-        stateless: StatelessEdge,
-        limits: Limits,
-        *,
-        check_selection: Callable[[str], object],
-    ) -> None:
-        self.handshake = handshake
-        self.stateless = stateless
-        self._limits = limits
-        self._check_selection = check_selection
-        """Raises InvalidParams for an invalid selection of tools (`/mcp?tools=core`)."""
+    handshake: HandshakeEdge
+    stateless: StatelessEdge
+    limits: Limits
+    check_selection: Callable[[str], object]
+    """Raises InvalidParams for an invalid selection of tools (`/mcp?tools=core`)."""
 
     async def serve(self, request: Request) -> Response | None:
         value: Any = None
@@ -53,7 +47,7 @@ class McpEndpoint:
             accept = headers.get(b"accept", b"*/*")
             if b"application/json" not in accept and b"*/*" not in accept:
                 raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
-            value = strict.decode(request.body, self._limits)
+            value = strict.decode(request.body, self.limits)
             if stateless:
                 message = parse(value)
                 is_request = type(message) is RpcRequest
@@ -80,7 +74,7 @@ class McpEndpoint:
         tools = parse_qs(request.query.decode("latin-1")).get("tools")
         selection = None if tools is None else ",".join(tools)
         if selection is not None:
-            self._check_selection(selection)
+            self.check_selection(selection)
         refuse_doubled(request.raw_headers, ROUTING_HEADERS)
         return selection
 

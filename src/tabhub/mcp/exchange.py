@@ -94,7 +94,6 @@ class McpCaller(msgspec.Struct, eq=False):
     answers: Answers | None
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Progress, if the client gave a token."""
         if self.token is None:
             return
         params: dict[str, Any] = {"progressToken": self.token, "progress": progress}

@@ -5,6 +5,7 @@ Owns `tabhub_list_tools` and `tabhub_call`; the names of OpenTabs answer as alia
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -58,14 +59,14 @@ ALIASES = {"opentabs_list_tools": LIST.name, "opentabs_call": CALL.name}
 _PAGE = b'{"tools":[%b,%b]' % (LIST.wire, CALL.wire)
 
 
+@dataclass(eq=False)
 class GatewaySurface:
     """Two tools that reach all."""
 
     path = "/mcp/gateway"
 
-    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
-        self._engine = engine
-        self._catalogue = catalogue
+    engine: Engine
+    catalogue: Catalogue
 
     def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
         if cursor is not None:
@@ -90,16 +91,15 @@ class GatewaySurface:
         if caller.via == "mcp":
             caller.via = "gateway"
         try:
-            return await self._engine.call(caller, wanted, given)
+            return await self.engine.call(caller, wanted, given)
         except InvalidArguments as error:
-            tool = self._engine.registry.by_name[wanted].tool
+            tool = self.engine.registry.by_name[wanted].tool
             schema = orjson.dumps(dict(tool.input_schema)).decode()
             error.hint = f"{error.hint or ''} The schema of {tool.name}: {schema}".strip()
             raise
 
     def list_tools(self, arguments: dict[str, Any]) -> ToolResult:
-        """Search or list, a page at a time."""
-        catalogue = self._catalogue
+        catalogue = self.catalogue
         query, plugin = arguments.get("query"), arguments.get("plugin")
         if query is not None and query.strip():
             found = catalogue.index().search(query, plugin=plugin)
@@ -107,7 +107,7 @@ class GatewaySurface:
             found = [t for t in catalogue.tools() if plugin is None or t.source.key == plugin]
         detail = arguments.get("detail", "summaries")
         offset = arguments.get("offset", 0)
-        wanted = found[offset : offset + arguments.get("limit", self._engine.limits.gateway_page)]
+        wanted = found[offset : offset + arguments.get("limit", self.engine.limits.gateway_page)]
         page = self._within_budget([self._entry(t, detail) for t in wanted])
         answer: dict[str, Any] = {"total": len(found), "tools": page}
         if offset + len(page) < len(found):
@@ -119,7 +119,7 @@ class GatewaySurface:
 
     def _within_budget(self, entries: list[Any]) -> list[Any]:
         """As many entries as an answer may hold, one at least; `nextOffset` leads to the others."""
-        left = self._engine.limits.result_tokens
+        left = self.engine.limits.result_tokens
         for count, entry in enumerate(entries):
             left -= estimate_tokens(orjson.dumps(entry))
             if left < 0 and count:
@@ -129,7 +129,7 @@ class GatewaySurface:
     def _entry(self, tool: Tool, detail: str) -> Any:
         if detail == "names":
             return tool.name
-        off = "[Disabled] " if self._catalogue.disabled(tool) else ""
+        off = "[Disabled] " if self.catalogue.disabled(tool) else ""
         if detail == "schemas":
             return {**tool.listing(), "description": off + tool.description, "plugin": tool.source.key}
         schema = tool.input_schema

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -63,30 +64,19 @@ _NO_RESOURCE = -32002
 """The error code for an unknown resource in these revisions."""
 
 
+@dataclass(eq=False)
 class HandshakeEdge:
     """The 2025 side of one endpoint."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        surface: Surface,
-        notices: ListNotifier,
-        offering: UpstreamResources,
-        *,
-        server: dict[str, Any],
-        capabilities: Callable[[], dict[str, Any]],
-        instructions: str,
-        session_rate: SlidingWindow,
-    ) -> None:
-        self._engine = engine
-        self._surface = surface
-        self._notices = notices
-        self.offering = offering
-        self._server = server
-        self._capabilities = capabilities
-        self._instructions = instructions
-        self._rate = session_rate
-        self.sessions: dict[str, McpSession] = {}
+    engine: Engine
+    surface: Surface
+    notices: ListNotifier
+    offering: UpstreamResources
+    server: dict[str, Any]
+    capabilities: Callable[[], dict[str, Any]]
+    instructions: str
+    session_rate: SlidingWindow
+    sessions: dict[str, McpSession] = field(default_factory=dict)
 
     # POST
 
@@ -108,7 +98,7 @@ class HandshakeEdge:
             return None
         finally:
             session.busy -= 1
-            session.seen = self._engine.clock()
+            session.seen = self.engine.clock()
 
     async def batch(
         self, messages: list[Message | InvalidRequest], request: HttpRequest, tools: str | None
@@ -134,7 +124,7 @@ class HandshakeEdge:
             return Response(200, body, mcp.json_headers)
         finally:
             mcp.session.busy -= 1
-            mcp.session.seen = self._engine.clock()
+            mcp.session.seen = self.engine.clock()
 
     async def _answer_batch(
         self, mcp: McpSession, messages: list[Message | InvalidRequest], exchange: Exchange
@@ -155,8 +145,8 @@ class HandshakeEdge:
             raise InvalidRequest("This session is initialized already. Initialize without Mcp-Session-Id.")
         params = request.params
         version, capabilities = agree(params)
-        now = self._engine.clock()
-        retry_after = self._rate.hit("sessions", now)
+        now = self.engine.clock()
+        retry_after = self.session_rate.hit("sessions", now)
         if retry_after is not None:
             raise RateLimited(
                 "Too many new MCP sessions.",
@@ -164,14 +154,14 @@ class HandshakeEdge:
                 hint="Wait, or raise limits.session_rate.",
             )
         ident = secrets.token_hex(16)
-        session = self._engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now, http.agent)
-        mcp = McpSession(session, version, capabilities, self._engine.limits)
+        session = self.engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now, http.agent)
+        mcp = McpSession(session, version, capabilities, self.engine.limits)
         self.sessions[ident] = mcp
         return Response(200, encode_result(request.id, self.greeting(version)), mcp.json_headers)
 
     def greeting(self, version: str) -> bytes:
         """The result of `initialize`."""
-        return initialize_payload(version, self._server, self._capabilities(), self._instructions)
+        return initialize_payload(version, self.server, self.capabilities(), self.instructions)
 
     def _require(self, request: HttpRequest, tools: str | None) -> McpSession:
         """The session a request names; its version header must be one we support."""
@@ -196,7 +186,7 @@ class HandshakeEdge:
             ident = message.params.get("requestId")
             caller = mcp.in_flight.get(ident) if isinstance(ident, str | int) else None
             if caller is not None:
-                self._engine.cancel_for(caller, "the agent asked for it")
+                self.engine.cancel_for(caller, "the agent asked for it")
 
     async def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
         """The whole answer to a request of a session, encoded; it never fails."""
@@ -226,8 +216,8 @@ class HandshakeEdge:
             cursor = request.params.get("cursor")
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
-            mcp.listed["tools"] = self._engine.registry.version
-            return self._surface.page(cursor, stateless=False, tools=mcp.tools)
+            mcp.listed["tools"] = self.engine.registry.version
+            return self.surface.page(cursor, stateless=False, tools=mcp.tools)
         if request.method in LISTS:
             kind = request.method.partition("/")[0]
             mcp.listed[kind] = self.offering.versions()[kind]
@@ -236,14 +226,14 @@ class HandshakeEdge:
             return b"{}"
         if request.method == UNSUBSCRIBE:
             mcp.following(self.offering.subscribers).remove(str(request.params.get("uri")))
-            self._engine.sessions.changes += 1
+            self.engine.sessions.changes += 1
             return b"{}"
         if request.method == "logging/setLevel":
             level = request.params.get("level")
             if level not in LOG_LEVELS:
                 raise InvalidParams(f"`level` must be one of {', '.join(LOG_LEVELS)}.")
             mcp.log_level = LOG_LEVELS.index(level)
-            self._engine.sessions.changes += 1
+            self.engine.sessions.changes += 1
             return b"{}"
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
@@ -257,7 +247,7 @@ class HandshakeEdge:
         elif not isinstance(arguments, dict):
             raise InvalidParams("`arguments` must be an object.")
         try:
-            return (await self._surface.call(caller, name, arguments)).payload
+            return (await self.surface.call(caller, name, arguments)).payload
         except (UnknownTool, MissingCapability):
             raise
         except TabhubError as error:
@@ -271,14 +261,14 @@ class HandshakeEdge:
         result = await self.offering.answer(caller, wanted, stateless=False)
         if wanted.method == SUBSCRIBE:
             caller.mcp.following(self.offering.subscribers).add(wanted.subscription)
-            self._engine.sessions.changes += 1
+            self.engine.sessions.changes += 1
         return result
 
     def _disconnected(self, mcp: McpSession, caller: HandshakeCaller, exchange: Exchange) -> None:
         """A dropped stream can be resumed; without one the answer could never be read, so the call ends."""
         if not exchange.resumable:
             listens = mcp.listening or exchange.via == "bridge"
-            end = self._engine.cancel_for if listens else self._engine.left
+            end = self.engine.cancel_for if listens else self.engine.left
             end(caller, "the agent disconnected")
 
     def broadcast_log(self, level: str, logger: str, data: Any) -> None:
@@ -305,7 +295,7 @@ class HandshakeEdge:
                 await self._serve_listener(mcp, request)
         finally:
             mcp.session.busy -= 1
-            mcp.session.seen = self._engine.clock()
+            mcp.session.seen = self.engine.clock()
 
     async def _resume(self, mcp: McpSession, last: str, request: HttpRequest) -> None:
         stream_id, _, seq = last.partition(".")
@@ -333,13 +323,13 @@ class HandshakeEdge:
         mcp.session.disconnected_at = 0.0
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
         try:
-            with self._notices.subscribe(tell, stream.finish, token=mcp.session.token):
+            with self.notices.subscribe(tell, stream.finish, token=mcp.session.token):
                 await serve(stream, request, mcp.headers, after, prime=mcp.primes_streams)
         finally:
             mcp.listening -= 1
             if not mcp.listening:
                 mcp.session.asker = None
-                mcp.session.disconnected_at = self._engine.clock()
+                mcp.session.disconnected_at = self.engine.clock()
 
     def delete(self, request: HttpRequest, tools: str | None) -> Response:
         mcp = self._require(request, tools)
@@ -351,11 +341,11 @@ class HandshakeEdge:
     def agreed(self, session_id: str) -> SavedMcp | None:
         """What a client has negotiated, to be saved."""
         mcp = self.sessions.get(session_id)
-        return None if mcp is None else mcp.saved(self._surface.path)
+        return None if mcp is None else mcp.saved(self.surface.path)
 
     def take_up(self, session: Session, agreed: SavedMcp) -> bool:
         """Restore a client from before a restart; one that listens is notified to list the tools again."""
-        mcp = McpSession.restored(session, agreed, self._engine.limits)
+        mcp = McpSession.restored(session, agreed, self.engine.limits)
         if mcp is None:
             return False
         self.offering.subscribe(mcp.following(self.offering.subscribers), agreed.followed)
@@ -366,4 +356,4 @@ class HandshakeEdge:
         mcp = self.sessions.pop(session_id, None)
         if mcp is not None:
             mcp.close()
-        self._engine.end_session(session_id, reason)
+        self.engine.end_session(session_id, reason)

@@ -87,13 +87,11 @@ class McpSession:
         return mcp
 
     def saved(self, endpoint: str) -> SavedMcp:
-        """What is saved for a restart."""
         can = [name for name in CAPABILITIES if isinstance(self.capabilities.get(name), dict)]
         followed = self.follower.uris if self.follower is not None else []
         return SavedMcp(endpoint, self.version, can, self.log_level, followed)
 
     def following(self, following: ResourceSubscribers) -> ResourceSubscriber:
-        """Its subscriptions."""
         if self.follower is None:
             self.follower = following.follower(self.updated)
         return self.follower

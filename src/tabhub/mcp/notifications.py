@@ -29,7 +29,6 @@ class Pace:
         self._timer: asyncio.TimerHandle | None = None
 
     def poke(self) -> None:
-        """Notify now, or as soon as the rate allows."""
         if self._timer is not None:
             return
         loop = asyncio.get_running_loop()
@@ -65,7 +64,6 @@ class _Subscriber:
         self._paces = {kind: Pace(partial(changed, kind), pause) for kind in kinds}
 
     def poke(self, kind: str) -> None:
-        """Notify it of a list, if it wants that."""
         pace = self._paces.get(kind)
         if pace is not None:
             pace.poke()
@@ -104,16 +102,13 @@ class ListNotifier:
             self._open.discard(subscriber)
 
     def tools_changed(self) -> None:
-        """The list of tools differs from what agents know."""
         self.changed("tools")
 
     def changed(self, kind: str) -> None:
-        """A list differs from what agents know."""
         for subscriber in self._open:
             subscriber.poke(kind)
 
     def close(self) -> None:
-        """End all streams."""
         self.end(lambda _: True)
 
     def end(self, locked_out: Callable[[str | None], bool]) -> None:

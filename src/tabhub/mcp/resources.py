@@ -121,7 +121,6 @@ class UpstreamResources:
         return {"tools": self._engine.registry.version, **self._directory.versions}
 
     def page(self, method: str, params: Mapping[str, Any], *, stateless: bool) -> bytes:
-        """One page of a list."""
         cursor = params.get("cursor")
         if cursor is not None and not isinstance(cursor, str):
             raise InvalidParams("`cursor` must be a string.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -42,28 +43,28 @@ class RestCaller(msgspec.Struct, eq=False):
         raise MissingCapability(tool, CAPABILITY_OF[method])
 
 
+@dataclass(eq=False)
 class Rest:
     """The two REST routes."""
 
-    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
-        self._engine = engine
-        self._catalogue = catalogue
+    engine: Engine
+    catalogue: Catalogue
 
     async def list_tools(self, request: Request) -> Response:
         """`GET /tools[?plugin=]`: every tool with its plugin."""
         plugin = request.query_values().get("plugin")
         listing = []
-        for tool in self._catalogue.tools():
+        for tool in self.catalogue.tools():
             if plugin is None or tool.source.key == plugin:
                 entry = {**tool.listing(), "plugin": tool.source.key, "source": tool.source.kind}
-                if self._catalogue.disabled(tool):
+                if self.catalogue.disabled(tool):
                     entry["description"] = f"[Disabled] {entry['description']}"
                 listing.append(entry)
         return json_response(listing)
 
     async def call_tool(self, request: Request) -> Response:
         """`POST /tools/<name>/call` with `{"arguments": {…}}`: the result as MCP has it."""
-        engine = self._engine
+        engine = self.engine
         arguments = _arguments(strict.decode(request.body, engine.limits) if request.body else {})
         session, via = self._session(request)
         caller = RestCaller(session, via)
@@ -88,8 +89,8 @@ class Rest:
         client = request.headers.get(b"tabhub-client", b"rest").decode("latin-1")[:100]
         # Names are each client's own: no token leads to another's session.
         key = f"rest:{request.agent}:{name}" if request.agent is not None else f"rest:{name}"
-        sessions = self._engine.sessions
-        session = sessions.get(key) or sessions.open(key, "rest", client, self._engine.clock(), request.agent)
+        sessions = self.engine.sessions
+        session = sessions.get(key) or sessions.open(key, "rest", client, self.engine.clock(), request.agent)
         return session, "cli" if client == "cli" else "rest"
 
 

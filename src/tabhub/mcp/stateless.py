@@ -11,6 +11,7 @@ import hmac
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import orjson
@@ -76,26 +77,20 @@ class StatelessCaller(McpCaller):
         return {key: answers[key] for key in questions}
 
 
+@dataclass(eq=False)
 class StatelessEdge:
     """The 2026-07-28 side of one endpoint."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        surface: Surface,
-        notices: ListNotifier,
-        offering: UpstreamResources,
-        *,
-        server: dict[str, Any],
-        capabilities: Callable[[], dict[str, Any]],
-        instructions: str,
-    ) -> None:
-        self._engine = engine
-        self._surface = surface
-        self._notices = notices
-        self.offering = offering
+    engine: Engine
+    surface: Surface
+    notices: ListNotifier
+    offering: UpstreamResources
+    server: InitVar[dict[str, Any]]
+    capabilities: Callable[[], dict[str, Any]]
+    instructions: InitVar[str]
+
+    def __post_init__(self, server: dict[str, Any], instructions: str) -> None:
         self._state_key = secrets.token_bytes(32)
-        self._capabilities = capabilities
         self._discovered = {
             "resultType": "complete",
             "supportedVersions": list(SUPPORTED),
@@ -140,11 +135,11 @@ class StatelessEdge:
             cursor = request.params.get("cursor")
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
-            return stateless_payload(self._surface.page(cursor, stateless=True, tools=tools))
+            return stateless_payload(self.surface.page(cursor, stateless=True, tools=tools))
         if request.method in LISTS:
             return stateless_payload(self.offering.page(request.method, request.params, stateless=True))
         if request.method == "server/discover":
-            return orjson.dumps({**self._discovered, "capabilities": self._capabilities()})
+            return orjson.dumps({**self._discovered, "capabilities": self.capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
     async def answer(
@@ -160,7 +155,7 @@ class StatelessEdge:
 
         The bridge has no headers, and a session of its own.
         """
-        engine, params, wanted = self._engine, request.params, None
+        engine, params, wanted = self.engine, request.params, None
         if request.method == "tools/call":
             name, arguments = self._tool_and_arguments(params, raw_headers)
             session, handed = self._session(name, arguments, envelope, own, agent)
@@ -181,7 +176,7 @@ class StatelessEdge:
             if wanted is not None:
                 payload = await self.offering.answer(caller, wanted, stateless=True)
             else:
-                result = await self._surface.call(caller, name, arguments)
+                result = await self.surface.call(caller, name, arguments)
                 if session.tab is not None and not handed:
                     result = _with_handle(result, session)
                 payload = result.payload
@@ -206,7 +201,7 @@ class StatelessEdge:
             arguments = {}
         elif not isinstance(arguments, dict):
             raise InvalidParams("`arguments` must be an object.")
-        entry = self._engine.registry.by_name.get(name) if raw_headers is not None else None
+        entry = self.engine.registry.by_name.get(name) if raw_headers is not None else None
         if entry is not None and raw_headers is not None and entry.tool.param_headers:
             check_params(entry.tool.param_headers, arguments, raw_headers)
         return name, arguments
@@ -215,19 +210,19 @@ class StatelessEdge:
         self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, agent: str | None
     ) -> tuple[Session, bool]:
         """The session the handle names, the bridge's, or one that is not kept unless the call binds a tab to it."""
-        if "session" in arguments and self._surface.takes_session(name):
+        if "session" in arguments and self.surface.takes_session(name):
             handle = arguments.pop("session")
             if not isinstance(handle, str):
                 raise InvalidParams("`session` must be a string: the handle from an earlier result.")
-            return self._engine.sessions.require(handle, "handle", agent), True
+            return self.engine.sessions.require(handle, "handle", agent), True
         return (own, True) if own is not None else (self._temporary_session(envelope, agent), False)
 
     def _temporary_session(self, envelope: Envelope, agent: str | None) -> Session:
-        now = self._engine.clock()
+        now = self.engine.clock()
         return Session("stateless", "handle", envelope.client, now, now, token=agent)
 
     def _new_stream(self) -> EventStream:
-        return EventStream("", self._engine.limits, resumable=False)
+        return EventStream("", self.engine.limits, resumable=False)
 
     async def _listen(self, request: Request, http: HttpRequest) -> None:
         stream = self._new_stream()
@@ -256,7 +251,7 @@ class StatelessEdge:
         def tell(kind: str) -> None:
             notify(encode_notification(LIST_CHANGED[kind], {"_meta": meta}))
 
-        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds, token=agent):
+        with closing(follower), self.notices.subscribe(tell, end, kinds=kinds, token=agent):
             yield
 
     # multi-round-trip input: what was answered so far travels in a signed state

@@ -6,6 +6,7 @@ Owns the subscribers and their rate. Names of resources are in the book; subscri
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from tabhub.core.resource_subscriptions import Subscription, Subscriptions
@@ -59,20 +60,21 @@ class ResourceSubscriber:
             self._following.changed(server)
 
 
+@dataclass(eq=False)
 class ResourceSubscribers:
     """All subscriptions of one hub."""
 
-    def __init__(self, limits: Limits, changed: Callable[[str], None]) -> None:
-        """`changed` is called with a server when other resources of it are subscribed to than before."""
-        self.limits = limits
+    limits: Limits
+    changed: Callable[[str], None]
+    """Called with a server when other resources of it are subscribed to than before."""
+
+    def __post_init__(self) -> None:
         self.book: Subscriptions[ResourceSubscriber] = Subscriptions()
-        self.changed = changed
 
     def follower(self, tell: Callable[[str], None]) -> ResourceSubscriber:
         """A new subscriber; `tell` gets the URI as that agent named it."""
         return ResourceSubscriber(self, tell)
 
     def updated(self, server: str, uri: str) -> None:
-        """A server reports a changed resource."""
         for follower, asked in list(self.book.subscribers(server, uri)):
             follower.poke(asked)

@@ -46,7 +46,6 @@ class FullSurface:
         self.call = engine.call
 
     def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
-        """One page of the selection's listing."""
         selection = self._profiles.select(self._usual() if tools is None else tools)
         return self._catalogues.of(selection).page(cursor, stateless=stateless)
 

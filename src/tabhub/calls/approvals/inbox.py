@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -65,28 +65,20 @@ class _Pending:
     saving: asyncio.Future[None] | None = None
 
 
+@dataclass(eq=False)
 class ApprovalInbox:
     """Everything that waits for a person (calls.protocols.Waits)."""
 
-    def __init__(
-        self,
-        config: Config,
-        *,
-        limits: Limits,
-        sessions: Sessions,
-        browsers: Browsers,
-        audit: AuditLog,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-        memory: ApprovalMemory,
-    ) -> None:
-        self._limits = limits
-        self._sessions = sessions
-        self._browsers = browsers
-        self._audit = audit
-        self._clock = clock
-        self._wall = wall
-        self._memory = memory
+    config: InitVar[Config]
+    limits: Limits
+    sessions: Sessions
+    browsers: Browsers
+    audit: AuditLog
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    memory: ApprovalMemory
+
+    def __post_init__(self, config: Config) -> None:
         self.version = 0
         """Counts changes of what is open."""
         self._open: dict[str, _Pending] = {}
@@ -139,7 +131,7 @@ class ApprovalInbox:
         tab_id: int | None,
         same_call: str,
     ) -> _Pending:
-        if len(self._open) >= self._limits.approvals:
+        if len(self._open) >= self.limits.approvals:
             raise Busy(
                 f"{len(self._open)} calls are waiting for approval already, which is the limit.",
                 hint="Nothing was sent. Wait until the person has answered some of them.",
@@ -148,7 +140,7 @@ class ApprovalInbox:
         page = (tool.meta or {}).get("tabhub/page", {}) if kind == "page" else {}
         if tab_id is None:
             tab_id = arguments.get("tabId", session.tab) if kind in ("browser", "plugin") else page.get("tabId")
-        tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
+        tab = self.browsers.book.get(tab_id) if type(tab_id) is int else None
         request = ConfirmationRequest(
             id=secrets.token_urlsafe(18),
             tool=tool.name,
@@ -160,25 +152,25 @@ class ApprovalInbox:
             params=self._shortened(arguments),
             reason=ask.why,
             message=ask.message,
-            expires_at=round((self._wall() + self._timeout) * 1000),
+            expires_at=round((self.wall() + self._timeout) * 1000),
             tab_id=tab.tab_id if tab is not None else None,
             title=tab.title if tab is not None else None,
             url=tab.url if tab is not None else None,
             origin=ask.target or page.get("origin") or (tab.origin if tab is not None else None),
             diff=ask.diff,
-            choices=choices_for(ask, session_lasts=self._sessions.knows(session)),
+            choices=choices_for(ask, session_lasts=self.sessions.knows(session)),
         )
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         pending = self._open[request.id] = _Pending(
-            request, self._clock() + self._timeout, ask, session, tool, same_call, answered
+            request, self.clock() + self._timeout, ask, session, tool, same_call, answered
         )
         self.version += 1
-        self._browsers.notify_local("confirmation.request", {**msgspec.to_builtins(request), "notify": True})
+        self.browsers.notify_local("confirmation.request", {**msgspec.to_builtins(request), "notify": True})
         return pending
 
     def _shortened(self, arguments: Mapping[str, Any]) -> Any:
         """The parameters as the person sees them: in full, unless they would fill the panel."""
-        limit = self._limits.approval_params
+        limit = self.limits.approval_params
         text = orjson.dumps(dict(arguments), option=orjson.OPT_INDENT_2, default=str).decode()
         if len(text) <= limit:
             return dict(arguments)
@@ -194,7 +186,7 @@ class ApprovalInbox:
         if self._elicits and caller.can("elicitation"):
             tasks.append(asyncio.ensure_future(self._elicit(pending, caller)))
         try:
-            async with asyncio.timeout(max(0.0, pending.expires - self._clock())):
+            async with asyncio.timeout(max(0.0, pending.expires - self.clock())):
                 return await pending.answered
         except TimeoutError:
             self._close(pending, _NO_ANSWER)
@@ -208,10 +200,10 @@ class ApprovalInbox:
 
     async def _report_progress(self, pending: _Pending, caller: Caller) -> None:
         """Keep the agent's client waiting: a person takes longer to answer than clients wait for a call."""
-        began = self._clock()
+        began = self.clock()
         message = f"{pending.tool.name} waits for approval (panel, notification or `tabhub approve`)."
         while True:
-            caller.progress(round(self._clock() - began, 1), None, message)
+            caller.progress(round(self.clock() - began, 1), None, message)
             await asyncio.sleep(_PROGRESS_EVERY)
 
     async def _elicit(self, pending: _Pending, caller: Caller) -> None:
@@ -236,7 +228,7 @@ class ApprovalInbox:
         if not pending.answered.done():
             if key not in given:
                 if pending.timer is None:
-                    seconds = max(0.0, pending.expires - self._clock())
+                    seconds = max(0.0, pending.expires - self.clock())
                     pending.timer = asyncio.get_running_loop().call_later(seconds, self._close, pending, _NO_ANSWER)
                 raise InputRequired({key: elicitation.question_of(request)})
             answer = elicitation.read(given[key], request) or elicitation.DISMISSED
@@ -256,7 +248,7 @@ class ApprovalInbox:
         if not pending.answered.done():
             pending.answered.set_result(answer)
         if answer.allowed:
-            pending.saving = self._memory.record(pending.session, pending.tool, pending.ask, answer)
+            pending.saving = self.memory.record(pending.session, pending.tool, pending.ask, answer)
         if pending.caller is None:
             self._answered[request_id] = pending
         return True
@@ -283,8 +275,8 @@ class ApprovalInbox:
         if request.token is not None:
             facts["tokenName"] = request.token
         facts |= {"client": request.client, "session": pending.session.id, "origin": request.origin}
-        self._audit.event("approval", pending.tool.source, tab_id=request.tab_id, **facts)
-        self._browsers.notify_local("confirmation.done", {"id": request.id, "decision": decision, "by": by})
+        self.audit.event("approval", pending.tool.source, tab_id=request.tab_id, **facts)
+        self.browsers.notify_local("confirmation.done", {"id": request.id, "decision": decision, "by": by})
 
     # cancelling
 

@@ -44,7 +44,6 @@ class ApprovalMemory:
         self._saving: set[asyncio.Future[Any]] = set()
 
     def on_pin(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after every approved definition."""
         self._pin_listeners.append(listener)
 
     def session_approval(self, session: Session, tool: Tool, definition: str) -> Approval | None:

@@ -189,7 +189,6 @@ class PermissionCheck(Permission):
         return self._verdicts.get((tool, client)) or self._judge(tool, client)
 
     def is_off(self, tool: Tool) -> bool:
-        """Whether a tool is switched off for everyone."""
         return self.verdict(tool).level == "off"
 
     def _judge(self, tool: Tool, client: str | None) -> Verdict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -180,26 +181,21 @@ def unconfirmed(reason: str) -> dict[str, Any]:
     return {"confirmed": False, "reason": reason}
 
 
+@dataclass(eq=False)
 class PageCalls:
     """Runs calls of page tools."""
 
-    def __init__(
-        self,
-        tab_calls: TabCalls,
-        pages: PageToolTable,
-        sites: Sites,
-        tab_of: Callable[[str, int], int | None],
-        approvals: ApprovalInbox | None,
-    ) -> None:
-        self.tab_calls = tab_calls
-        self.approvals = approvals
+    tab_calls: TabCalls
+    pages: PageToolTable
+    sites: Sites
+    tab_of: Callable[[str, int], int | None]
+    approvals: ApprovalInbox | None
+
+    def __post_init__(self) -> None:
         self.running: dict[tuple[int, int], set[PageCall]] = {}
         """By tab and frame."""
-        self.pages = pages
-        self._sites = sites
-        self.tab_of = tab_of
-        self._limits = tab_calls.limits
-        self._rate = SlidingWindow(tab_calls.limits.page_call_rate)
+        self._limits = self.tab_calls.limits
+        self._rate = SlidingWindow(self.tab_calls.limits.page_call_rate)
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._opened: dict[str, int] = {}
         self._opening: dict[str, asyncio.Task[int]] = {}
@@ -290,9 +286,9 @@ class PageCalls:
         tab = self.tab_calls.tabs.get(self._opened.get(origin, -1))
         # A tab the person looks at is left alone, and so is one that another session holds.
         if tab is not None and not tab.active and self.tab_calls.leases.blocking_lease(ctx.session, tab.tab_id) is None:
-            await self._sites.revisit(tab.tab_id, url)
+            await self.sites.revisit(tab.tab_id, url)
             return tab.tab_id
-        tab_id = self._opened[origin] = await self._sites.open(url)
+        tab_id = self._opened[origin] = await self.sites.open(url)
         return tab_id
 
     async def wait_for_change(self, origin: str, seconds: float | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import InitVar, dataclass
 from functools import partial
 from typing import Any
 
@@ -48,34 +49,25 @@ _NAMES = 50
 ToolList = RegisterTools | UpdateTools
 
 
+@dataclass(eq=False)
 class PageTools:
     """The tools of all pages, in the registry."""
 
-    def __init__(
-        self,
-        transport: TabHubTransport,
-        registry: Registry,
-        tabs: TabTable,
-        sites: Sites,
-        store: PageToolStore,
-        *,
-        limits: Limits,
-        settings: PageSettings,
-        audit: AuditLog,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
-        leases: TabBinding,
-        approvals: ApprovalInbox | None = None,
-    ) -> None:
-        self._transport = transport
+    transport: TabHubTransport
+    registry: Registry
+    tabs: TabTable
+    sites: InitVar[Sites]
+    store: PageToolStore
+    limits: InitVar[Limits]
+    settings: PageSettings
+    audit: AuditLog
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    leases: InitVar[TabBinding]
+    approvals: InitVar[ApprovalInbox | None] = None
+
+    def __post_init__(self, sites: Sites, limits: Limits, leases: TabBinding, approvals: ApprovalInbox | None) -> None:
         self.pages = PageToolTable(limits)
-        self.settings = settings
-        self._registry = registry
-        self._tabs = tabs
-        self._store = store
-        self._audit = audit
-        self._clock = clock
-        self._wall = wall
         self._timeout = limits.page_call_timeout
         self._namer = ToolNamer()
         self._numbers = TabNumbers()
@@ -89,12 +81,12 @@ class PageTools:
         """Tabs whose end matters here: those that have sent something."""
         self._undescribed: set[str] = set()
         self._dirty = False
-        self._seen = wall()
+        self._seen = self.wall()
         self.calls = PageCalls(
-            TabCalls(transport, tabs, limits, leases), self.pages, sites, self._numbers.tab, approvals
+            TabCalls(self.transport, self.tabs, limits, leases), self.pages, sites, self._numbers.tab, approvals
         )
-        transport.on_message(self.receive)
-        self.pages.restore(store.load(wall()))
+        self.transport.on_message(self.receive)
+        self.pages.restore(self.store.load(self.wall()))
         for origin in self.pages.sites():
             self._publish(origin)
 
@@ -108,7 +100,7 @@ class PageTools:
         try:
             return self._receive(tab_id, message)
         except InvalidParams as error:
-            if self._log_rate.hit("refused", self._clock()) is None:
+            if self._log_rate.hit("refused", self.clock()) is None:
                 log.warning("tab %d: refused: %s", tab_id, error.message)
             raise
 
@@ -116,7 +108,7 @@ class PageTools:
         place = (tab_id, message.frame_id)
         if tab_id not in self._followed:
             self._followed.add(tab_id)
-            self._transport.on_disconnect(tab_id, self._tab_disconnected)
+            self.transport.on_disconnect(tab_id, self._tab_disconnected)
         if isinstance(message, ElicitConfirmation):
             return self.calls.confirm(tab_id, message)
         if isinstance(message, PageDisconnected):
@@ -137,7 +129,7 @@ class PageTools:
             return
         frame = self.pages.frame(*place)
         origin = frame.origin if frame is not None else getattr(message, "origin", "")[:_TEXT]
-        wait = self._rate.hit(origin, self._clock())
+        wait = self._rate.hit(origin, self.clock())
         if wait is None:
             self._apply_list(place, message)
         else:
@@ -154,7 +146,7 @@ class PageTools:
 
     def _apply_list(self, place: tuple[int, int], message: ToolList) -> None:
         if isinstance(message, UpdateTools):
-            change = self.pages.update(*place, message.document_id, message.tools, self._wall())
+            change = self.pages.update(*place, message.document_id, message.tools, self.wall())
         else:
             frame = self._frame(place, message)
             if not self.settings.allow(frame.origin):
@@ -188,7 +180,7 @@ class PageTools:
             url=message.url[:_TEXT],
             title=(message.title or "")[:_TEXT],
             tools={},
-            updated=self._wall(),
+            updated=self.wall(),
             capabilities=browser if isinstance(browser, dict) else {},
             extensions=message.extensions,
         )
@@ -198,7 +190,7 @@ class PageTools:
         if self._logged_problems.get(place, ()) == change.problems:
             return
         self._logged_problems[place] = change.problems
-        if change.problems and self._log_rate.hit("refused", self._clock()) is not None:
+        if change.problems and self._log_rate.hit("refused", self.clock()) is not None:
             return
         for problem in change.problems[:_LOGGED]:
             log.warning("tab %d, frame %d: refused: %s", *place, clean(problem, 300))
@@ -210,11 +202,11 @@ class PageTools:
             self._delayed.pop(place, None)
             self._logged_problems.pop(place, None)
         self._apply(tab_id, self.pages.remove_tab(tab_id))
-        if self._tabs.get(tab_id) is None and self._tabs.find_disconnected(tab_id) is None:
+        if self.tabs.get(tab_id) is None and self.tabs.find_disconnected(tab_id) is None:
             self._followed.discard(tab_id)
             self._numbers.closed(tab_id)
         else:  # it may come back, and keeps its number until it is closed
-            self._transport.on_disconnect(tab_id, self._tab_disconnected)
+            self.transport.on_disconnect(tab_id, self._tab_disconnected)
 
     def tabs_changed(self, tabs: Iterable[Tab]) -> None:
         """Update descriptions, which say which tab is active."""
@@ -244,12 +236,12 @@ class PageTools:
                     "%s, tab %d: %d tools added, %d removed", origin, tab_id, len(change.added), len(change.removed)
                 )
                 source = Source("page", origin)
-                self._audit.event("page.tools", source, tab_id=tab_id, origin=origin, added=added, removed=removed)
+                self.audit.event("page.tools", source, tab_id=tab_id, origin=origin, added=added, removed=removed)
         if change.descriptions - change.sites:
             self._describe_soon(set(change.descriptions - change.sites))
 
     def _publish(self, origin: str) -> None:
-        for problem in self._registry.replace(Source("page", origin), self._entries(origin)):
+        for problem in self.registry.replace(Source("page", origin), self._entries(origin)):
             log.warning("tool refused: %s", problem)
 
     def _describe_soon(self, origins: set[str]) -> None:
@@ -261,7 +253,7 @@ class PageTools:
         """Update descriptions. Agents are not notified, since the tools themselves are the same."""
         origins, self._undescribed = self._undescribed, set()
         for origin in sorted(origins):
-            if not self._registry.refresh(Source("page", origin), self._entries(origin)):
+            if not self.registry.refresh(Source("page", origin), self._entries(origin)):
                 self._publish(origin)
 
     def _entries(self, origin: str) -> list[Entry]:
@@ -272,7 +264,7 @@ class PageTools:
             if not frame.tools:
                 continue
             number = self._numbers.number(origin, frame.tab_id)
-            tab = self._tabs.get(frame.tab_id)
+            tab = self.tabs.get(frame.tab_id)
             top = tab.origin if tab is not None and frame.frame_id else None
             place = ToolLocation(
                 domain,
@@ -329,7 +321,6 @@ class PageTools:
         return entries
 
     def declared(self, tool: Tool) -> PageTool | None:
-        """A tool as its page declared it."""
         known = self._built.get(tool.source.key, {}).get(tool.name)
         return known[0] if known is not None else None
 
@@ -337,18 +328,18 @@ class PageTools:
 
     async def keep(self) -> None:
         """Save what should survive a restart, if it changed."""
-        now = self._wall()
+        now = self.wall()
         if now - self._seen >= _SEEN_EVERY:
             self._seen, self._dirty = now, True
         if self._dirty:
             self._dirty = False
             self.pages.mark_seen(now)
-            if not await asyncio.to_thread(self._store.save, list(self.pages.all_cached())):
+            if not await asyncio.to_thread(self.store.save, list(self.pages.all_cached())):
                 self._dirty = True
 
     def close(self) -> None:
-        self.pages.mark_seen(self._wall())
-        self._store.save(self.pages.all_cached())
+        self.pages.mark_seen(self.wall())
+        self.store.save(self.pages.all_cached())
 
 
 def _tool(name: str, origin: str, declared: PageTool, description: str, meta: dict[str, Any], timeout: float) -> Tool:

@@ -110,13 +110,13 @@ class PluginCall(TabCall[Tab]):
         return _result(raw, self._active, self._tool, target)
 
 
+@dataclass(eq=False)
 class PluginCalls:
     """Runs calls of plugin tools."""
 
-    def __init__(self, tab_calls: TabCalls, browsers: Browsers, is_ready: Callable[[Tab, str], bool]) -> None:
-        self.tab_calls = tab_calls
-        self.browsers = browsers
-        self.is_ready = is_ready
+    tab_calls: TabCalls
+    browsers: Browsers
+    is_ready: Callable[[Tab, str], bool]
 
     def entries(self, active: Active) -> list[Entry]:
         """The plugin's tools for the registry; a call in flight keeps the plugin it began with."""

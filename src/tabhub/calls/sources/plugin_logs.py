@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -34,16 +35,16 @@ Broadcast = Callable[[str, str, Any], None]
 """Sends a level, a logger and data to every agent that listens and wants that level."""
 
 
+@dataclass(eq=False)
 class PluginLogs:
     """The logs of all plugins."""
 
-    def __init__(
-        self, limits: Limits, calls: Iterable[Context], broadcast: Broadcast, wall: Callable[[], float]
-    ) -> None:
-        self._limits = limits
-        self._calls = calls
-        self._broadcast = broadcast
-        self._wall = wall
+    limits: Limits
+    calls: Iterable[Context]
+    broadcast: Broadcast
+    wall: Callable[[], float]
+
+    def __post_init__(self) -> None:
         self._rings: dict[str, deque[dict[str, Any]]] = {}
 
     def of(self, plugin: str) -> list[dict[str, Any]]:
@@ -69,20 +70,20 @@ class PluginLogs:
         plugin, data = line.plugin, line.data
         level = _LEVELS.get(line.level, "info")
         message = clean(redact(line.message[: _MESSAGE * 4]), _MESSAGE)
-        entry: dict[str, Any] = {"at": round(self._wall() * 1000), "level": level, "message": message}
+        entry: dict[str, Any] = {"at": round(self.wall() * 1000), "level": level, "message": message}
         if data not in (None, [], {}):
             text = orjson.dumps(data).decode()
             safe = redact(text)
             entry["data"] = data if safe == text and len(text) <= _DATA else clean(safe, _DATA)
-        ring = self._rings.setdefault(plugin, deque(maxlen=max(self._limits.plugin_logs, 1)))
+        ring = self._rings.setdefault(plugin, deque(maxlen=max(self.limits.plugin_logs, 1)))
         ring.append(entry)
         log.log(logging.DEBUG, "%s: %s: %s", plugin, level, message)
         self._forward(plugin, level, {key: value for key, value in entry.items() if key in ("message", "data")})
 
     def _forward(self, plugin: str, level: str, data: dict[str, Any]) -> None:
         source = Source("plugin", plugin)
-        running = [call for call in self._calls if call.tool.source == source]
+        running = [call for call in self.calls if call.tool.source == source]
         for call in running:
             call.log(level, plugin, data)
         if not running:
-            self._broadcast(level, plugin, data)
+            self.broadcast(level, plugin, data)

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,44 +47,38 @@ class _ReadyTabs:
     ready: dict[str, dict[int, bool]] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Plugins:
     """All plugins in use."""
 
-    def __init__(
-        self,
-        home: Home,
-        registry: Registry,
-        browsers: Browsers,
-        transport: TabHubTransport,
-        logs: PluginLogs,
-        *,
-        limits: Limits,
-        leases: TabBinding,
-        config: Callable[[], Config],
-        reload_settings: Callable[[], None],
-        wall: Callable[[], float] = time.time,
-    ) -> None:
-        self.home = home
-        self.logs = logs
+    home: Home
+    registry: Registry
+    browsers: Browsers
+    transport: InitVar[TabHubTransport]
+    logs: PluginLogs
+    limits: Limits
+    leases: InitVar[TabBinding]
+    config: Callable[[], Config]
+    reload_settings: Callable[[], None]
+    wall: InitVar[Callable[[], float]] = time.time
+
+    def __post_init__(self, transport: TabHubTransport, leases: TabBinding, wall: Callable[[], float]) -> None:
         self.problem: str | None = None
-        """Why adapters cannot reach the browsers."""
+        """Why adapters cannot reach the self.browsers."""
         self.changes = 0
         """Counts changes of what the panel shows."""
-        self._registry = registry
-        self._browsers = browsers
-        self._limits = limits
-        self._config = config
-        self._reload_settings = reload_settings
-        self._discovery = Discovery(home.plugins)
+        self._discovery = Discovery(self.home.plugins)
         self._found = Discovered()
         self._active: dict[str, Active] = {}
         self._ready_tabs: dict[str, _ReadyTabs] = {}
         self._uninstalls: set[asyncio.Task[None]] = set()
-        self.calls = PluginCalls(TabCalls(transport, browsers.book, limits, leases), browsers, self._is_ready)
+        self.calls = PluginCalls(
+            TabCalls(transport, self.browsers.book, self.limits, leases), self.browsers, self._is_ready
+        )
         self.watcher = Watcher(self._changed_on_disk, wall)
-        browsers.on_plugins(self._receive)
-        browsers.on_hello(self._send_all)
-        browsers.on_change(self._disconnected, "disconnected")
+        self.browsers.on_plugins(self._receive)
+        self.browsers.on_hello(self._send_all)
+        self.browsers.on_change(self._disconnected, "disconnected")
 
     # the table
 
@@ -92,11 +86,9 @@ class Plugins:
         return len(self._active)
 
     def all(self) -> tuple[Active, ...]:
-        """Every plugin in use, by name."""
         return tuple(self._active[name] for name in sorted(self._active))
 
     def get(self, name: str) -> Active:
-        """One plugin, or UnknownPlugin naming those there are."""
         found = self._active.get(name)
         if found is None:
             names = ", ".join(sorted(self._active)[:30])
@@ -107,7 +99,6 @@ class Plugins:
         return found
 
     def failures(self) -> list[dict[str, str]]:
-        """Plugins that could not be loaded."""
         return [{"path": failure.path, "error": failure.error} for failure in self._found.failures]
 
     @property
@@ -117,7 +108,7 @@ class Plugins:
 
     def load(self, *, watched: bool = False) -> int:
         """Find plugins and replace the table. Returns how many there are."""
-        config = self._config()
+        config = self.config()
         found = self._discovery.look(config)
         for failure in found.failures:
             if failure not in self._found.failures:
@@ -132,10 +123,10 @@ class Plugins:
         changed = [name for name, active in fresh.items() if before.get(name) != active]
         removed = [name for name in before if name not in fresh]
         for name in removed:
-            self._registry.remove(Source("plugin", name))
+            self.registry.remove(Source("plugin", name))
             self.logs.forget(name)
         for name in changed:
-            for problem in self._registry.replace(Source("plugin", name), self.calls.entries(fresh[name])):
+            for problem in self.registry.replace(Source("plugin", name), self.calls.entries(fresh[name])):
                 log.warning("tool refused: %s", problem)
         self.watcher.watch(found.watched, found.above, len(found.pending))
         self._notify_browsers(
@@ -176,7 +167,6 @@ class Plugins:
         self.watcher.poll()
 
     def stop(self) -> None:
-        """End."""
         self.watcher.stop()
         for task in self._uninstalls:
             task.cancel()
@@ -190,7 +180,7 @@ class Plugins:
         if not changed and not removed:
             return
         self.changes += 1
-        for link in self._browsers.links():
+        for link in self.browsers.links():
             for name in removed:
                 task = asyncio.ensure_future(_uninstall(link, name))
                 self._uninstalls.add(task)
@@ -240,7 +230,7 @@ class Plugins:
     def _state(self, browser_id: str, name: str, state: PluginState) -> None:
         if name not in self._active:
             return
-        ready = {tab.tab_id: tab.ready for tab in state.tabs[: self._limits.tabs_per_browser]}
+        ready = {tab.tab_id: tab.ready for tab in state.tabs[: self.limits.tabs_per_browser]}
         reported = self._ready_tabs.setdefault(browser_id, _ReadyTabs()).ready
         if reported.get(name) != ready:
             reported[name] = ready
@@ -272,7 +262,7 @@ class Plugins:
     def tabs(self, active: Active) -> list[dict[str, Any]]:
         """The open tabs of a plugin, as health and the panel show them."""
         about = self._about(active)
-        found = [(tab, about(tab)) for tab in self._browsers.book]
+        found = [(tab, about(tab)) for tab in self.browsers.book]
         return [
             {"tabId": tab.tab_id, "url": tab.url, "title": tab.title, **more} for tab, more in found if more is not None
         ]
@@ -304,15 +294,15 @@ class Plugins:
     def configure(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Set settings of a plugin, checked against its schema, and put them in force; gives what may be shown."""
         active = self.get(name)
-        stored = self._config().settings.get(name, {})
+        stored = self.config().settings.get(name, {})
         set_plugin_settings(self.home, name, settings.check(active.plugin, stored, given))
-        self._reload_settings()
+        self.reload_settings()
         self.load()
         return self.settings_of(self.get(name))
 
     def settings_of(self, active: Active) -> dict[str, Any]:
         """A plugin's settings as the config file has them, secrets hidden."""
-        return settings.masked(active.plugin, self._config().settings.get(active.name, {}))
+        return settings.masked(active.plugin, self.config().settings.get(active.name, {}))
 
     def folders(self) -> set[Path]:
         """The folders the hub tells of, which a person may have opened for them."""

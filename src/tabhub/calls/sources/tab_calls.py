@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from tabhub.calls.engine import Context
@@ -78,7 +79,6 @@ class TabCall(ABC, Generic[T]):
         """Add tabs to avoid to `failed`, and wait where the same tab is to be tried again."""
 
     def explain(self, error: TabhubError, target: T) -> TabhubError:
-        """The error the call ends with."""
         return error
 
     # while it runs
@@ -92,14 +92,14 @@ class TabCall(ABC, Generic[T]):
         return None
 
 
+@dataclass(eq=False)
 class TabCalls:
     """Runs calls in tabs."""
 
-    def __init__(self, transport: TabHubTransport, tabs: TabTable, limits: Limits, leases: TabBinding) -> None:
-        self.leases = leases
-        self.limits = limits
-        self.tabs = tabs
-        self._transport = transport
+    transport: TabHubTransport
+    tabs: TabTable
+    limits: Limits
+    leases: TabBinding
 
     async def run(self, call: TabCall[T]) -> ToolResult:
         failed: set[int] = set()
@@ -110,7 +110,7 @@ class TabCalls:
             if target is None:
                 target = await call.await_target(failure)
             try:
-                return await call.send(target, self._transport)
+                return await call.send(target, self.transport)
             except TabhubError as error:
                 if attempts >= self.limits.retries or not call.may_retry(error, target):
                     raise call.explain(error, target) from None

@@ -91,7 +91,6 @@ class Upstreams:
     # start and stop
 
     def start(self) -> None:
-        """Register the cached tools and connect in the background."""
         self._starting = asyncio.ensure_future(self._start())
 
     async def _start(self) -> None:
@@ -179,7 +178,6 @@ class Upstreams:
     # changes by a person
 
     def get(self, name: str) -> Server:
-        """Raises UnknownServer, which names the known ones."""
         found = self._servers.get(name)
         if found is None:
             names = ", ".join(sorted(self._servers)[:30])

@@ -41,7 +41,7 @@ _TICK = 0.05
 """Seconds between looks at the deadlines; a call younger than this is never looked at."""
 
 UNKNOWN = Source("hub", "unknown")
-"""What the audit log says of a call to a tool that does not exist."""
+"""The source of calls to tools that do not exist, in the audit log."""
 
 READ_RESULT = "tabhub_read_result"
 
@@ -166,7 +166,7 @@ class Engine:
                             watcher.ended(call, self.clock() - began, error, success=False)
                     return await self.call(caller, name, arguments, found, approval)
                 error = failure
-            # A name nobody registered is text from outside, and may be anything the agent knows.
+            # An unknown name is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
             self._record(caller, shown, source, arguments, began, call, error, approval)
             raise error from None

@@ -113,7 +113,7 @@ class Guard:
         return next((endpoint for pattern, endpoint in self._patterns if pattern.fullmatch(path)), _NOTHING)
 
     def _check_place(self, request: Request) -> None:
-        """Check where a request comes from and how large it says it is."""
+        """Check where a request comes from and the size it announces."""
         headers = request.headers
         if len(headers) != len(request.raw_headers):
             _check_repeats(request)

@@ -1,6 +1,6 @@
 """The parts every agent-facing application is made of: the hub has one set, a relay one for each agent.
 
-Owns the order in which they are built, and what clients are told of the server itself.
+Owns the order in which they are built, and how the server describes itself to clients.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def make_endpoint(
     engine: Engine,
     surface: Surface,
     listing: Listing,
-    offering: UpstreamResources,
+    resources: UpstreamResources,
     session_rate: SlidingWindow,
     *,
     pages: Callable[[], dict[str, Any]],
@@ -162,13 +162,13 @@ def make_endpoint(
         engine,
         surface,
         listing.notices,
-        offering,
+        resources,
         server=server,
         capabilities=lambda: {**capabilities(), "logging": {}},
         instructions=INSTRUCTIONS,
         session_rate=session_rate,
     )
     stateless = StatelessEdge(
-        engine, surface, listing.notices, offering, server=server, capabilities=capabilities, instructions=INSTRUCTIONS
+        engine, surface, listing.notices, resources, server=server, capabilities=capabilities, instructions=INSTRUCTIONS
     )
     return McpEndpoint(handshake, stateless, engine.limits, check_selection=listing.profiles.select)

@@ -71,7 +71,7 @@ class HandshakeEdge:
     engine: Engine
     surface: Surface
     notices: ListNotifier
-    offering: UpstreamResources
+    resources: UpstreamResources
     server: dict[str, Any]
     capabilities: Callable[[], dict[str, Any]]
     instructions: str
@@ -220,12 +220,12 @@ class HandshakeEdge:
             return self.surface.page(cursor, stateless=False, tools=mcp.tools)
         if request.method in LISTS:
             kind = request.method.partition("/")[0]
-            mcp.listed[kind] = self.offering.versions()[kind]
-            return self.offering.page(request.method, request.params, stateless=False)
+            mcp.listed[kind] = self.resources.versions()[kind]
+            return self.resources.page(request.method, request.params, stateless=False)
         if request.method == "ping":
             return b"{}"
         if request.method == UNSUBSCRIBE:
-            mcp.following(self.offering.subscribers).remove(str(request.params.get("uri")))
+            mcp.resource_subscriber(self.resources.subscribers).remove(str(request.params.get("uri")))
             self.engine.sessions.changes += 1
             return b"{}"
         if request.method == "logging/setLevel":
@@ -257,10 +257,10 @@ class HandshakeEdge:
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
         """What an external server answers: a resource, a prompt, a completion."""
-        wanted = self.offering.find(method, caller.params)
-        result = await self.offering.answer(caller, wanted, stateless=False)
+        wanted = self.resources.find(method, caller.params)
+        result = await self.resources.answer(caller, wanted, stateless=False)
         if wanted.method == SUBSCRIBE:
-            caller.mcp.following(self.offering.subscribers).add(wanted.subscription)
+            caller.mcp.resource_subscriber(self.resources.subscribers).add(wanted.subscription)
             self.engine.sessions.changes += 1
         return result
 
@@ -313,17 +313,17 @@ class HandshakeEdge:
             stream, after = mcp.new_stream(), None
             mcp.listener = stream
 
-        def tell(kind: str) -> None:
+        def notify_changed(kind: str) -> None:
             stream.append(encode_notification(LIST_CHANGED[kind]))
 
-        for kind in mcp.outdated(self.offering.versions()):
-            tell(kind)
+        for kind in mcp.outdated(self.resources.versions()):
+            notify_changed(kind)
         mcp.listening += 1
-        mcp.tell_missed()
+        mcp.notify_missed()
         mcp.session.disconnected_at = 0.0
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
         try:
-            with self.notices.subscribe(tell, stream.finish, token=mcp.session.token):
+            with self.notices.subscribe(notify_changed, stream.finish, token=mcp.session.token):
                 await serve(stream, request, mcp.headers, after, prime=mcp.primes_streams)
         finally:
             mcp.listening -= 1
@@ -338,17 +338,17 @@ class HandshakeEdge:
 
     # over a restart of the hub
 
-    def agreed(self, session_id: str) -> SavedMcp | None:
+    def saved(self, session_id: str) -> SavedMcp | None:
         """What a client has negotiated, to be saved."""
         mcp = self.sessions.get(session_id)
         return None if mcp is None else mcp.saved(self.surface.path)
 
-    def take_up(self, session: Session, agreed: SavedMcp) -> bool:
+    def restore(self, session: Session, saved: SavedMcp) -> bool:
         """Restore a client from before a restart; one that listens is notified to list the tools again."""
-        mcp = McpSession.restored(session, agreed, self.engine.limits)
+        mcp = McpSession.restored(session, saved, self.engine.limits)
         if mcp is None:
             return False
-        self.offering.subscribe(mcp.following(self.offering.subscribers), agreed.followed)
+        self.resources.subscribe(mcp.resource_subscriber(self.resources.subscribers), saved.followed)
         self.sessions[session.id] = mcp
         return True
 

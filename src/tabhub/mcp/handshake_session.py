@@ -49,11 +49,11 @@ class McpSession:
         self.listener: EventStream | None = None
         self.listening = 0
         """How many connections read the listener."""
-        self.follower: ResourceSubscriber | None = None
+        self.subscriber: ResourceSubscriber | None = None
         """Its resource subscriptions, if it has any."""
         self.missed: dict[str, None] = {}
         """Resources that changed while it was not listening."""
-        self.tell: Callable[[bytes], None] | None = None
+        self.send: Callable[[bytes], None] | None = None
         """The bridge's way to the client, which needs no stream."""
         self.headers: tuple[Header, ...] = ((b"mcp-session-id", session.id.encode()),)
         """Headers of every response."""
@@ -88,24 +88,24 @@ class McpSession:
 
     def saved(self, endpoint: str) -> SavedMcp:
         can = [name for name in CAPABILITIES if isinstance(self.capabilities.get(name), dict)]
-        followed = self.follower.uris if self.follower is not None else []
-        return SavedMcp(endpoint, self.version, can, self.log_level, followed)
+        subscribed = self.subscriber.uris if self.subscriber is not None else []
+        return SavedMcp(endpoint, self.version, can, self.log_level, subscribed)
 
-    def following(self, following: ResourceSubscribers) -> ResourceSubscriber:
-        if self.follower is None:
-            self.follower = following.follower(self.updated)
-        return self.follower
+    def resource_subscriber(self, subscribers: ResourceSubscribers) -> ResourceSubscriber:
+        if self.subscriber is None:
+            self.subscriber = subscribers.subscriber(self.updated)
+        return self.subscriber
 
     def updated(self, uri: str) -> None:
         """A resource it subscribed to has changed; it is notified now, or when it listens."""
-        if self.tell is not None:
-            self.tell(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
+        if self.send is not None:
+            self.send(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
         elif self.listening and self.listener is not None:
             self.listener.append(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
         else:
             self.missed[uri] = None
 
-    def tell_missed(self) -> None:
+    def notify_missed(self) -> None:
         """It listens now: notify it of what changed before."""
         missed, self.missed = self.missed, {}
         for uri in missed:
@@ -141,8 +141,8 @@ class McpSession:
 
     def close(self) -> None:
         """End its streams and questions."""
-        if self.follower is not None:
-            self.follower.close()
+        if self.subscriber is not None:
+            self.subscriber.close()
         for stream in self.streams.values():
             stream.finish()
         asked, self.asked = self.asked, {}

@@ -89,7 +89,7 @@ class ListNotifier:
         kinds: Collection[str] = LISTS,
         token: str | None = None,
     ) -> Iterator[None]:
-        """Listen while the block runs; `changed` is told which list, `end` is called when the hub shuts down.
+        """Listen while the block runs; `changed` gets the name of the list, `end` is called when the hub shuts down.
 
         `token` names the token whose holder listens; without one it is the secret's.
         """

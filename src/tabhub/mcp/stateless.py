@@ -84,7 +84,7 @@ class StatelessEdge:
     engine: Engine
     surface: Surface
     notices: ListNotifier
-    offering: UpstreamResources
+    resources: UpstreamResources
     server: InitVar[dict[str, Any]]
     capabilities: Callable[[], dict[str, Any]]
     instructions: InitVar[str]
@@ -137,7 +137,7 @@ class StatelessEdge:
                 raise InvalidParams("`cursor` must be a string.")
             return stateless_payload(self.surface.page(cursor, stateless=True, tools=tools))
         if request.method in LISTS:
-            return stateless_payload(self.offering.page(request.method, request.params, stateless=True))
+            return stateless_payload(self.resources.page(request.method, request.params, stateless=True))
         if request.method == "server/discover":
             return orjson.dumps({**self._discovered, "capabilities": self.capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
@@ -161,7 +161,7 @@ class StatelessEdge:
             session, handed = self._session(name, arguments, envelope, own, agent)
             about = name
         else:
-            wanted = self.offering.find(request.method, params)
+            wanted = self.resources.find(request.method, params)
             session = own if own is not None else self._temporary_session(envelope, agent)
             about = f"{wanted.method} {wanted.asked}"
         answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
@@ -169,12 +169,12 @@ class StatelessEdge:
         caller = StatelessCaller(
             exchange, session, params, exchange.via, token, capabilities, answers, envelope.log_level
         )
-        end = engine.left if own is None else engine.cancel_for  # the bridge knows better when its client is gone
+        end = engine.left if own is None else engine.cancel_for  # the bridge knows when its client disconnects
         exchange.on_disconnect.append(lambda: end(caller, "the client closed the request"))
         session.busy += 1
         try:
             if wanted is not None:
-                payload = await self.offering.answer(caller, wanted, stateless=True)
+                payload = await self.resources.answer(caller, wanted, stateless=True)
             else:
                 result = await self.surface.call(caller, name, arguments)
                 if session.tab is not None and not handed:
@@ -242,16 +242,16 @@ class StatelessEdge:
         """Notify of the changes that `subscriptions/listen` names while the block runs; `end` is for a shutdown."""
         kinds, wanted = read_listen(request), read_followed(request)
         meta = {META_SUBSCRIPTION: request.id}
-        follower = self.offering.subscribers.follower(
+        subscriber = self.resources.subscribers.subscriber(
             lambda uri: notify(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
         )
-        told = acknowledged(kinds, self.offering.subscribe(follower, wanted))
-        notify(encode_notification("notifications/subscriptions/acknowledged", {**told, "_meta": meta}))
+        accepted = acknowledged(kinds, self.resources.subscribe(subscriber, wanted))
+        notify(encode_notification("notifications/subscriptions/acknowledged", {**accepted, "_meta": meta}))
 
-        def tell(kind: str) -> None:
+        def notify_changed(kind: str) -> None:
             notify(encode_notification(LIST_CHANGED[kind], {"_meta": meta}))
 
-        with closing(follower), self.notices.subscribe(tell, end, kinds=kinds, token=agent):
+        with closing(subscriber), self.notices.subscribe(notify_changed, end, kinds=kinds, token=agent):
             yield
 
     # multi-round-trip input: what was answered so far travels in a signed state

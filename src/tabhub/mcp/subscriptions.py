@@ -18,9 +18,9 @@ from tabhub.mcp.notifications import Pace, gap
 class ResourceSubscriber:
     """One agent with subscriptions, for as long as its session or stream lasts."""
 
-    def __init__(self, following: ResourceSubscribers, tell: Callable[[str], None]) -> None:
-        self._following = following
-        self._tell = tell
+    def __init__(self, subscribers: ResourceSubscribers, notify: Callable[[str], None]) -> None:
+        self._subscribers = subscribers
+        self._notify = notify
         self._paces: dict[str, Pace] = {}
         self.closed = False
 
@@ -29,24 +29,24 @@ class ResourceSubscriber:
         """The URIs it subscribed to, as it named them."""
         return list(self._paces)
 
-    def add(self, followed: Subscription) -> None:
-        following = self._following
-        if followed.asked not in self._paces:
-            if len(self._paces) >= following.limits.followed_resources:
+    def add(self, subscription: Subscription) -> None:
+        subscribers = self._subscribers
+        if subscription.asked not in self._paces:
+            if len(self._paces) >= subscribers.limits.followed_resources:
                 raise InvalidParams(
-                    f"This client follows {len(self._paces)} resources already, which is the most.",
+                    f"This client has {len(self._paces)} resource subscriptions already, which is the limit.",
                     hint="Unsubscribe from some, or raise limits.followed_resources.",
                 )
-            self._paces[followed.asked] = Pace(partial(self._tell, followed.asked), gap(following.limits))
-        following.book.add(self, followed)
-        following.changed(followed.server)
+            self._paces[subscription.asked] = Pace(partial(self._notify, subscription.asked), gap(subscribers.limits))
+        subscribers.book.add(self, subscription)
+        subscribers.changed(subscription.server)
 
     def remove(self, uri: str) -> None:
         """Unsubscribe; a resource it has not subscribed to is ignored."""
-        gone = self._following.book.remove(self, uri)
-        if gone is not None:
+        removed = self._subscribers.book.remove(self, uri)
+        if removed is not None:
             self._paces.pop(uri).stop()
-            self._following.changed(gone.server)
+            self._subscribers.changed(removed.server)
 
     def poke(self, uri: str) -> None:
         self._paces[uri].poke()
@@ -56,8 +56,8 @@ class ResourceSubscriber:
         for pace in self._paces.values():
             pace.stop()
         self._paces.clear()
-        for server in {followed.server for followed in self._following.book.drop(self)}:
-            self._following.changed(server)
+        for server in {subscription.server for subscription in self._subscribers.book.drop(self)}:
+            self._subscribers.changed(server)
 
 
 @dataclass(eq=False)
@@ -71,10 +71,10 @@ class ResourceSubscribers:
     def __post_init__(self) -> None:
         self.book: Subscriptions[ResourceSubscriber] = Subscriptions()
 
-    def follower(self, tell: Callable[[str], None]) -> ResourceSubscriber:
-        """A new subscriber; `tell` gets the URI as that agent named it."""
-        return ResourceSubscriber(self, tell)
+    def subscriber(self, notify: Callable[[str], None]) -> ResourceSubscriber:
+        """A new subscriber; `notify` gets the URI as that agent named it."""
+        return ResourceSubscriber(self, notify)
 
     def updated(self, server: str, uri: str) -> None:
-        for follower, asked in list(self.book.subscribers(server, uri)):
-            follower.poke(asked)
+        for subscriber, asked in list(self.book.subscribers(server, uri)):
+            subscriber.poke(asked)

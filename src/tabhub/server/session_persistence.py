@@ -51,7 +51,7 @@ class SessionPersistence:
 
     def _to_save(self, session: Session, held: list[Lease]) -> SavedSession:
         ahead = self.engine.wall() - self.engine.clock()
-        agreed = (endpoint.agreed(session.id) for endpoint in self.endpoints.values())
+        agreed = (endpoint.saved(session.id) for endpoint in self.endpoints.values())
         return SavedSession(
             id=session.id,
             kind=session.kind,
@@ -109,7 +109,7 @@ class SessionPersistence:
         session = Session(saved.id, saved.kind, saved.client, opened, now, called=now, token=saved.token)
         if saved.mcp is not None:
             endpoint = self.endpoints.get(saved.mcp.endpoint)
-            if endpoint is None or not endpoint.take_up(session, saved.mcp):
+            if endpoint is None or not endpoint.restore(session, saved.mcp):
                 return
         elif saved.kind == "mcp":
             return

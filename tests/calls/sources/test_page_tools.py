@@ -309,7 +309,7 @@ async def test_a_flood_of_updates_is_thinned_and_the_last_state_arrives(
         where = {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"}
         with monkeypatch.context() as patched:
             now = hub.hub.pages.clock()
-            patched.setattr(hub.hub.pages, "_clock", lambda: now)  # all of them come within one second
+            patched.setattr(hub.hub.pages, "clock", lambda: now)  # all of them come within one second
             for number in range(500):
                 await browser.notify("browser/updateTools", {**where, "tools": [tool(f"t{number}")]})
             await browser.settle()

@@ -214,7 +214,7 @@ class ApprovalInbox:
     # clients that answer by calling again
 
     def _previous_round(self, given: Mapping[str, dict[str, Any]], same_call: str) -> _Pending | None:
-        """The request of the same call in its previous round, whether answered meanwhile or not."""
+        """The request of the same call in its previous round, whether or not it was answered since."""
         for key in given:
             ident = elicitation.request_id(key)
             pending = self._open.get(ident) or self._answered.get(ident)

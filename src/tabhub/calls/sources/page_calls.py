@@ -1,4 +1,4 @@
-"""Calls of page tools: where a page offers the tool, opening its site if none does, and what pages ask meanwhile.
+"""Calls of page tools: where a page offers the tool, opening its site if none does, and what pages ask during a call.
 
 Owns which calls run in each frame and the tabs opened for sites. Choosing, leases and retries are tab_calls'. It
 reaches tabs through the transport and opens sites through `Sites`, and knows neither of them closer.

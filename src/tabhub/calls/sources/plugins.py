@@ -305,7 +305,7 @@ class Plugins:
         return settings.masked(active.plugin, self.config().settings.get(active.name, {}))
 
     def folders(self) -> set[Path]:
-        """The folders the hub tells of, which a person may have opened for them."""
+        """The folders that the panel may open for the person."""
         own = {Path(active.plugin.path) for active in self.all() if active.plugin.source != "python"}
         return {self.home.root, self.home.plugins, self.home.files, *own, *(Path(f.path) for f in self._found.failures)}
 

@@ -187,7 +187,7 @@ class BridgeSession:
         self._rename(client_name(params.get("clientInfo")))
         self._mcp = McpSession(self.session, version, capabilities, self.engine.limits)
         self._mcp.tools = self.tools
-        self._mcp.tell = self._send_event
+        self._mcp.send = self._send_event
         self._ready = False
         return self.endpoint.handshake.greeting(version)
 
@@ -262,7 +262,7 @@ class BridgeSession:
         self._notifying.enter_context(self.notices.subscribe(self._notify_changed, lambda: None))
         if isinstance(mcp.capabilities.get("elicitation"), dict):
             self.session.asker = self._ask
-        for kind in mcp.outdated(self.endpoint.handshake.offering.versions()):
+        for kind in mcp.outdated(self.endpoint.handshake.resources.versions()):
             self._notify_changed(kind)
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:

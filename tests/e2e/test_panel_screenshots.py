@@ -56,9 +56,9 @@ async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
             page = await context.new_page()
             await page.clock.set_fixed_time(NOON)
             await page.goto("about:blank")
-            for name in ("panel_state.js", "panel_talk.js"):
+            for name in ("panel_state.js", "panel_conversations.js"):
                 await page.evaluate(f"(() => {{ {(FAKES / name).read_text()} }})()")
-            output: list[Any] = await page.evaluate("[panelState, panelTalks, panelTalk]")
+            output: list[Any] = await page.evaluate("[panelState, panelConversations, panelConversation]")
             state, talks, talk = output
             wire.answers |= {"config.getState": state, "agent.list": {"conversations": talks}, "agent.resume": talk}
             wire.answers |= {"audit.list": {"entries": state["activity"]}}

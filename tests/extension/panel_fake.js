@@ -1,7 +1,7 @@
 /**
  * A worker and a hub behind it, as far as the panel can tell: it answers the panel's questions from a state of its own,
  * changes that state as the hub would, and keeps what was asked in `panelFake.asked`. Loaded after
- * panel_state.js and panel_talk.js, before the panel's scripts.
+ * panel_state.js and panel_conversations.js, before the panel's scripts.
  */
 
 /** A browser that no relay was set for. */
@@ -36,8 +36,8 @@ const ANSWERS = {
   }),
   "relay.state": (state) => state.relay ?? RELAY,
   "relay.set": (state, given) => (state.relay = { ...(state.relay ?? RELAY), ...given, token: undefined }),
-  "agent.list": () => ({ conversations: globalThis.panelTalks }),
-  "agent.resume": (_, { conversation }) => ({ ...globalThis.panelTalk, conversation }),
+  "agent.list": () => ({ conversations: globalThis.panelConversations }),
+  "agent.resume": (_, { conversation }) => ({ ...globalThis.panelConversation, conversation }),
   "agent.send": (_, { conversation, text }) => {
     const id = conversation ?? "cccccccccccc";
     globalThis.panelFake.event("agent.event", { conversation: id, session: "aaaaaaaa…", event: "heard", text });
@@ -49,7 +49,7 @@ const ANSWERS = {
     return { stopped: true };
   },
   "agent.remove": (_, { conversation }) =>
-    void (globalThis.panelTalks = globalThis.panelTalks.filter(({ id }) => id !== conversation)),
+    void (globalThis.panelConversations = globalThis.panelConversations.filter(({ id }) => id !== conversation)),
   "plugin.checkUpdates": () => ({ updates: [{ name: "mail", newest: "1.5.0" }], problems: [] }),
 };
 
@@ -65,8 +65,8 @@ class Event {
 
 const kind = new URLSearchParams(location.search).get("fake") ?? "full";
 const state = structuredClone(globalThis.panelState);
-if (kind === "new") globalThis.panelTalks = [];
-else localStorage.setItem("conversation", globalThis.panelTalks[0].id);
+if (kind === "new") globalThis.panelConversations = [];
+else localStorage.setItem("conversation", globalThis.panelConversations[0].id);
 if (kind === "new")
   Object.assign(state, {
     sessions: [],

@@ -124,7 +124,7 @@ async def _scripted_context(browser: Browser) -> BrowserContext:
     """A context whose pages find a scripted worker in place of the extension's."""
     context = await browser.new_context()
     await context.add_init_script(_FORGET)
-    for name in ("panel_state.js", "panel_talk.js", "panel_fake.js"):
+    for name in ("panel_state.js", "panel_conversations.js", "panel_fake.js"):
         await context.add_init_script("{\n" + (HERE / name).read_text() + "\n}")
     return context
 

@@ -64,7 +64,7 @@ async def test_new_tabs_of_one_key_share_a_group_and_another_key_has_its_own(wir
         await wire.ask("closeTab", tabId=tab["tabId"])
 
 
-async def test_a_group_the_person_dissolved_is_made_anew_and_one_they_changed_stays_so(wire: Wire) -> None:
+async def test_a_dissolved_group_is_created_again_and_a_changed_one_stays_changed(wire: Wire) -> None:
     wish = {"key": "s3", "title": "Agent"}
     first = await wire.ask("createTab", group=wish)
     await wire.ask("updateGroup", groupId=first["groupId"], title="Mine", color="grey", collapsed=True)
@@ -141,12 +141,12 @@ async def test_windows_are_opened_behind_changed_and_closed(wire: Wire, site: Si
         await wire.ask("closeWindow", windowId=window["windowId"])
 
 
-async def test_an_incognito_window_needs_the_persons_leave(wire: Wire) -> None:
+async def test_an_incognito_window_needs_the_persons_permission(wire: Wire) -> None:
     with pytest.raises(Refused, match="Allow in Incognito"):
         await wire.ask("createWindow", incognito=True)
 
 
-async def test_history_tells_what_was_visited(wire: Wire, tab: int, site: Site) -> None:
+async def test_history_lists_visits(wire: Wire, tab: int, site: Site) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/other")
     found = await wire.ask("searchHistory", query=f"{site.port}/other")
     (entry,) = found["entries"]
@@ -157,7 +157,7 @@ async def test_history_tells_what_was_visited(wire: Wire, tab: int, site: Site) 
     assert (await wire.ask("searchHistory", query=f"{site.port}/other", endTime=1))["entries"] == []
 
 
-async def test_what_was_closed_is_restored_behind(wire: Wire, site: Site) -> None:
+async def test_closed_tabs_are_restored_in_the_background(wire: Wire, site: Site) -> None:
     tab = await wire.ask("createTab")
     await wire.ask("browser_navigate", tabId=tab["tabId"], url=f"{site.url}/other")
     front = [t["tabId"] for t in (await wire.ask("getTabs"))["tabs"] if t["active"]]
@@ -172,7 +172,7 @@ async def test_what_was_closed_is_restored_behind(wire: Wire, site: Site) -> Non
         await wire.ask("restoreSession", sessionId="999999")
 
 
-async def test_bookmarks_are_made_found_and_listed(wire: Wire, site: Site) -> None:
+async def test_bookmarks_are_created_found_and_listed(wire: Wire, site: Site) -> None:
     made = await wire.ask("createBookmark", title="Home of tests", url=f"{site.url}/")
     assert [b["id"] for b in (await wire.ask("searchBookmarks", query="home of tests"))["bookmarks"]] == [made["id"]]
     (listed,) = (await wire.ask("getBookmarkTree", parentId=made["parentId"]))["roots"]
@@ -205,7 +205,9 @@ async def test_cookies_are_set_read_and_deleted(wire: Wire, site: Site) -> None:
         await wire.ask("clearSiteData", origin=site.url)
 
 
-async def test_a_click_on_a_notification_opens_its_address_in_front(wire: Wire, chromium: Chromium, site: Site) -> None:
+async def test_a_click_on_a_notification_opens_its_url_in_an_active_tab(
+    wire: Wire, chromium: Chromium, site: Site
+) -> None:
     plain = await wire.ask("showNotification", title="Done", message="All of it")
     shown = await wire.ask("showNotification", title="Look", message="here", url=f"{site.url}/other", iconUrl=PIXEL)
     assert shown["allowed"] is True
@@ -230,9 +232,7 @@ async def test_a_click_on_a_notification_opens_its_address_in_front(wire: Wire, 
             await wire.ask("showNotification", title="t", message="m", **wrong)
 
 
-async def test_it_tells_what_it_noted_which_pages_of_it_are_open_and_what_plugins_have_in_pages(
-    wire: Wire, chromium: Chromium
-) -> None:
+async def test_the_extension_lists_its_log_its_open_pages_and_adapters(wire: Wire, chromium: Chromium) -> None:
     everything = await wire.ask("getLogs")
     assert {"worker", "link"} <= set(everything["sources"])
     assert "Connected to the hub" in " ".join(entry["message"] for entry in everything["entries"])
@@ -248,7 +248,7 @@ async def test_it_tells_what_it_noted_which_pages_of_it_are_open_and_what_plugin
     assert await wire.ask("getAdapters") == {"adapters": []}
 
 
-async def test_asked_to_connect_anew_it_is_back_at_once(wire: Wire, hub: FakeHub) -> None:
+async def test_a_requested_reconnect_happens_at_once(wire: Wire, hub: FakeHub) -> None:
     seen = len(hub.wires)
     await wire.socket.close(4006, "connect anew")
     back = await hub.connection(seen + 1)

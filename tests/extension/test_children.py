@@ -66,7 +66,7 @@ async def in_page(chromium: Chromium, url: str, expression: str) -> Any:
     return answer["result"].get("value")
 
 
-async def test_a_frame_of_another_site_is_told_before_it_runs_and_one_that_ran_is_announced_as_running(
+async def test_a_new_frame_gets_commands_before_it_runs_and_existing_ones_are_announced_as_running(
     wire: Wire, tab: int, site: Site
 ) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
@@ -102,7 +102,7 @@ async def test_workers_of_every_kind_and_frames_within_frames_run(wire: Wire, ta
     assert await value(wire, tab, "window.told", within["params"]["sessionId"]) == 1
 
 
-async def test_a_hub_that_goes_leaves_no_frame_and_no_request_waiting(
+async def test_a_disconnected_hub_leaves_no_frame_and_no_request_waiting(
     hub: FakeHub, chromium: Chromium, wire: Wire, tab: int, site: Site
 ) -> None:
     page = f"{site.url}/?left"
@@ -124,7 +124,7 @@ async def test_a_hub_that_goes_leaves_no_frame_and_no_request_waiting(
     await back.ask("closeTab", tabId=tab)
 
 
-async def test_a_worker_of_ours_that_stops_leaves_no_frame_waiting(
+async def test_a_stopped_service_worker_leaves_no_frame_waiting(
     hub: FakeHub, chromium: Chromium, wire: Wire, site: Site
 ) -> None:
     tab = (await wire.ask("createTab"))["tabId"]
@@ -138,7 +138,7 @@ async def test_a_worker_of_ours_that_stops_leaves_no_frame_waiting(
     await back.ask("closeTab", tabId=tab)
 
 
-async def test_what_children_are_told_must_be_commands(wire: Wire, tab: int) -> None:
+async def test_commands_for_children_are_validated(wire: Wire, tab: int) -> None:
     wrongs: list[Any] = ["Page.enable", [1], [{}], [{"method": 1}]]
     for wrong in wrongs:
         with pytest.raises(Refused, match=r"children|method"):

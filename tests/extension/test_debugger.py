@@ -24,7 +24,7 @@ async def test_a_script_runs_also_where_the_page_forbids_scripts(wire: Wire, tab
     assert await value(wire, tab, "document.title + 1") == "Strict1"
 
 
-async def test_a_background_tab_is_photographed(wire: Wire, tab: int, site: Site) -> None:
+async def test_a_background_tab_can_be_captured(wire: Wire, tab: int, site: Site) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/red")
     assert not (await wire.ask("selectTab", tabId=tab))["active"]
     shot = await wire.cdp(tab, "Page.captureScreenshot", format="png")
@@ -55,7 +55,7 @@ async def test_a_frame_of_another_site_has_its_own_session(wire: Wire, tab: int,
     assert spoken["sessionId"] == session
 
 
-async def test_only_events_that_were_asked_for_are_told(wire: Wire, tab: int, site: Site) -> None:
+async def test_only_subscribed_events_are_sent(wire: Wire, tab: int, site: Site) -> None:
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Network.responseReceived"])
     await wire.cdp(tab, "Network.enable")
@@ -66,9 +66,7 @@ async def test_only_events_that_were_asked_for_are_told(wire: Wire, tab: int, si
     assert told == {"Network.responseReceived"}
 
 
-async def test_commands_that_travel_ahead_are_carried_out_in_order_before_the_one_that_is_answered(
-    wire: Wire, tab: int
-) -> None:
+async def test_commands_ahead_run_in_order_before_the_command(wire: Wire, tab: int) -> None:
     def said(what: str) -> dict[str, Any]:
         return {"method": "Runtime.evaluate", "params": {"expression": f"(window.order ??= []).push({what})"}}
 
@@ -92,7 +90,7 @@ def script(expression: str) -> dict[str, Any]:
     return {"method": "Runtime.evaluate", "params": {"expression": expression, "returnByValue": True}}
 
 
-async def test_what_follows_a_script_is_sent_when_the_script_says_so(wire: Wire, tab: int) -> None:
+async def test_chained_commands_are_sent_when_the_script_says_so(wire: Wire, tab: int) -> None:
     follow = [script("order.push(2)"), script("order.push(3), order.join()")]
     lead = {"expression": "window.order = [1], ({ go: true })", "returnByValue": True}
     answer = await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=follow)
@@ -105,7 +103,7 @@ async def test_what_follows_a_script_is_sent_when_the_script_says_so(wire: Wire,
         assert await value(wire, tab, "order.join()") == "1"
 
 
-async def test_a_failure_of_what_follows_is_told_beside_what_the_script_gave(wire: Wire, tab: int) -> None:
+async def test_an_error_of_a_chained_command_is_reported_with_the_scripts_result(wire: Wire, tab: int) -> None:
     lead = {"expression": "({ go: true, found: 7 })", "returnByValue": True}
     follow = [{"method": "Tabhub.isNoDomain"}, script("1")]
     answer = await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=follow)
@@ -117,7 +115,7 @@ async def test_a_failure_of_what_follows_is_told_beside_what_the_script_gave(wir
             await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=wrong)
 
 
-async def test_nothing_follows_a_script_that_was_held_up_by_a_dialog_or_cancelled(wire: Wire, tab: int) -> None:
+async def test_chained_commands_are_not_sent_after_a_dialog_or_cancellation(wire: Wire, tab: int) -> None:
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Page.javascriptDialogOpening"])
     await wire.cdp(tab, "Page.enable")
@@ -139,7 +137,7 @@ async def test_nothing_follows_a_script_that_was_held_up_by_a_dialog_or_cancelle
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[])
 
 
-async def test_the_debugger_lets_go_when_idle_and_says_so(wire: Wire, tab: int) -> None:
+async def test_the_debugger_detaches_when_idle_and_reports_it(wire: Wire, tab: int) -> None:
     before = len(wire.seen)
     await value(wire, tab, "1")
     assert tab in (await wire.told("debugger.changed", after=before))["attached"]
@@ -233,7 +231,7 @@ async def test_a_crashed_tab_says_so_and_works_again_after_a_reload(wire: Wire, 
     assert await value(wire, tab, "document.title") == "Home"
 
 
-async def test_what_the_protocol_refuses_is_told_in_its_words(wire: Wire, tab: int) -> None:
+async def test_protocol_errors_have_their_message(wire: Wire, tab: int) -> None:
     with pytest.raises(Refused, match=r"^-32000: 'No.suchThing' wasn't found"):
         await wire.cdp(tab, "No.suchThing")
     with pytest.raises(Refused, match="-32000: Invalid parameters"):

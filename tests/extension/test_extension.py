@@ -32,7 +32,7 @@ async def test_the_handshake_carries_protocol_secret_and_browser_id_from_the_fix
     assert wire.socket.subprotocol == "tabhub"
 
 
-async def test_it_says_hello_and_then_tells_all_tabs(wire: Wire) -> None:
+async def test_hello_is_followed_by_all_tabs(wire: Wire) -> None:
     assert wire.seen[0]["method"] == "extension.hello"
     hello = await wire.told("extension.hello")
     assert hello["browserId"] == wire.protocols[2]
@@ -86,7 +86,7 @@ TAB_COMMANDS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("command", "params"), TAB_COMMANDS)
-async def test_a_tab_that_is_not_there_is_named(wire: Wire, command: str, params: dict[str, Any]) -> None:
+async def test_a_missing_tab_is_named(wire: Wire, command: str, params: dict[str, Any]) -> None:
     with pytest.raises(Refused, match="No tab with id 999999") as refused:
         await wire.ask(command, tabId=999999, **params)
     assert refused.value.code == -32001
@@ -168,7 +168,7 @@ def unused_port() -> int:
         return port
 
 
-async def test_a_navigation_that_fails_says_why(wire: Wire, tab: int, site: Site) -> None:
+async def test_a_failed_navigation_reports_the_reason(wire: Wire, tab: int, site: Site) -> None:
     with pytest.raises(Refused, match=r"-32000: net::ERR_CONNECTION_REFUSED at http://127\.0\.0\.1:"):
         await wire.ask("browser_navigate", tabId=tab, url=f"http://127.0.0.1:{unused_port()}/")
     with pytest.raises(Refused, match="-32000: net::ERR_UNSAFE_PORT"):
@@ -221,7 +221,7 @@ async def test_a_cancelled_navigation_stops_waiting(wire: Wire, tab: int, site: 
     assert (await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/"))["ok"]
 
 
-async def test_changes_of_tabs_are_told_as_they_happen(wire: Wire, site: Site) -> None:
+async def test_changes_of_tabs_are_reported(wire: Wire, site: Site) -> None:
     before = len(wire.seen)
     made = (await wire.ask("createTab"))["tabId"]
     created = await wire.told("tab.stateChanged", after=before, tabId=made, change="created")
@@ -249,7 +249,9 @@ def _titled(message: dict[str, Any], tab: int, title: str) -> bool:
 
 
 @pytest.mark.req("L8")
-async def test_a_burst_of_changes_is_told_seldom_and_its_last_state_always(wire: Wire, tab: int, site: Site) -> None:
+async def test_a_burst_of_changes_is_rate_limited_and_ends_with_the_last_state(
+    wire: Wire, tab: int, site: Site
+) -> None:
     # In front: a browser slows the timers of pages behind.
     await wire.ask("activateTab", tabId=tab)
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")

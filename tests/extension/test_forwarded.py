@@ -89,7 +89,7 @@ async def test_click_hover_type_and_screenshot_are_done_with_real_events_in_the_
     assert not (await wire.ask("selectTab", tabId=tab))["active"]
 
 
-async def test_what_mouse_and_keyboard_cannot_do_is_told(wire: Wire, tab: int, site: Site) -> None:
+async def test_impossible_input_is_refused_with_a_reason(wire: Wire, tab: int, site: Site) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
     await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
     for command, params, reason in (
@@ -114,7 +114,7 @@ async def test_what_mouse_and_keyboard_cannot_do_is_told(wire: Wire, tab: int, s
 
 
 @pytest.mark.req("S003-extensions-02")
-async def test_requests_of_the_extensions_own_have_ids_that_say_so(wire: Wire) -> None:
+async def test_requests_of_the_extension_have_their_own_id_prefix(wire: Wire) -> None:
     before = len(wire.seen)
     made = (await wire.ask("createTab"))["tabId"]
     await wire.told("tab.stateChanged", after=before, tabId=made)
@@ -168,7 +168,7 @@ async def test_hovering_where_the_mouse_is_already_is_answered(wire: Wire, tab: 
         assert await wire.ask("hover", tabId=tab, **first) == first
 
 
-async def test_pictures_of_a_tab_nobody_looks_at_come_one_after_the_other_and_at_once(
+async def test_screenshots_of_a_background_tab_are_taken_one_by_one_and_concurrently(
     wire: Wire, tab: int, site: Site
 ) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
@@ -179,9 +179,7 @@ async def test_pictures_of_a_tab_nobody_looks_at_come_one_after_the_other_and_at
     assert {picture["data"] for picture in many} == {one}
 
 
-async def test_a_field_is_emptied_where_nothing_is_typed_in_the_place_of_what_it_holds(
-    wire: Wire, tab: int, site: Site
-) -> None:
+async def test_a_field_is_cleared_with_an_empty_text(wire: Wire, tab: int, site: Site) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
     await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
     assert await wire.ask("type", tabId=tab, selector="#field", text="", clear=True) == {"typed": 0}
@@ -192,7 +190,7 @@ async def test_a_field_is_emptied_where_nothing_is_typed_in_the_place_of_what_it
         await wire.ask("type", tabId=tab, text="x", clear=True)
 
 
-async def test_a_click_that_opens_a_dialog_is_answered_and_says_so(wire: Wire, tab: int, site: Site) -> None:
+async def test_a_click_that_opens_a_dialog_reports_it(wire: Wire, tab: int, site: Site) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
     await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
     await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('go').onclick = () => alert('Well?')")
@@ -201,7 +199,7 @@ async def test_a_click_that_opens_a_dialog_is_answered_and_says_so(wire: Wire, t
     assert await heard(wire, tab) == ["mouseover", "click"]
 
 
-async def test_what_is_typed_for_one_page_does_not_go_on_in_the_next(wire: Wire, tab: int, site: Site) -> None:
+async def test_typing_does_not_continue_in_the_next_page(wire: Wire, tab: int, site: Site) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
     await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
     leave = "document.getElementById('field').onkeydown = () => { location.href = '/other' }"

@@ -25,7 +25,7 @@ def test_the_key_gives_the_id_the_hub_expects(manifest: dict[str, Any]) -> None:
     assert "".join(chr(ord("a") + int(digit, 16)) for digit in digest) == EXTENSION_ID
 
 
-def test_it_asks_for_no_more_than_it_uses(manifest: dict[str, Any]) -> None:
+def test_the_manifest_requests_only_used_permissions(manifest: dict[str, Any]) -> None:
     assert manifest["manifest_version"] == 3
     assert manifest["permissions"] == [
         "tabs", "debugger", "alarms", "storage", "scripting", "tabGroups", "webNavigation",
@@ -36,7 +36,7 @@ def test_it_asks_for_no_more_than_it_uses(manifest: dict[str, Any]) -> None:
         assert way_in not in manifest
 
 
-def test_it_reaches_nothing_but_this_computer_and_a_relay_over_tls(manifest: dict[str, Any]) -> None:
+def test_the_csp_allows_only_the_local_hub_and_relays_over_tls(manifest: dict[str, Any]) -> None:
     policy = manifest["content_security_policy"]["extension_pages"]
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
     assert rules["default-src"] == ["'none'"]

@@ -150,7 +150,7 @@ async def test_page_and_proxy_speak_base_mcp_and_nothing_else(chromium: Chromium
 
 
 @pytest.mark.req("S000-principles-03", "S000-security-02")
-async def test_calls_in_one_tab_are_seen_by_no_other_page_and_tell_nothing_of_the_agent(
+async def test_calls_in_one_tab_are_not_visible_to_other_pages_and_do_not_identify_the_agent(
     chromium: Chromium, wire: Wire, shop: PageSite
 ) -> None:
     same = await listening(chromium, wire, f"{shop.url}/pages/webmcp.html", EARS)
@@ -212,7 +212,7 @@ async def test_the_extension_adds_nothing_to_a_page_but_the_model_context(wire: 
 
 
 @pytest.mark.req("S000-proxy-04")
-async def test_the_proxy_of_a_frame_tells_and_runs_its_own_frames_tools_only(visit: Opener) -> None:
+async def test_the_proxy_of_a_frame_reports_and_runs_only_its_own_tools(visit: Opener) -> None:
     page = await visit("framed.html")
     inner = await page.told(*OWN, frame=None)
     since = len(page.wire.seen)

@@ -26,7 +26,7 @@ async def as_before(wire: Wire) -> AsyncIterator[None]:
 
 
 @pytest.mark.req("F9")
-async def test_a_reload_in_the_middle_of_a_call_fails_it_at_once_and_registers_anew(wire: Wire, visit: Opener) -> None:
+async def test_a_reload_during_a_call_fails_it_at_once_and_registers_the_tools_again(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
     first = await page.told(*OWN)
     _, reply = await page.start("hangs")
@@ -48,7 +48,7 @@ async def test_a_reload_in_the_middle_of_a_call_fails_it_at_once_and_registers_a
 
 
 @pytest.mark.req("S000-spec-cleanup-01", "F9")
-async def test_a_tab_that_is_closed_takes_its_tools_along(wire: Wire, visit: Opener) -> None:
+async def test_a_closed_tab_loses_its_tools(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
     told = await page.told(*OWN)
     _, reply = await page.start("hangs")
@@ -62,7 +62,7 @@ async def test_a_tab_that_is_closed_takes_its_tools_along(wire: Wire, visit: Ope
         await page.call("where")
 
 
-async def test_a_single_page_navigation_keeps_the_tools_and_tells_the_new_address(visit: Opener, shop: Site) -> None:
+async def test_a_single_page_navigation_keeps_the_tools_and_reports_the_new_url(visit: Opener, shop: Site) -> None:
     page = await visit("webmcp.html")
     first = await page.told(*OWN)
     await page.run("history.pushState({}, '', '/cart#top')")
@@ -71,7 +71,7 @@ async def test_a_single_page_navigation_keeps_the_tools_and_tells_the_new_addres
     assert second["documentId"] == first["documentId"]
 
 
-async def test_a_page_that_comes_back_from_the_cache_offers_its_tools_again(wire: Wire, visit: Opener) -> None:
+async def test_a_page_from_the_back_forward_cache_registers_its_tools_again(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
     first = await page.told(*OWN)
     await page.run("void (window.mark = 1)")
@@ -87,14 +87,14 @@ async def test_a_page_that_comes_back_from_the_cache_offers_its_tools_again(wire
     assert (await page.text("where")).endswith("webmcp.html")
 
 
-async def test_a_page_without_tools_is_not_told_of(wire: Wire, visit: Opener) -> None:
+async def test_a_page_without_tools_is_not_reported(wire: Wire, visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run("document.modelContext.registerTool({ name: 'x', execute() {} }).then(() => 0)")
     await page.told("x")
     assert len(page.lists()) == 1
 
 
-async def test_a_document_that_is_written_anew_can_still_be_called(visit: Opener) -> None:
+async def test_tools_work_after_document_open(visit: Opener) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)
     await page.run("void (document.open(), document.write('<title>New</title>'), document.close())")
@@ -134,7 +134,7 @@ FORGED: list[str] = [
 
 
 @pytest.mark.req("B19", "S000-spec-transport-03", "S000-spec-transport-08")
-async def test_what_a_page_forges_reaches_nothing(wire: Wire, visit: Opener, shop: Site) -> None:
+async def test_forged_messages_of_a_page_have_no_effect(wire: Wire, visit: Opener, shop: Site) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)
     since = len(wire.seen)
@@ -184,7 +184,7 @@ async def test_names_every_object_inherits_are_names_like_any_other(visit: Opene
 
 
 @pytest.mark.req("S000-spec-security-02", "S000-spec-security-07")
-async def test_what_is_not_a_tool_is_left_out_and_there_are_bounds(visit: Opener) -> None:
+async def test_invalid_tools_are_left_out_and_lists_are_bounded(visit: Opener) -> None:
     page = await visit("empty.html")
     deep = "[" * 200 + "]" * 200
     tools: list[Any] = [
@@ -202,7 +202,7 @@ async def test_what_is_not_a_tool_is_left_out_and_there_are_bounds(visit: Opener
 
 
 @pytest.mark.req("L8", "S000-spec-transport-09")
-async def test_500_updates_a_second_are_told_seldom_and_the_last_state_always(visit: Opener) -> None:
+async def test_frequent_updates_are_rate_limited_and_end_with_the_last_state(visit: Opener) -> None:
     """The rate itself is shown under a virtual clock, in clock/bursts.test.mjs."""
     page = await visit("empty.html")
     flood = """(async () => {
@@ -225,7 +225,7 @@ async def test_500_updates_a_second_are_told_seldom_and_the_last_state_always(vi
 
 
 @pytest.mark.req("F2")
-async def test_a_worker_that_was_stopped_hears_of_every_page_again_and_once(
+async def test_a_restarted_worker_gets_every_page_once(
     hub: FakeHub, chromium: Chromium, wire: Wire, shop: Site
 ) -> None:
     pages = [await PageTab.open(wire, f"{shop.url}/pages/{name}") for name in ("webmcp.html", "form.html")]
@@ -261,7 +261,7 @@ async def after_reload(page: PageTab, offered: Sequence[str], name: str, **args:
     return await page.text(name, **args)
 
 
-async def test_pages_that_are_open_when_the_extension_is_loaded_offer_their_tools(hub: FakeHub, shop: Site) -> None:
+async def test_open_pages_register_their_tools_when_the_extension_is_loaded(hub: FakeHub, shop: Site) -> None:
     wire = hub.wires[-1]
     page = await PageTab.open(wire, f"{shop.url}/pages/webmcp.html")
     old = await PageTab.open(wire, f"{shop.url}/pages/transports2025.html")
@@ -279,7 +279,7 @@ async def test_pages_that_are_open_when_the_extension_is_loaded_offer_their_tool
         await back.ask("closeTab", tabId=each.tab)
 
 
-async def test_a_hub_that_comes_back_is_told_of_every_page(hub: FakeHub, wire: Wire, shop: Site) -> None:
+async def test_a_reconnected_hub_gets_every_page(hub: FakeHub, wire: Wire, shop: Site) -> None:
     page = await PageTab.open(wire, f"{shop.url}/pages/webmcp.html")
     await page.told(*OWN)
     seen = len(hub.wires)
@@ -293,7 +293,7 @@ async def test_a_hub_that_comes_back_is_told_of_every_page(hub: FakeHub, wire: W
 
 @pytest.mark.req("S000-spec-security-01")
 @pytest.mark.usefixtures("as_before")
-async def test_origins_that_are_not_allowed_get_nothing_and_what_they_offered_is_gone(
+async def test_origins_that_are_not_allowed_get_no_scripts_and_lose_their_tools(
     wire: Wire, visit: Opener, shop: Site
 ) -> None:
     page = await visit("webmcp.html")
@@ -315,7 +315,7 @@ async def test_origins_that_are_not_allowed_get_nothing_and_what_they_offered_is
 
 
 @pytest.mark.usefixtures("as_before")
-async def test_without_our_model_context_a_page_has_none(wire: Wire, visit: Opener) -> None:
+async def test_without_the_model_context_script_a_page_has_none(wire: Wire, visit: Opener) -> None:
     await wire.notify("pages.settings", modelContext=False, allowedOrigins=["*"])
     await wire.ask("getState")
     form = await visit("form.html")

@@ -27,7 +27,7 @@ async def chromium(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> As
     await browser.stop()
 
 
-async def test_the_browsers_own_web_mcp_is_used_as_it_is(visit: Opener) -> None:
+async def test_the_browsers_own_web_mcp_is_used(visit: Opener) -> None:
     page = await visit("webmcp.html")
     told = await page.told(*OWN)
     getter = "Object.getOwnPropertyDescriptor(Document.prototype, 'modelContext').get.toString()"
@@ -54,14 +54,14 @@ async def test_cancelling_ends_the_call(wire: Wire, visit: Opener) -> None:
     assert await page.text("where")
 
 
-async def test_an_empty_list_and_a_slow_page_do_not_hold_up_what_comes_later(visit: Opener) -> None:
+async def test_an_empty_list_and_a_slow_page_do_not_delay_later_lists(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run("document.modelContext.registerTool({ name: 'a', description: 'A.', execute: () => 'a' })")
     await page.told("a")
     assert await page.text("a") == "a"
 
 
-async def test_a_page_with_mcp_b_global_beside_it_offers_each_tool_once(visit: Opener) -> None:
+async def test_a_page_with_mcp_b_global_offers_each_tool_once(visit: Opener) -> None:
     page = await visit("global.html")
     told = await page.told("put_in_cart")
     while told["tools"][0]["via"] != "webmcp":  # MCP-B's own offer may be seen first, and is then replaced
@@ -70,7 +70,7 @@ async def test_a_page_with_mcp_b_global_beside_it_offers_each_tool_once(visit: O
 
 
 @pytest.mark.req("S000-spec-registration-05", "S000-spec-registration-10")
-async def test_a_server_that_never_notifies_is_asked_again_and_told_only_when_something_changed(visit: Opener) -> None:
+async def test_a_server_without_notifications_is_polled_and_reported_on_changes_only(visit: Opener) -> None:
     page = await visit("quiet.html")
     assert (await page.told())["method"] == "browser/updateTools"
     await page.run("void (names = ['a', 'b', 'c'])")
@@ -83,7 +83,7 @@ async def test_a_server_that_never_notifies_is_asked_again_and_told_only_when_so
     assert await page.call("c") == {"success": False, "payload": "No such thing."}
 
 
-async def test_forms_are_what_the_browser_says_they_are(visit: Opener) -> None:
+async def test_forms_are_listed_as_the_browser_describes_them(visit: Opener) -> None:
     page = await visit("form.html")
     told = await page.told(*FORMS)
     assert {tool["via"] for tool in told["tools"]} == {"webmcp"}
@@ -92,7 +92,7 @@ async def test_forms_are_what_the_browser_says_they_are(visit: Opener) -> None:
     assert answer["payload"]["structuredContent"]["agent"] is True
 
 
-async def test_a_frame_tells_its_own_tools_and_the_page_around_it_none(visit: Opener) -> None:
+async def test_a_frame_reports_only_its_own_tools(visit: Opener) -> None:
     page = await visit("framed.html")
     told = await page.told(*OWN, frame=None)
     assert told["frameId"] != 0

@@ -19,9 +19,7 @@ Opener = Callable[[str], Awaitable[PageTab]]
 
 
 @pytest.mark.req("S000-page-server-02", "S000-proxy-02", "S000-spec-registration-02", "S000-messages-05")
-async def test_tools_registered_in_our_model_context_are_listed_called_updated_and_removed(
-    visit: Opener, shop: PageSite
-) -> None:
+async def test_tools_in_the_model_context_are_listed_called_updated_and_removed(visit: Opener, shop: PageSite) -> None:
     page = await visit("webmcp.html")
     told = await page.told(*OWN)
     assert told["method"] == "browser/registerTools"
@@ -47,7 +45,7 @@ async def test_tools_registered_in_our_model_context_are_listed_called_updated_a
     assert await page.call("more") == {"success": False, "payload": "The page no longer has a tool named more."}
 
 
-async def test_the_names_earlier_drafts_had_work_too(visit: Opener) -> None:
+async def test_methods_of_earlier_drafts_work(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run(
         "navigator.modelContext.provideContext({ tools: [{ name: 'old', description: 'Old.', execute: () => 'old' }] })"
@@ -62,7 +60,7 @@ async def test_the_names_earlier_drafts_had_work_too(visit: Opener) -> None:
     assert (await page.told())["tools"] == []
 
 
-async def test_our_model_context_answers_the_page_as_the_standard_has_it(visit: Opener) -> None:
+async def test_the_model_context_follows_the_standard(visit: Opener) -> None:
     page = await visit("webmcp.html")
     assert await page.run("document.modelContext === navigator.modelContext")
     found = await page.run("document.modelContext.getTools().then(([{ window: _, ...rest }]) => rest)")
@@ -78,7 +76,7 @@ async def test_our_model_context_answers_the_page_as_the_standard_has_it(visit: 
     assert await page.run(script) == 1
 
 
-async def test_a_model_context_the_page_brings_itself_is_used(visit: Opener) -> None:
+async def test_a_model_context_defined_by_the_page_is_used(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run(
         """void (document.modelContext = {
@@ -91,7 +89,7 @@ async def test_a_model_context_the_page_brings_itself_is_used(visit: Opener) -> 
 
 
 @pytest.mark.req("S000-spec-transport-06")
-async def test_a_tool_that_throws_gives_its_words_and_one_that_gives_too_much_is_refused(visit: Opener) -> None:
+async def test_an_error_has_its_message_and_a_result_that_is_too_large_is_refused(visit: Opener) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)
     assert await page.call("fails") == {"success": False, "payload": "The shelf is empty."}
@@ -100,7 +98,7 @@ async def test_a_tool_that_throws_gives_its_words_and_one_that_gives_too_much_is
     assert "larger than 1048576" in huge["payload"]
 
 
-async def test_half_a_character_in_what_a_page_says_costs_neither_the_tool_nor_the_others(visit: Opener) -> None:
+async def test_lone_surrogates_in_texts_of_a_page_are_replaced(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run(
         """(() => {
@@ -137,7 +135,7 @@ async def test_cancelling_reaches_the_tool(wire: Wire, visit: Opener) -> None:
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
-async def test_a_tool_that_asks_for_the_person_goes_on_only_if_they_agree(
+async def test_a_tool_that_asks_for_confirmation_continues_only_if_confirmed(
     wire: Wire, visit: Opener, confirmed: bool
 ) -> None:
     wire.answers[CONFIRM] = {"confirmed": confirmed}
@@ -216,7 +214,7 @@ async def test_progress_and_cancelling_pass_through_to_a_server_in_the_page(wire
 
 @pytest.mark.req("S000-spec-security-06")
 @pytest.mark.parametrize(("confirmed", "text"), [(True, "ordered true"), (False, "decline")])
-async def test_what_a_server_in_the_page_asks_the_person_reaches_the_hub(
+async def test_an_elicitation_of_a_server_in_the_page_reaches_the_hub(
     wire: Wire, visit: Opener, confirmed: bool, text: str
 ) -> None:
     wire.answers[CONFIRM] = {"confirmed": confirmed}
@@ -260,7 +258,7 @@ async def test_a_form_is_a_tool_whose_schema_comes_from_its_fields(visit: Opener
     }
 
 
-async def test_a_form_is_filled_in_and_submitted_and_the_page_answers(visit: Opener) -> None:
+async def test_a_form_is_filled_in_and_submitted_and_the_page_responds(visit: Opener) -> None:
     page = await visit("form.html")
     await page.told(*FORMS)
     values: dict[str, Any] = {"q": "tea", "most": 3, "sort": "name", "size": "l", "new": True}
@@ -283,7 +281,7 @@ async def test_a_form_is_filled_in_and_submitted_and_the_page_answers(visit: Ope
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
-async def test_a_form_without_autosubmit_is_submitted_only_if_the_person_agrees(
+async def test_a_form_without_autosubmit_is_submitted_only_if_confirmed(
     wire: Wire, visit: Opener, confirmed: bool
 ) -> None:
     wire.answers[CONFIRM] = {"confirmed": confirmed}
@@ -295,7 +293,7 @@ async def test_a_form_without_autosubmit_is_submitted_only_if_the_person_agrees(
     assert await page.run("seen") == ([True] if confirmed else [])
 
 
-async def test_forms_that_come_and_go_are_noticed(visit: Opener) -> None:
+async def test_added_and_removed_forms_are_detected(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run("document.body.innerHTML = '<form toolname=a tooldescription=b><input name=c></form>'")
     await page.told("a")
@@ -305,7 +303,7 @@ async def test_forms_that_come_and_go_are_noticed(visit: Opener) -> None:
     await page.told()
 
 
-async def test_a_tab_in_front_is_told_of_like_one_behind(wire: Wire, visit: Opener) -> None:
+async def test_active_and_background_tabs_report_their_tools(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)
     assert await page.run("document.hidden")
@@ -319,7 +317,7 @@ async def test_a_tab_in_front_is_told_of_like_one_behind(wire: Wire, visit: Open
 
 
 @pytest.mark.req("S000-flows-04")
-async def test_two_tabs_of_one_page_are_told_apart(visit: Opener) -> None:
+async def test_two_tabs_of_one_page_are_distinguished(visit: Opener) -> None:
     first, second = await asyncio.gather(visit("webmcp.html?1"), visit("webmcp.html?2"))
     await first.told(*OWN)
     await second.told(*OWN)

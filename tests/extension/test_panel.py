@@ -52,7 +52,7 @@ async def test_nothing_is_cut_off_at_widths_between(browser: Browser, address: s
 
 
 @pytest.mark.parametrize("width", [320, 400, 1200])
-async def test_the_fields_of_the_relay_stand_below_their_words(browser: Browser, address: str, width: int) -> None:
+async def test_the_fields_of_the_relay_are_below_their_description(browser: Browser, address: str, width: int) -> None:
     async with panel(browser, address, "settings", width=width) as page:
         row = page.locator("[data-setting=relay]")
         parts = [row.locator("p"), row.get_by_label("Relay URL"), row.get_by_label("Token")]
@@ -76,8 +76,8 @@ async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -
 
 async def test_the_list_of_conversations_begins_at_its_top(browser: Browser, address: str) -> None:
     async with panel(browser, address, "chat") as page:
-        many = "Array.from({length: 60}, (_, n) => ({...panelTalks[1], id: String(n).padStart(12, '0')}))"
-        async with await page.add_init_script(f"panelTalks.push(...{many})"):
+        many = "Array.from({length: 60}, (_, n) => ({...panelConversations[1], id: String(n).padStart(12, '0')}))"
+        async with await page.add_init_script(f"panelConversations.push(...{many})"):
             await page.reload()
         await expect(page.locator(".said.model")).to_have_count(3)
         await page.get_by_role("button", name="All conversations").click()
@@ -85,7 +85,7 @@ async def test_the_list_of_conversations_begins_at_its_top(browser: Browser, add
         assert await page.evaluate("[main.scrollTop, main.scrollHeight > main.clientHeight]") == [0, True]
 
 
-async def test_what_a_button_ends_or_removes_is_in_its_name(browser: Browser, address: str) -> None:
+async def test_buttons_that_end_or_remove_name_their_target(browser: Browser, address: str) -> None:
     async with panel(browser, address) as page:
         for view, names in (
             ("agents", ["End laptop · Claude Code", "End Cursor", "End nightly-report"]),
@@ -98,7 +98,7 @@ async def test_what_a_button_ends_or_removes_is_in_its_name(browser: Browser, ad
         await expect(page.get_by_role("link", name="Plugins 1 failed to load")).to_have_count(1)
 
 
-async def test_the_next_try_to_reach_the_hub_is_counted_down(browser: Browser, address: str) -> None:
+async def test_the_next_connection_attempt_is_counted_down(browser: Browser, address: str) -> None:
     async with panel(browser, address, kind="down", apart=True) as page:
         await page.clock.install()
         link = "{...panelDown, link: {...panelDown.link, retryAt: Date.now() + 60_000}}"
@@ -108,7 +108,7 @@ async def test_the_next_try_to_reach_the_hub_is_counted_down(browser: Browser, a
         await expect(page.locator(".connections-note")).to_contain_text("Next attempt now.")
 
 
-async def test_without_a_hub_it_says_why_and_what_to_do(browser: Browser, address: str) -> None:
+async def test_without_a_hub_the_panel_shows_the_reason_and_the_next_step(browser: Browser, address: str) -> None:
     async with panel(browser, address, "tools", kind="down") as page:
         await expect(page.get_by_text("No hub answers at 127.0.0.1:9515")).to_be_visible()
         await expect(page.get_by_text("tabhub start", exact=True)).to_be_visible()
@@ -124,7 +124,7 @@ async def test_with_a_hub_and_no_agent_the_next_step_is_to_connect_one(browser: 
         await expect(page.get_by_text("tabhub setup claude-code --write")).to_be_visible()
 
 
-async def test_every_empty_view_says_what_belongs_there(browser: Browser, address: str) -> None:
+async def test_every_empty_view_has_a_heading(browser: Browser, address: str) -> None:
     told = {
         "approvals": "No pending approvals",
         "agents": "No agents connected",
@@ -153,8 +153,8 @@ async def test_a_long_conversation_shows_its_newest_part_first(browser: Browser,
         await page.evaluate(
             """() => {
               const said = (number) => ({ role: number % 2 ? "assistant" : "user", text: `Message ${number}.` });
-              panelTalk.messages = Array.from({ length: 400 }, (_, number) => said(number));
-              panelTalk.earlier = 12;
+              panelConversation.messages = Array.from({ length: 400 }, (_, number) => said(number));
+              panelConversation.earlier = 12;
             }"""
         )
         await page.get_by_role("button", name="All conversations").click()
@@ -166,7 +166,7 @@ async def test_a_long_conversation_shows_its_newest_part_first(browser: Browser,
         await expect(page.get_by_text("Message 0.")).to_have_count(1)
 
 
-async def test_a_message_that_is_refused_stays_written_and_says_why(browser: Browser, address: str) -> None:
+async def test_a_refused_message_stays_in_the_field_with_the_reason(browser: Browser, address: str) -> None:
     async with panel(browser, address, "chat", kind="quiet") as page:
         await page.evaluate("panelFake.refuse = {'agent.send': 'The agent is still at work.'}")
         field = page.get_by_role("textbox", name="Message to the assistant")
@@ -177,7 +177,7 @@ async def test_a_message_that_is_refused_stays_written_and_says_why(browser: Bro
         await expect(field).to_be_focused()
 
 
-async def test_a_word_that_is_still_being_put_together_is_not_sent(browser: Browser, address: str) -> None:
+async def test_enter_during_composition_does_not_send(browser: Browser, address: str) -> None:
     async with panel(browser, address, "chat", kind="quiet") as page:
         field = page.get_by_role("textbox", name="Message to the assistant")
         await field.fill("にほん")
@@ -188,7 +188,7 @@ async def test_a_word_that_is_still_being_put_together_is_not_sent(browser: Brow
         assert await asked(page, "agent.send") == [{"text": "にほん", "conversation": "0123456789ab"}]
 
 
-async def test_hostile_texts_of_a_model_are_read_to_their_end(browser: Browser, address: str) -> None:
+async def test_hostile_markdown_is_parsed_in_linear_time(browser: Browser, address: str) -> None:
     """Backtracking over the whole text would not end within the time a test has."""
     hostile = [
         "`a",
@@ -217,7 +217,7 @@ async def test_hostile_texts_of_a_model_are_read_to_their_end(browser: Browser, 
         assert all(read)
 
 
-async def test_writing_and_focus_outlive_what_happens_meanwhile(browser: Browser, address: str) -> None:
+async def test_text_and_focus_survive_updates(browser: Browser, address: str) -> None:
     async with panel(browser, address, "tools") as page:
         search = page.get_by_role("searchbox", name="Search tools")
         await search.click()
@@ -232,7 +232,7 @@ async def test_writing_and_focus_outlive_what_happens_meanwhile(browser: Browser
         await expect(page.locator(".tool")).to_have_count(1)
 
 
-async def test_a_running_call_lights_up_and_becomes_history(browser: Browser, address: str) -> None:
+async def test_a_running_call_is_highlighted_and_moves_to_the_history(browser: Browser, address: str) -> None:
     async with panel(browser, address, "activity") as page:
         call = "{callId: 'c1', tool: 'browser_snapshot', client: 'Claude Code', session: 'mcp:1', source: 'browser'}"
         await page.evaluate(f"panelFake.event('tool.invocationStart', {call})")
@@ -242,7 +242,7 @@ async def test_a_running_call_lights_up_and_becomes_history(browser: Browser, ad
         await expect(page.locator(".call.fresh")).to_contain_text("1.2 s")
 
 
-async def test_the_settings_of_a_plugin_are_a_form_with_several_addresses(browser: Browser, address: str) -> None:
+async def test_plugin_settings_support_several_urls(browser: Browser, address: str) -> None:
     async with panel(browser, address, "plugins") as page:
         card = page.locator("[data-plugin=tracker]")
         await card.get_by_role("button", name="Settings").click()
@@ -287,7 +287,7 @@ async def test_plugins_are_found_installed_updated_and_removed(browser: Browser,
         assert await asked(page, "plugin.remove") == [{"name": "mail"}]
 
 
-async def test_a_server_is_added_by_pasting_and_what_is_no_json_is_told(browser: Browser, address: str) -> None:
+async def test_a_server_is_added_by_pasting_and_invalid_json_is_reported(browser: Browser, address: str) -> None:
     async with panel(browser, address, "servers") as page:
         field = page.get_by_role("textbox", name="Configuration (JSON)")
         await field.fill('{"mcpServers": ')

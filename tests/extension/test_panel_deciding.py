@@ -11,9 +11,7 @@ from tests.extension.panelpage import asked, panel, request, settled
 
 
 @pytest.mark.parametrize("width", [320, 1200])
-async def test_a_long_title_neither_widens_the_question_nor_hides_its_answers(
-    browser: Browser, address: str, width: int
-) -> None:
+async def test_a_long_title_does_not_break_the_card(browser: Browser, address: str, width: int) -> None:
     async with panel(browser, address, "approvals", kind="quiet", width=width) as page:
         facts = {"id": "long", "tool": "t", "client": "an\u202eagent", "tabId": 3, "origin": "https://shop.example"}
         await request(page, json.dumps({**facts, "title": "W" * 4000 + "\u200b"}))
@@ -29,7 +27,7 @@ async def test_a_long_title_neither_widens_the_question_nor_hides_its_answers(
         assert picture["x"] + picture["width"] <= title["x"]  # beside it
 
 
-async def test_an_approval_shows_who_what_where_and_with_what(browser: Browser, address: str) -> None:
+async def test_an_approval_shows_agent_tool_site_and_parameters(browser: Browser, address: str) -> None:
     async with panel(browser, address, "approvals") as page:
         card = page.locator("[data-approval=a1]")
         for words in (
@@ -86,7 +84,7 @@ async def test_a_double_click_never_answers_the_card_that_moves_up(browser: Brow
         assert await asked(page, "confirmation.response") == [{"id": "a1", "decision": "allow_once"}]
 
 
-async def test_a_new_request_is_read_out_and_does_not_move_the_first(browser: Browser, address: str) -> None:
+async def test_a_new_approval_is_announced_and_does_not_move_the_first(browser: Browser, address: str) -> None:
     async with panel(browser, address, "approvals") as page:
         before = await page.locator("[data-approval=a1]").bounding_box()
         await request(page, "{id: 'a9', tool: 'browser_open_tab', client: 'Cursor', params: {}}")
@@ -113,7 +111,7 @@ async def test_little_time_left_is_shown_in_another_colour(browser: Browser, add
         await expect(page.locator("[data-approval=a1] .countdown")).to_have_class("countdown")
 
 
-async def test_what_hides_in_a_parameter_is_shown(browser: Browser, address: str) -> None:
+async def test_invisible_characters_in_parameters_are_shown(browser: Browser, address: str) -> None:
     async with panel(browser, address, "approvals") as page:
         params = "{note: 'pay\\u202eyap\\u200b', html: '<img src=x onerror=alert(1)>'}"
         await request(page, f"{{id: 'a9', tool: 't', client: '<b>x</b>', params: {params}}}")

@@ -47,7 +47,7 @@ async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Run]:
         yield run
 
 
-async def test_the_hub_is_told_whether_anyone_looks_and_its_events_reach_the_panel(wire: Wire, panel: Run) -> None:
+async def test_the_hub_learns_whether_a_panel_is_open_and_sends_it_events(wire: Wire, panel: Run) -> None:
     await wire.told("panel.watch", open=True)
     shown = await panel("until(({ method }) => method === 'link.state')")
     assert shown["params"]["link"]["phase"] == "connected"
@@ -59,7 +59,7 @@ async def test_the_hub_is_told_whether_anyone_looks_and_its_events_reach_the_pan
     await wire.told("panel.watch", open=False)
 
 
-async def test_a_panel_asks_the_hub_what_is_on_the_list_and_nothing_else(wire: Wire, panel: Run) -> None:
+async def test_a_panel_can_send_only_listed_requests_to_the_hub(wire: Wire, panel: Run) -> None:
     wire.answers["config.getState"] = {"paused": False}
     answer = await panel("ask('config.getState', { full: true })")
     assert answer["result"] == {"paused": False}
@@ -75,7 +75,7 @@ async def test_a_panel_asks_the_hub_what_is_on_the_list_and_nothing_else(wire: W
     assert [message["method"] for message in wire.seen[at:] if message.get("method") in (*refused, "link.state")] == []
 
 
-async def test_a_new_hub_is_told_that_someone_looks(hub: FakeHub, wire: Wire, panel: Run) -> None:
+async def test_a_new_hub_learns_that_a_panel_is_open(hub: FakeHub, wire: Wire, panel: Run) -> None:
     await wire.told("panel.watch", open=True)
     count = len(hub.wires)
     await wire.socket.close(4006)

@@ -72,7 +72,7 @@ async def at_relay(page: Page, relay: RunningRelay, **more: Any) -> None:
     await expect(page.locator("[data-setting=relay]")).to_contain_text("Connected as ann")
 
 
-async def test_a_question_is_counted_shown_and_answered_where_all_questions_are(
+async def test_an_approval_over_the_relay_is_listed_with_the_others(
     relay: RunningRelay, panel: Page, wire: Wire, site: Site
 ) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
@@ -111,7 +111,7 @@ async def test_a_question_is_counted_shown_and_answered_where_all_questions_are(
     await wire.ask("closeTab", tabId=made)
 
 
-async def test_without_a_hub_the_question_is_shown_as_well(
+async def test_an_approval_over_the_relay_is_shown_without_a_hub(
     relay: RunningRelay, panel: Page, hub: FakeHub, chromium: Chromium
 ) -> None:
     await at_relay(panel, relay, instead=True)
@@ -127,7 +127,7 @@ async def test_without_a_hub_the_question_is_shown_as_well(
         assert "did not allow" in (await opening)["error"]["message"]
 
 
-async def test_with_no_panel_open_a_notification_asks(
+async def test_a_notification_asks_while_no_panel_is_open(
     relay: RunningRelay, panel: Page, wire: Wire, hub: FakeHub
 ) -> None:
     await at_relay(panel, relay)

@@ -34,7 +34,7 @@ BUNDLED = """
 """
 
 
-async def test_an_adapter_that_is_an_object_of_a_class_runs_its_hooks_itself_and_may_lock_its_place(
+async def test_an_adapter_of_a_class_runs_its_hooks_itself_and_may_freeze_its_namespace(
     bench: Bench, site: Site
 ) -> None:
     await bench.sync(bench.plugin("bundled", HERE, text=BUNDLED), bench.plugin("beside", HERE))
@@ -62,7 +62,7 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("how", TAMPERED)
-async def test_a_page_with_an_open_tabs_of_its_own_hinders_itself_at_most(
+async def test_a_page_with_its_own_open_tabs_object_only_affects_itself(
     bench: Bench, site: Site, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     script, works = TAMPERED[how]
@@ -86,7 +86,7 @@ async def test_a_page_with_an_open_tabs_of_its_own_hinders_itself_at_most(
     assert error.data["sent"] is False
 
 
-async def test_a_page_that_answers_for_the_adapter_deceives_about_its_own_tab_only(bench: Bench, site: Site) -> None:
+async def test_a_page_that_fakes_the_adapter_only_affects_its_own_tab(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("lied", HERE))
     page, fair = await bench.open(f"{site.url}/other"), await bench.open(f"{site.url}/")
     await bench.state("lied", "ready", (page.tab, True), (fair.tab, True))
@@ -98,7 +98,7 @@ async def test_a_page_that_answers_for_the_adapter_deceives_about_its_own_tab_on
     assert (await bench.call("lied", "echo", tabId=fair.tab))["path"] == "/"
 
 
-async def test_a_missing_or_wrong_adapter_is_told_with_its_reason(bench: Bench, site: Site) -> None:
+async def test_a_missing_or_invalid_adapter_is_reported_with_a_reason(bench: Bench, site: Site) -> None:
     missing = {**bench.plugin("missing", HERE), "adapterFile": "adapters/missing-000000000000.js"}
     wrong = {**bench.plugin("wrong", HERE), "adapterHash": "f" * 64}
     empty = bench.plugin("empty", HERE, text="void 0;")

@@ -16,9 +16,7 @@ HERE = "*://127.0.0.1/*"
 
 
 @pytest.mark.req("S002-dispatch-04")
-async def test_an_adapter_works_on_a_page_that_allows_no_scripts_and_is_fixed_in_its_place(
-    bench: Bench, site: Site
-) -> None:
+async def test_an_adapter_works_under_a_strict_csp_and_is_frozen(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("strict", HERE))
     page = await bench.open(f"{site.url}/strict")
     await bench.state("strict", "ready", (page.tab, True))
@@ -128,9 +126,7 @@ async def test_a_call_for_one_instance_stays_with_its_pages(bench: Bench, site: 
     assert error.data["code"] == "wrong_tab"
 
 
-async def test_an_update_takes_the_old_adapters_place_and_a_call_that_runs_ends_on_the_old_one(
-    bench: Bench, site: Site
-) -> None:
+async def test_an_update_replaces_the_adapter_and_running_calls_end_on_the_old_one(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("upd", HERE), bench.plugin("beside", HERE))
     page = await bench.open(f"{site.url}/")
     await bench.state("upd", "ready", (page.tab, True))
@@ -166,9 +162,7 @@ async def test_an_uninstalled_plugin_leaves_nothing_behind(bench: Bench, site: S
     assert await page.run("'__openTabs' in globalThis") is False
 
 
-async def test_an_address_that_changes_within_the_page_is_told_and_one_that_is_no_longer_the_plugins_ends_it(
-    bench: Bench, site: Site
-) -> None:
+async def test_a_url_change_within_the_page_notifies_the_adapter_or_removes_it(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("spa", f"{site.url}/app*"))
     page = await bench.open(f"{site.url}/app")
     await bench.state("spa", "ready", (page.tab, True))
@@ -184,9 +178,7 @@ async def test_an_address_that_changes_within_the_page_is_told_and_one_that_is_n
 
 
 @pytest.mark.parametrize("way", ["navigate", "close"])
-async def test_a_page_that_goes_away_during_a_call_ends_it_and_says_that_it_was_begun(
-    bench: Bench, site: Site, way: str
-) -> None:
+async def test_a_page_that_closes_during_a_call_fails_it_as_sent(bench: Bench, site: Site, way: str) -> None:
     await bench.sync(bench.plugin("leaves", f"{site.url}/other"))
     page = await bench.open(f"{site.url}/other")
     await bench.state("leaves", "ready", (page.tab, True))
@@ -202,9 +194,7 @@ async def test_a_page_that_goes_away_during_a_call_ends_it_and_says_that_it_was_
 
 
 @pytest.mark.req("S002-ws-extension-05")
-async def test_progress_is_told_extends_the_time_and_cannot_be_forged_from_another_tab(
-    bench: Bench, site: Site
-) -> None:
+async def test_progress_extends_the_timeout_and_cannot_be_forged_from_another_tab(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("steps", HERE))
     one, two = await bench.open(f"{site.url}/"), await bench.open(f"{site.url}/other")
     await bench.state("steps", "ready", (one.tab, True), (two.tab, True))
@@ -230,7 +220,7 @@ async def test_progress_is_told_extends_the_time_and_cannot_be_forged_from_anoth
     assert [p["progress"] for p in mine] == list(range(8))
 
 
-async def test_a_call_that_takes_too_long_ends_and_the_tool_hears_of_it(bench: Bench, site: Site) -> None:
+async def test_a_call_that_times_out_aborts_the_tools_signal(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("slow", HERE))
     page = await bench.open(f"{site.url}/")
     await bench.state("slow", "ready", (page.tab, True))
@@ -323,7 +313,7 @@ async def test_a_plugin_without_a_file_is_run_from_its_source(bench: Bench, site
     assert (await bench.call("remote", "echo"))["path"] == "/strict"
 
 
-async def test_a_page_held_by_a_dialog_keeps_no_other_tab_waiting(bench: Bench, site: Site) -> None:
+async def test_a_page_blocked_by_a_dialog_does_not_delay_other_tabs(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("held", HERE))
     held, free = await bench.open(f"{site.url}/"), await bench.open(f"{site.url}/other")
     await bench.state("held", "ready", (held.tab, True), (free.tab, True))
@@ -334,7 +324,7 @@ async def test_a_page_held_by_a_dialog_keeps_no_other_tab_waiting(bench: Bench, 
 
 
 @pytest.mark.req("S002-ws-extension-02")
-async def test_a_hub_that_connects_is_told_the_plugins_with_their_tabs(bench: Bench, hub: FakeHub, site: Site) -> None:
+async def test_a_hub_that_connects_gets_the_plugins_with_their_tabs(bench: Bench, hub: FakeHub, site: Site) -> None:
     await bench.sync(bench.plugin("again", HERE), bench.plugin("never", "https://example.com/*"))
     page = await bench.open(f"{site.url}/")
     await bench.state("again", "ready", (page.tab, True))

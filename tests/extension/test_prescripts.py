@@ -26,7 +26,7 @@ async def seen(bench: Bench, url: str) -> object:
     return await page.run("(globalThis.before ?? []).join()")
 
 
-async def test_it_runs_before_the_page_is_there_and_goes_with_its_plugin(bench: Bench, site: Site) -> None:
+async def test_a_pre_script_runs_before_the_page_and_is_removed_with_its_plugin(bench: Bench, site: Site) -> None:
     await bench.sync(early(bench, "one"), early(bench, "two"), bench.plugin("three", HERE))
     await bench.wire.ask("plugin.uninstall", name="nobody")  # what was told before is done
     said = str(await seen(bench, f"{site.url}/strict")).split(",")
@@ -39,7 +39,7 @@ async def test_it_runs_before_the_page_is_there_and_goes_with_its_plugin(bench: 
     assert await seen(bench, f"{site.url}/strict") == ""
 
 
-async def test_pages_it_is_not_for_are_left_alone(bench: Bench, site: Site) -> None:
+async def test_pages_that_do_not_match_get_no_pre_script(bench: Bench, site: Site) -> None:
     elsewhere = {**early(bench, "one"), "urlPatterns": ["*://elsewhere.example/*"]}
     excluded = {**early(bench, "two"), "excludePatterns": [f"{HERE[:-1]}strict*"]}
     await bench.sync(elsewhere, excluded)
@@ -48,7 +48,7 @@ async def test_pages_it_is_not_for_are_left_alone(bench: Bench, site: Site) -> N
     assert await seen(bench, f"{site.url}/") == "two 0 loading true"
 
 
-async def test_the_scripts_for_page_tools_stay_as_they_are(bench: Bench, site: Site) -> None:
+async def test_the_scripts_for_page_tools_stay_registered(bench: Bench, site: Site) -> None:
     await bench.sync(early(bench, "one"))
     await bench.wire.notify("pages.settings", allowedOrigins=["https://other.example"], modelContext=True)
     await bench.wire.ask("plugin.uninstall", name="nobody")
@@ -59,7 +59,7 @@ async def test_the_scripts_for_page_tools_stay_as_they_are(bench: Bench, site: S
     await page.until("typeof document.modelContext === 'object'")
 
 
-async def test_a_name_that_is_none_refuses_the_plugin_and_a_missing_file_the_script(bench: Bench, site: Site) -> None:
+async def test_an_invalid_file_name_refuses_the_plugin_and_a_missing_file_the_script(bench: Bench, site: Site) -> None:
     named = {**bench.plugin("named", HERE), "preScriptFile": "adapters/../auth.json"}
     missing = {**bench.plugin("missing", HERE), "preScriptFile": "adapters/missing-prescript-000000000000.js"}
     at = len(bench.wire.seen)

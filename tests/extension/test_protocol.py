@@ -20,7 +20,7 @@ async def first_error(wire: Wire, message: Any) -> dict[str, Any]:
 
 @pytest.mark.req("B1")
 @pytest.mark.parametrize("text", ["{", "", "nonsense", '{"jsonrpc":"2.0","id":1,"method":"getTabs"}}', "[" * 200_000])
-async def test_broken_json_is_answered_and_the_connection_stays(wire: Wire, text: str) -> None:
+async def test_invalid_json_is_answered_and_the_connection_stays(wire: Wire, text: str) -> None:
     answer = await first_error(wire, text)
     assert answer["error"]["code"] == -32700
     assert answer["id"] is None
@@ -51,7 +51,7 @@ async def test_a_binary_frame_is_refused(wire: Wire) -> None:
         ({"jsonrpc": "2.0", "id": 900, "method": "getTabs", "result": 1}, 900),
     ],
 )
-async def test_what_is_not_a_request_is_refused(wire: Wire, message: Any, number: int | None) -> None:
+async def test_invalid_requests_are_refused(wire: Wire, message: Any, number: int | None) -> None:
     answer = await first_error(wire, message)
     assert answer["error"]["code"] == -32600
     assert answer["id"] == number
@@ -85,7 +85,7 @@ async def test_names_every_object_inherits_are_inert(wire: Wire, name: str) -> N
 
 
 @pytest.mark.req("F7")
-async def test_a_reply_nobody_waits_for_is_dropped_and_remarked_upon(wire: Wire) -> None:
+async def test_an_unexpected_reply_is_dropped_and_logged(wire: Wire) -> None:
     before = len(wire.seen)
     await wire.raw({"jsonrpc": "2.0", "id": "ext:999999", "result": {}})
     remark = await wire.told("log", after=before)
@@ -113,7 +113,7 @@ async def test_a_ping_is_answered(wire: Wire) -> None:
 
 
 @pytest.mark.req("B4")
-async def test_a_result_too_large_for_the_link_is_an_error_and_not_the_end_of_it(
+async def test_a_result_that_is_too_large_is_an_error_and_the_connection_stays(
     wire: Wire, hub: FakeHub, tab: int
 ) -> None:
     with pytest.raises(Refused, match="larger than 10485760 bytes"):

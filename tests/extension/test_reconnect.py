@@ -32,9 +32,7 @@ async def quiet(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
 
 
 @pytest.mark.req("F2")
-async def test_a_stopped_worker_comes_back_with_the_next_event_of_a_tab(
-    hub: FakeHub, chromium: Chromium, wire: Wire
-) -> None:
+async def test_a_stopped_worker_restarts_with_the_next_tab_event(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
     browser = wire.protocols[2]
     for _ in range(20):
         seen = len(hub.wires)
@@ -50,7 +48,7 @@ async def test_a_stopped_worker_comes_back_with_the_next_event_of_a_tab(
 
 
 @pytest.mark.req("F2")
-async def test_a_stopped_worker_comes_back_by_its_alarm_alone(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
+async def test_a_stopped_worker_restarts_by_its_alarm(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
     seen = len(hub.wires)
     async with chromium.page(POPUP) as page:
         alarm = await until(page, f"chrome.alarms.get({ALARM!r})", "found => Boolean(found)")
@@ -65,7 +63,7 @@ async def test_a_stopped_worker_comes_back_by_its_alarm_alone(hub: FakeHub, chro
         await page("Runtime.evaluate", expression=f"chrome.alarms.create({ALARM!r}, {{ periodInMinutes: 0.5 }})")
 
 
-async def test_what_a_stopped_worker_debugged_is_let_go_of_and_can_be_debugged_again(
+async def test_debuggers_of_a_stopped_worker_are_detached_and_can_attach_again(
     hub: FakeHub, chromium: Chromium, wire: Wire
 ) -> None:
     tab = (await wire.ask("createTab"))["tabId"]
@@ -79,7 +77,7 @@ async def test_what_a_stopped_worker_debugged_is_let_go_of_and_can_be_debugged_a
     await back.ask("closeTab", tabId=tab)
 
 
-async def test_it_finds_the_hub_again_after_a_restart_and_with_a_new_secret(
+async def test_the_extension_reconnects_after_a_restart_and_with_a_new_secret(
     hub: FakeHub, chromium: Chromium, wire: Wire
 ) -> None:
     seen = len(hub.wires)
@@ -97,14 +95,14 @@ async def test_it_finds_the_hub_again_after_a_restart_and_with_a_new_secret(
     assert again.protocols[1] == SECRET
 
 
-async def test_a_hub_that_shuts_down_is_looked_for_again(hub: FakeHub, wire: Wire) -> None:
+async def test_the_extension_reconnects_after_a_shutdown(hub: FakeHub, wire: Wire) -> None:
     """How soon is shown under a virtual clock, in clock/link.test.mjs."""
     seen = len(hub.wires)
     await wire.socket.close(4004, "shutting down")
     await hub.connection(seen + 1)
 
 
-async def test_a_hub_that_refuses_is_told_apart_from_none(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
+async def test_a_refusing_hub_is_distinguished_from_a_missing_one(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
     seen = len(hub.wires)
     hub.refuses = True
     await wire.socket.close(4001, "secret rotated")
@@ -113,7 +111,7 @@ async def test_a_hub_that_refuses_is_told_apart_from_none(hub: FakeHub, chromium
     await hub.connection(seen + 1)
 
 
-async def test_whoever_listens_on_the_hubs_port_without_its_secret_gets_neither_that_nor_the_browser(
+async def test_a_program_on_the_hubs_port_without_the_secret_gets_neither_the_secret_nor_the_browser(
     hub: FakeHub, chromium: Chromium, wire: Wire
 ) -> None:
     seen, port = len(hub.wires), hub.port
@@ -132,7 +130,7 @@ async def test_whoever_listens_on_the_hubs_port_without_its_secret_gets_neither_
 
 
 @pytest.mark.req("S002-reload-04")
-async def test_the_hub_can_have_the_extension_loaded_anew(hub: FakeHub, wire: Wire) -> None:
+async def test_the_hub_can_reload_the_extension(hub: FakeHub, wire: Wire) -> None:
     seen = len(hub.wires)
     await wire.notify("extension.reload")
     back = await hub.connection(seen + 1)
@@ -154,9 +152,7 @@ async def test_without_settings_it_waits_for_setup_and_then_connects(
 
 
 @pytest.mark.req("F8")
-async def test_a_browser_that_was_replaced_does_not_fight_for_its_place(
-    hub: FakeHub, chromium: Chromium, wire: Wire
-) -> None:
+async def test_a_replaced_browser_does_not_reconnect_at_once(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
     seen, asked = len(hub.wires), len(hub.asked)
     await wire.socket.close(4000, "replaced")
     # Neither a person who looks nor a worker that starts anew shortens the pause.
@@ -173,9 +169,7 @@ async def test_a_browser_that_was_replaced_does_not_fight_for_its_place(
 
 
 @pytest.mark.req("F3")
-async def test_a_hub_that_answers_no_ping_is_left_and_looked_for_anew(
-    hub: FakeHub, chromium: Chromium, wire: Wire
-) -> None:
+async def test_a_hub_that_answers_no_ping_causes_a_reconnect(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
     seen = len(hub.wires)
     chromium.write_auth(hub.port, pingMs=400)
     await wire.socket.close(4004, "shutting down")

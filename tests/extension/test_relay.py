@@ -89,7 +89,7 @@ async def answered(panel: Ask, allow: bool) -> dict[str, Any]:
 
 
 @pytest.mark.req("S003-extension-connection-01", "S003-extension-connection-03")
-async def test_it_waits_to_be_asked_says_who_it_is_and_serves_beside_the_hub(
+async def test_the_relay_authenticates_the_browser_which_also_serves_the_local_hub(
     relay: RunningRelay, panel: Ask, wire: Wire
 ) -> None:
     await connected(panel, relay)
@@ -123,7 +123,7 @@ async def test_each_request_is_answered_under_its_id_and_unknown_ones_are_refuse
         assert (await one.error("closeTab", {"tabId": "x"}))["code"] == -32602
 
 
-async def test_what_tabs_do_is_told_to_agents_as_notifications_only(
+async def test_agents_get_tab_changes_as_notifications_only(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
     await connected(panel, relay)
@@ -137,7 +137,7 @@ async def test_what_tabs_do_is_told_to_agents_as_notifications_only(
         await wire.ask("closeTab", tabId=made)
 
 
-async def test_acting_asks_the_person_once_a_site_and_connection(
+async def test_actions_need_one_approval_per_site_and_connection(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
@@ -166,7 +166,7 @@ async def test_acting_asks_the_person_once_a_site_and_connection(
     await wire.ask("closeTab", tabId=made)
 
 
-async def test_acting_can_be_off_or_free(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
+async def test_actions_can_be_off_or_without_approval(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
     await connected(panel, relay, acting="off")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
@@ -180,7 +180,7 @@ async def test_acting_can_be_off_or_free(relay: RunningRelay, panel: Ask, wire: 
         await agent.result("closeTab", {"tabId": made})
 
 
-async def test_events_go_to_whoever_asked_for_them(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
+async def test_events_go_to_their_subscribers(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting="auto")
     async with IndependentAgent(relay.url, token()) as agent:
@@ -200,7 +200,7 @@ async def test_events_go_to_whoever_asked_for_them(relay: RunningRelay, panel: A
     await wire.ask("closeTab", tabId=made)
 
 
-async def test_it_comes_back_by_itself_with_the_same_id_and_a_fresh_token(relay: RunningRelay, panel: Ask) -> None:
+async def test_the_browser_reconnects_with_the_same_id_and_a_new_token(relay: RunningRelay, panel: Ask) -> None:
     await connected(panel, relay)
     browsers = relay.node.state.tables.browsers
     before, old = {b.ident for b in browsers.values()}, set(browsers)
@@ -214,7 +214,7 @@ async def test_it_comes_back_by_itself_with_the_same_id_and_a_fresh_token(relay:
     assert browser.ident not in before
 
 
-async def test_a_refused_token_and_unsafe_settings_are_said(relay: RunningRelay, panel: Ask) -> None:
+async def test_a_refused_token_and_unsafe_settings_are_reported(relay: RunningRelay, panel: Ask) -> None:
     for wrong in (
         {"url": "ws://relay.example"},
         {"url": "https://relay.example"},
@@ -229,7 +229,7 @@ async def test_a_refused_token_and_unsafe_settings_are_said(relay: RunningRelay,
     assert "refused the token" in facts["reason"]
 
 
-async def test_instead_of_the_hub_the_hub_is_left_alone_until_that_is_taken_back(
+async def test_relay_only_disconnects_the_local_hub_until_it_is_turned_off(
     relay: RunningRelay, panel: Ask, hub: FakeHub, wire: Wire
 ) -> None:
     await connected(panel, relay, instead=True)
@@ -252,7 +252,7 @@ async def test_instead_of_the_hub_the_hub_is_left_alone_until_that_is_taken_back
     "S003-extensions-01",
     "S003-extensions-05",
 )
-async def test_it_says_nothing_before_it_is_asked_and_ids_tell_who_asks(panel: Ask) -> None:
+async def test_nothing_is_sent_before_authentication_and_ids_identify_the_sender(panel: Ask) -> None:
     said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     came: asyncio.Future[ServerConnection] = asyncio.get_running_loop().create_future()
 
@@ -299,7 +299,7 @@ async def test_it_says_nothing_before_it_is_asked_and_ids_tell_who_asks(panel: A
         await panel("relay.set", url="", token="")
 
 
-async def test_what_is_the_local_hubs_alone_is_not_taken_from_agents(relay: RunningRelay, panel: Ask) -> None:
+async def test_messages_reserved_for_the_local_hub_are_refused_from_agents(relay: RunningRelay, panel: Ask) -> None:
     await connected(panel, relay, acting="auto")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()

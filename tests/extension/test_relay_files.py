@@ -20,7 +20,7 @@ COUNT = {"expression": "document.querySelector('input').files.length", "returnBy
 
 
 @pytest.mark.parametrize("way", ["alone", "ahead", "follow", "dropped"])
-async def test_an_agent_over_a_relay_names_no_file_of_the_machine(
+async def test_an_agent_over_a_relay_cannot_name_local_files(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, tmp_path: Path, way: str
 ) -> None:
     secret = tmp_path / "secret.txt"
@@ -51,7 +51,7 @@ async def test_an_agent_over_a_relay_names_no_file_of_the_machine(
 
 
 @pytest.mark.parametrize("way", ["createTab", "createWindow", "browser_navigate", "downloadFile", "Page.navigate"])
-async def test_an_agent_over_a_relay_opens_no_file_of_the_machine(
+async def test_an_agent_over_a_relay_cannot_open_local_files(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, tmp_path: Path, way: str
 ) -> None:
     secret = tmp_path / "secret.html"
@@ -76,7 +76,7 @@ async def test_an_agent_over_a_relay_opens_no_file_of_the_machine(
 
 
 @pytest.mark.parametrize("level", ["ask", "auto"])
-async def test_an_agent_over_a_relay_sees_no_file_that_the_person_has_open(
+async def test_an_agent_over_a_relay_cannot_read_an_open_local_file(
     relay: RunningRelay, panel: Ask, wire: Wire, tmp_path: Path, level: str
 ) -> None:
     secret = tmp_path / "secret.html"

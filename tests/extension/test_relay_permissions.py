@@ -49,7 +49,7 @@ OFF, DENIED = "acting is off in its Tabhub settings", "The person at the browser
 
 
 @pytest.mark.parametrize(("level", "allow"), CASES)
-async def test_every_level_means_what_it_means_in_a_hub(
+async def test_every_level_works_as_in_the_hub(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, level: str, allow: bool | None
 ) -> None:
     there = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]}
@@ -83,7 +83,7 @@ async def test_every_level_means_what_it_means_in_a_hub(
 
 
 @pytest.mark.parametrize(("level", "allow"), CASES)
-async def test_every_level_means_the_same_to_agents_that_speak_mcp_to_the_relay(
+async def test_every_level_applies_to_agents_over_mcp_at_the_relay(
     panel: Ask, wire: Wire, site: Site, level: str, allow: bool | None
 ) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
@@ -108,7 +108,7 @@ async def test_every_level_means_the_same_to_agents_that_speak_mcp_to_the_relay(
     await wire.ask("closeTab", tabId=made)
 
 
-async def test_nobody_has_to_set_it_to_be_asked(relay: RunningRelay, panel: Ask, site: Site) -> None:
+async def test_asking_is_the_default(relay: RunningRelay, panel: Ask, site: Site) -> None:
     await connected(panel, relay)
     assert (await state(panel, lambda facts: True))["acting"] == "ask"
     async with IndependentAgent(relay.url, token()) as agent:
@@ -118,7 +118,7 @@ async def test_nobody_has_to_set_it_to_be_asked(relay: RunningRelay, panel: Ask,
         assert DENIED in (await calling)["error"]["message"]
 
 
-async def test_what_was_allowed_on_one_site_is_asked_again_where_the_tab_has_gone_meanwhile(
+async def test_an_approval_for_one_site_does_not_apply_after_the_tab_navigates(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
@@ -159,9 +159,7 @@ async def test_no_agent_acts_in_the_panel_whatever_the_level(
     assert not (await state(panel, lambda facts: True))["questions"]
 
 
-async def test_a_person_who_refuses_again_and_again_is_left_in_peace(
-    relay: RunningRelay, panel: Ask, site: Site
-) -> None:
+async def test_many_denials_stop_further_questions(relay: RunningRelay, panel: Ask, site: Site) -> None:
     await connected(panel, relay, acting="ask")
     for turn in ("a", "b"):
         async with IndependentAgent(relay.url, token()) as agent:

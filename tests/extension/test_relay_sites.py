@@ -103,7 +103,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("what", ACTS)
-async def test_what_was_sent_to_one_site_does_not_run_in_the_next(
+async def test_a_script_for_one_site_does_not_run_on_the_next(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, what: str
 ) -> None:
     async with (
@@ -151,7 +151,9 @@ FURTHER: list[tuple[str, dict[str, Any], str]] = [
 """Commands that name the tab and reach further, and the site that is asked for."""
 
 
-async def test_a_tab_it_may_act_in_opens_nothing_else(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
+async def test_permission_for_one_tab_does_not_extend_to_others(
+    relay: RunningRelay, panel: Ask, wire: Wire, site: Site
+) -> None:
     other = "http://localhost:1"
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting="ask")
@@ -187,7 +189,7 @@ async def test_the_cookies_of_a_page_are_not_those_of_the_sites_it_shows_inside(
         assert [cookie["name"] for cookie in found["cookies"]] == ["own"]
 
 
-async def test_scripts_that_stay_give_what_they_always_gave(
+async def test_scripts_that_stay_on_their_site_return_their_results(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
     async with allowed(relay, panel, wire, site) as (agent, made):
@@ -209,7 +211,7 @@ async def test_scripts_that_stay_give_what_they_always_gave(
 
 
 @pytest.mark.parametrize("level", ["ask", "auto"])
-async def test_who_listens_in_one_site_hears_no_cookies_of_the_next(
+async def test_events_for_one_site_have_no_cookies_of_the_next(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, level: str
 ) -> None:
     names = ["Network.requestWillBeSentExtraInfo", "Network.responseReceivedExtraInfo", "Network.requestWillBeSent"]

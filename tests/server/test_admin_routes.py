@@ -19,7 +19,7 @@ ADMIN = ("/reload", "/extension/reload", "/plugin-settings")
 
 
 @pytest.mark.req("S002-ws-info-01", "S002-endpoints-07")
-async def test_ws_info_points_to_the_socket_at_the_address_asked(hub: RunningHub) -> None:
+async def test_ws_info_names_the_socket_at_the_requested_host(hub: RunningHub) -> None:
     async with client(hub) as http:
         answer = await http.get("/ws-info")
         named = await http.get("/ws-info", headers={"Host": f"localhost:{hub.port}"})
@@ -68,7 +68,7 @@ async def test_the_audit_shows_calls_newest_first_with_their_errors(hub: Running
         assert (await http.get("/audit", headers={"Authorization": ""})).status_code == 401
 
 
-async def test_the_audit_says_by_which_way_a_call_came(hub: RunningHub) -> None:
+async def test_the_audit_has_the_route_of_a_call(hub: RunningHub) -> None:
     Probe(hub)
     within: dict[str, Any] = {"name": "probe_echo", "arguments": {"value": "x"}}
     async with Agent(hub) as agent, client(hub) as http, initialized(hub) as bridge:
@@ -97,7 +97,7 @@ async def test_the_audit_is_filtered_by_plugin_tool_and_success(hub: RunningHub)
 
 
 @pytest.mark.req("S002-audit-02", "S002-audit-03", "S002-audit-06")
-async def test_the_audit_keeps_500_calls_and_shows_50_unless_told(hub: RunningHub) -> None:
+async def test_the_audit_keeps_500_calls_and_lists_50_by_default(hub: RunningHub) -> None:
     Probe(hub)
     async with client(hub) as http:
         for number in range(510):
@@ -132,7 +132,7 @@ async def test_a_wrong_audit_parameter_is_refused_by_name(hub: RunningHub, query
 
 
 @pytest.mark.req("S002-reload-02")
-async def test_reload_takes_a_changed_configuration_over(hub: RunningHub) -> None:
+async def test_reload_applies_a_changed_configuration(hub: RunningHub) -> None:
     hub.home.config.write_text(json.dumps({"permissions": {"browser": {"permission": "off"}}}))
     async with client(hub) as http, Agent(hub) as agent:
         before = (await agent.request("tools/list"))["result"]["tools"]
@@ -147,7 +147,7 @@ async def test_reload_takes_a_changed_configuration_over(hub: RunningHub) -> Non
     assert stranger.status_code == 401
 
 
-async def test_what_a_running_hub_cannot_change_is_named(hub: RunningHub) -> None:
+async def test_reload_names_settings_that_need_a_restart(hub: RunningHub) -> None:
     hub.home.config.write_text(json.dumps({"auditArguments": True, "limits": {"call_timeout": 45}}))
     async with client(hub) as http:
         assert (await http.post("/reload")).json()["needsRestart"] == ["limits"]
@@ -155,7 +155,7 @@ async def test_what_a_running_hub_cannot_change_is_named(hub: RunningHub) -> Non
         assert "needsRestart" not in (await http.post("/reload")).json()
 
 
-async def test_agents_that_listen_are_told_of_a_reload(hub: RunningHub) -> None:
+async def test_agents_with_an_open_stream_are_notified_of_a_reload(hub: RunningHub) -> None:
     async with Agent(hub) as agent, client(hub) as http, agent.listening() as events:
         await events.next()
         await http.post("/reload")
@@ -176,7 +176,7 @@ async def test_each_admin_route_takes_ten_requests_a_minute(hub: RunningHub) -> 
         assert (await http.get("/health")).status_code == 200
 
 
-async def test_a_refused_stranger_uses_up_nobodys_rate(hub: RunningHub) -> None:
+async def test_a_refused_request_does_not_count_towards_the_rate(hub: RunningHub) -> None:
     async with client(hub) as http:
         for _ in range(20):
             assert (await http.post("/reload", headers={"Authorization": "Bearer x"})).status_code == 401
@@ -206,7 +206,7 @@ def _initialize() -> dict[str, Any]:
 
 
 @pytest.mark.req("S002-reload-05")
-async def test_reloading_an_extension_that_is_not_there_is_503(hub: RunningHub) -> None:
+async def test_reloading_without_a_connected_extension_is_503(hub: RunningHub) -> None:
     async with client(hub) as http:
         answer = await http.post("/extension/reload")
     assert answer.status_code == 503
@@ -215,7 +215,7 @@ async def test_reloading_an_extension_that_is_not_there_is_503(hub: RunningHub) 
 
 
 @pytest.mark.req("S002-ws-server-09")
-async def test_every_connected_extension_is_told_to_reload(hub: RunningHub) -> None:
+async def test_every_connected_extension_is_reloaded(hub: RunningHub) -> None:
     async with FakeExtension(hub, "red") as red, FakeExtension(hub, "blue") as blue, client(hub) as http:
         answer = await http.post("/extension/reload")
         for browser in (red, blue):

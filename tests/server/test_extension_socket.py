@@ -44,7 +44,7 @@ def offer(*names: str) -> list[Subprotocol]:
     ("names", "browser"),
     [(["tabhub", "{}", "my-id_1"], "my-id_1"), (["tabhub", "{}"], "default"), (["opentabs", "{}"], "default")],
 )
-async def test_an_extension_that_knows_the_secret_is_let_in(hub: RunningHub, names: list[str], browser: str) -> None:
+async def test_an_extension_with_the_secret_is_admitted(hub: RunningHub, names: list[str], browser: str) -> None:
     protocols = offer(*(name.format(hub.secret) for name in names))
     origin = Origin(EXTENSION_ORIGIN.decode())
     async with connect(hub.ws_url, subprotocols=protocols, origin=origin) as socket:
@@ -82,7 +82,7 @@ async def test_requests_of_the_extension_are_answered_under_their_id(hub: Runnin
 
 
 @pytest.mark.parametrize("method", REQUESTS)
-async def test_every_request_an_extension_has_is_known_on_its_socket(hub: RunningHub, method: str) -> None:
+async def test_every_request_of_the_extension_has_a_handler(hub: RunningHub, method: str) -> None:
     async with Panel(hub) as panel:
         answer = await panel.ask(method, {})
         assert answer.get("error", {}).get("code") != -32601, answer
@@ -111,14 +111,14 @@ async def test_a_binary_message_is_a_protocol_error(hub: RunningHub) -> None:
 
 
 @pytest.mark.req("S002-ws-extension-01", "S002-ws-06")
-async def test_browsers_with_different_ids_live_side_by_side(hub: RunningHub) -> None:
+async def test_browsers_with_different_ids_are_connected_at_once(hub: RunningHub) -> None:
     async with FakeExtension(hub, "one"), FakeExtension(hub, "two"), Agent(hub) as agent:
         tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
         assert sorted(tab["browserId"] for tab in tabs) == ["one", "two"]
         assert len({tab["tabId"] for tab in tabs}) == 2  # the same number in both browsers, told apart here
 
 
-async def test_the_end_of_the_hub_is_told_with_its_code(hub: RunningHub) -> None:
+async def test_shutdown_closes_the_socket_with_its_code(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser:
         hub.hub.closing()
         assert (await browser.ended())[0] == 4004
@@ -143,7 +143,7 @@ async def test_status_follows_the_socket(hub: RunningHub) -> None:
             assert await told() == (False, False)
 
 
-async def test_without_a_browser_a_call_says_so_and_what_to_do(hub: RunningHub) -> None:
+async def test_a_call_without_a_browser_fails_with_a_hint(hub: RunningHub) -> None:
     async with Agent(hub) as agent:
         for arguments in ({"code": "return 1"}, {"tabId": 7, "code": "return 1"}):
             result = (await agent.call("browser_execute_script", arguments))["result"]
@@ -154,7 +154,7 @@ async def test_without_a_browser_a_call_says_so_and_what_to_do(hub: RunningHub) 
 
 
 @pytest.mark.req("S000-notes-03")
-async def test_messages_are_logged_when_that_is_wanted_and_capabilities_can_be_looked_at(
+async def test_messages_are_logged_if_enabled_and_capabilities_are_readable(
     hub: RunningHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "tabhub.messages")

@@ -27,7 +27,7 @@ async def health(hub: RunningHub) -> dict[str, Any]:
 
 
 @pytest.mark.req("S002-health-01", "S002-endpoints-08")
-async def test_without_a_token_it_only_says_that_it_lives(hub: RunningHub) -> None:
+async def test_health_without_a_token_is_only_the_status(hub: RunningHub) -> None:
     async with client(hub) as http:
         for wrong in ({"Authorization": ""}, {"Authorization": "Bearer no"}, {"Authorization": hub.secret}):
             answer = await http.get("/health", headers=wrong)
@@ -41,7 +41,7 @@ async def test_without_a_token_it_only_says_that_it_lives(hub: RunningHub) -> No
     "S002-health-18",
     "S002-health-20",
 )
-async def test_with_the_token_it_says_everything(hub: RunningHub) -> None:
+async def test_health_with_the_token_has_all_facts(hub: RunningHub) -> None:
     facts = await health(hub)
     assert set(facts) >= {
         "status",
@@ -133,7 +133,7 @@ async def test_tools_are_counted_and_named_disabled_ones_too(tmp_path: Path) -> 
 
 
 @pytest.mark.req("S002-health-19")
-async def test_reloads_are_told(hub: RunningHub) -> None:
+async def test_health_reports_reloads(hub: RunningHub) -> None:
     before = await health(hub)
     assert (before["reloadCount"], before["lastReloadTimestamp"]) == (0, 0)
     began = time.time() * 1000
@@ -163,7 +163,7 @@ async def test_the_audit_summary_counts_calls(hub: RunningHub) -> None:
 
 
 @pytest.mark.req("S002-health-17")
-async def test_what_a_setting_switches_on_is_told(tmp_path: Path) -> None:
+async def test_health_reports_enabled_settings(tmp_path: Path) -> None:
     async with running_hub(tmp_path, skipPermissions=True, colour="blue") as hub:
         facts = await health(hub)
     assert facts["skipPermissions"] is True

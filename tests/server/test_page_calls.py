@@ -26,7 +26,7 @@ async def patient_hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
 
 
 @pytest.mark.req("S000-spec-architecture-09")
-async def test_a_call_carries_nothing_of_the_one_before(hub: RunningHub) -> None:
+async def test_calls_share_no_state(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add"))
         for arguments in ({"id": "x"}, {}, {"id": "y"}):
@@ -36,7 +36,7 @@ async def test_a_call_carries_nothing_of_the_one_before(hub: RunningHub) -> None
 
 
 @pytest.mark.req("F9", "S000-spec-routing-14")
-async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_again(patient_hub: RunningHub) -> None:
+async def test_a_call_fails_at_once_when_its_tab_closes_and_is_not_retried(patient_hub: RunningHub) -> None:
     hub = patient_hub
     tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q")]
     async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
@@ -61,7 +61,7 @@ async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_aga
 
 
 @pytest.mark.req("F9")
-async def test_a_page_that_navigates_under_a_call_fails_it_at_once(patient_hub: RunningHub) -> None:
+async def test_a_call_fails_at_once_when_its_page_navigates(patient_hub: RunningHub) -> None:
     async with Browser(patient_hub) as browser, Agent(patient_hub) as agent:
         browser.handlers["browser/executeTool"] = lambda params: Silent
         await browser.offer(7, tool("add"))
@@ -75,7 +75,7 @@ async def test_a_page_that_navigates_under_a_call_fails_it_at_once(patient_hub: 
 
 
 @pytest.mark.req("S000-spec-routing-12")
-async def test_a_page_that_does_not_answer_in_time_fails_the_call_and_is_told_to_stop(tmp_path: Path) -> None:
+async def test_a_call_times_out_and_is_cancelled_in_the_page(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"page_call_timeout": 0.2}) as hub:
         assert Limits().page_call_timeout == 10
         async with Browser(hub) as browser, Agent(hub) as agent:
@@ -86,7 +86,7 @@ async def test_a_page_that_does_not_answer_in_time_fails_the_call_and_is_told_to
             assert (await browser.next_notification("cancel"))["params"]["id"] == 1
 
 
-async def test_a_page_that_never_got_the_call_is_tried_again(hub: RunningHub) -> None:
+async def test_a_call_that_was_not_sent_is_retried(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add"))
         browser.handlers.pop("browser/executeTool")
@@ -116,7 +116,7 @@ async def test_a_page_that_never_got_the_call_is_tried_again(hub: RunningHub) ->
         (text("fine", _meta={"io.modelcontextprotocol/x": 1, "tabhub/untrusted": 0, "shop/y": 2}), "fine", False),
     ],
 )
-async def test_whatever_a_page_answers_becomes_one_answer(
+async def test_every_answer_of_a_page_becomes_one_result(
     hub: RunningHub, reply: dict[str, Any], words: str, is_error: bool
 ) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
@@ -130,7 +130,7 @@ async def test_whatever_a_page_answers_becomes_one_answer(
             assert result["_meta"] == {"tabhub/untrusted": {"origin": SHOP}, "shop/y": 2}
 
 
-async def test_structured_content_must_fit_what_the_page_promised(hub: RunningHub) -> None:
+async def test_structured_content_must_match_the_output_schema(hub: RunningHub) -> None:
     promise = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add", outputSchema=promise))
@@ -214,7 +214,7 @@ async def test_a_page_that_asks_to_confirm_reaches_the_agents_own_person(hub: Ru
 
 
 @pytest.mark.parametrize("decision", ["allow_once", "deny"])
-async def test_what_a_page_wants_confirmed_is_asked_in_the_panel_too(hub: RunningHub, decision: str) -> None:
+async def test_a_confirmation_of_a_page_is_shown_in_the_panel_too(hub: RunningHub, decision: str) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add"))
         browser.handlers["browser/executeTool"] = lambda params: Silent

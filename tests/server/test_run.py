@@ -14,7 +14,7 @@ from tests.harness.hub import RunningHub
 
 
 @pytest.mark.req("S002-server-01")
-async def test_one_process_serves_agents_and_the_extension_on_port_9515_unless_told(hub: RunningHub) -> None:
+async def test_one_process_serves_agents_and_the_extension_on_port_9515_by_default(hub: RunningHub) -> None:
     assert Config().port == 9515
     async with FakeExtension(hub), Agent(hub) as agent:
         answer = await agent.call("browser_list_tabs")
@@ -34,7 +34,7 @@ def test_it_listens_on_loopback_only() -> None:
 
 
 @pytest.mark.req("S002-full-01", "S002-capabilities-01")
-async def test_a_client_receives_the_tools_of_plugins_beside_the_built_in_ones(hub: RunningHub) -> None:
+async def test_a_client_receives_plugin_tools_and_built_in_tools(hub: RunningHub) -> None:
     async def run(ctx: CallContext, args: dict[str, object]) -> ToolResult:
         return ToolResult.text("sent")
 

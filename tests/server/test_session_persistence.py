@@ -47,7 +47,7 @@ def sessions(hub: RunningHub) -> dict[str, Any]:
     return saved
 
 
-async def test_a_client_goes_on_after_a_restart_of_the_hub_with_its_tab_its_lease_and_its_level(tmp_path: Path) -> None:
+async def test_a_client_keeps_its_tab_lease_and_log_level_across_a_restart_of_the_hub(tmp_path: Path) -> None:
     tabs = [tab(7, SHOP), tab(8)]
     async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=tabs) as browser, Agent(hub) as one:
         mine = await tab_of(one)
@@ -71,7 +71,7 @@ async def test_a_client_goes_on_after_a_restart_of_the_hub_with_its_tab_its_leas
             assert (await events.message())["method"] == "notifications/tools/list_changed"
 
 
-async def test_what_is_written_down_holds_no_secret_no_address_and_is_private(tmp_path: Path) -> None:
+async def test_the_session_file_is_private_and_has_no_secrets_or_urls(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=[tab(7, SHOP)]), Agent(hub) as one:
         await act(one, tabId=7, code="return 'an argument'")
         await until(lambda: (hub.home.root / "sessions.json").exists() and bool(sessions(hub)["tabs"]))
@@ -84,7 +84,7 @@ async def test_what_is_written_down_holds_no_secret_no_address_and_is_private(tm
         assert sessions(hub)["tabs"][0]["origin"] == "https://shop.example"
 
 
-async def test_who_lost_its_tab_before_a_restart_is_told_after_it_and_once(tmp_path: Path) -> None:
+async def test_a_tab_lost_before_a_restart_is_reported_once_after_it(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=[tab(7)]), Agent(hub) as one, client(hub) as http:
         await act(one, tabId=7)
         await http.post(f"/sessions/{one.headers['Mcp-Session-Id']}/release", json={"tabId": 7})
@@ -94,14 +94,14 @@ async def test_who_lost_its_tab_before_a_restart_is_told_after_it_and_once(tmp_p
         assert not (await act(again)).get("isError")
 
 
-async def test_an_ended_session_does_not_come_back(tmp_path: Path) -> None:
+async def test_an_ended_session_is_not_restored(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Agent(hub) as one:
         await one.http.delete("/mcp", headers=one.headers)
     async with running_hub(tmp_path) as hub, Again(hub, one) as again:
         assert (await again.post(message("ping"))).status_code == 404
 
 
-async def test_a_session_of_a_script_and_a_handle_go_on_too(tmp_path: Path) -> None:
+async def test_script_sessions_and_handles_are_restored_too(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=[tab(7)]) as browser:
         async with client(hub, **{"Tabhub-Session": "me"}) as http:
             await http.post("/tools/browser_execute_script/call", json={"tabId": 7, "code": "1"})
@@ -112,7 +112,7 @@ async def test_a_session_of_a_script_and_a_handle_go_on_too(tmp_path: Path) -> N
         assert info["structuredContent"]["tabId"] == 7
 
 
-async def test_after_a_kill_the_last_second_is_all_that_can_be_missing(tmp_path: Path) -> None:
+async def test_a_kill_loses_at_most_the_last_second(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with hub_process(home) as hub, FakeExtension(hub, tabs=[tab(7)]), Agent(hub) as one:
         await act(one, tabId=7)
@@ -124,7 +124,7 @@ async def test_after_a_kill_the_last_second_is_all_that_can_be_missing(tmp_path:
         assert await tab_of(again) == 7
 
 
-async def test_another_page_under_the_tabs_old_number_is_not_taken_for_it(tmp_path: Path) -> None:
+async def test_another_page_with_the_tabs_old_id_is_not_matched(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=[tab(7, SHOP), tab(8)]), Agent(hub) as one:
         await act(one, tabId=7)
     other = [tab(7, "https://bank.example/"), tab(8)]
@@ -133,7 +133,7 @@ async def test_another_page_under_the_tabs_old_number_is_not_taken_for_it(tmp_pa
         assert len(hub.hub.leases) == 0
 
 
-async def test_two_browsers_keep_the_numbers_of_their_tabs_in_any_order(tmp_path: Path) -> None:
+async def test_tab_ids_of_two_browsers_are_kept_in_any_order_of_connection(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path) as hub,
         FakeExtension(hub, "a", [tab(7, "https://a.example/")]),
@@ -156,7 +156,7 @@ async def test_two_browsers_keep_the_numbers_of_their_tabs_in_any_order(tmp_path
 
 
 @pytest.mark.parametrize("hub_too", [False, True])
-async def test_after_a_restart_of_the_browser_the_tab_is_found_by_its_address(tmp_path: Path, hub_too: bool) -> None:
+async def test_after_a_restart_of_the_browser_the_tab_is_matched_by_its_url(tmp_path: Path, hub_too: bool) -> None:
     before, after = [tab(7, SHOP), tab(8)], [tab(107, SHOP), tab(108)]
     async with running_hub(tmp_path) as hub, Agent(hub) as one:
         async with FakeExtension(hub, tabs=before):
@@ -171,7 +171,7 @@ async def test_after_a_restart_of_the_browser_the_tab_is_found_by_its_address(tm
         assert await tab_of(again) == 107
 
 
-async def test_while_the_extension_was_away_a_closed_tab_is_not_sought_among_the_persons(tmp_path: Path) -> None:
+async def test_a_tab_closed_while_disconnected_is_not_matched_with_the_persons_tabs(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Agent(hub) as one:
         async with FakeExtension(hub, tabs=[tab(7, SHOP), tab(8, SHOP)]):
             await act(one, tabId=7)
@@ -180,7 +180,7 @@ async def test_while_the_extension_was_away_a_closed_tab_is_not_sought_among_the
             assert "has been closed" in (await act(one))["content"][0]["text"]
 
 
-async def test_a_broken_file_costs_the_sessions_and_nothing_else(tmp_path: Path) -> None:
+async def test_an_invalid_session_file_only_loses_the_sessions(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Agent(hub) as one:
         pass
     (hub.home.root / "sessions.json").write_text('{"version": 1, "sessions": [{"id": 5}]}')

@@ -18,7 +18,7 @@ async def browser(hub: RunningHub) -> AsyncIterator[FakeExtension]:
         yield browser
 
 
-async def test_the_person_sees_all_sessions_and_can_free_a_tab_or_end_one(
+async def test_the_person_can_list_sessions_release_tabs_and_end_sessions(
     hub: RunningHub, browser: FakeExtension
 ) -> None:
     async with Agent(hub) as one, client(hub) as http:
@@ -41,7 +41,7 @@ async def test_the_person_sees_all_sessions_and_can_free_a_tab_or_end_one(
         assert (await http.post(f"/sessions/{ident}/end")).status_code == 404
 
 
-async def test_wrong_requests_to_these_routes_are_refused_in_words(hub: RunningHub) -> None:
+async def test_invalid_requests_are_refused(hub: RunningHub) -> None:
     async with client(hub, **{"Tabhub-Session": "me"}) as http:
         await http.post("/tools/browser_list_sessions/call", json={})
         for path, body in [

@@ -24,7 +24,7 @@ async def browser(hub: RunningHub) -> AsyncIterator[FakeExtension]:
         yield browser
 
 
-async def test_a_tab_of_ones_own_is_in_a_group_named_after_the_client(hub: RunningHub, browser: FakeExtension) -> None:
+async def test_an_agents_own_tab_is_in_a_group_named_after_the_client(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as agent:
         await tab_of(agent)
         asked = (await browser.next_request("createTab"))["params"]
@@ -91,7 +91,7 @@ async def test_a_released_tab_is_free_and_stays_open_after_the_session(hub: Runn
         assert await tab_of(two) == mine
 
 
-async def test_an_idle_holder_loses_its_tab_to_one_who_wants_it_and_is_told(tmp_path: Path) -> None:
+async def test_an_idle_holder_loses_its_tab_on_request_and_learns_of_it(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, limits={"lease_idle": 0}) as hub,
         closing_browser(hub) as browser,
@@ -108,9 +108,7 @@ async def test_an_idle_holder_loses_its_tab_to_one_who_wants_it_and_is_told(tmp_
 
 
 @pytest.mark.req("S004-binding-04")
-async def test_at_its_end_a_session_closes_the_tabs_it_opened_and_no_other(
-    hub: RunningHub, browser: FakeExtension
-) -> None:
+async def test_a_session_that_ends_closes_only_the_tabs_it_opened(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as one, Agent(hub) as two:
         mine, his = await tab_of(one), await tab_of(two)
         await act(one, tabId=7)
@@ -136,7 +134,7 @@ async def test_a_session_that_expires_closes_its_tabs_too(hub: RunningHub, brows
         assert holders(hub) == {}
 
 
-async def test_a_tab_whose_browser_is_away_at_the_end_is_closed_when_it_returns(hub: RunningHub) -> None:
+async def test_a_tab_of_a_disconnected_browser_is_closed_when_it_reconnects(hub: RunningHub) -> None:
     async with Agent(hub) as one:
         async with closing_browser(hub) as browser:
             mine = await tab_of(one)
@@ -197,9 +195,7 @@ async def test_a_stateless_agent_sees_the_session_whose_handle_it_has(hub: Runni
         assert refused(await call("browser_list_sessions", session="s_nobody"))["category"] == "not_found"
 
 
-async def test_a_stateless_client_that_names_its_own_tab_is_not_kept_from_it(
-    hub: RunningHub, browser: FakeExtension
-) -> None:
+async def test_a_stateless_client_can_name_its_own_tab(hub: RunningHub, browser: FakeExtension) -> None:
     async with client(hub) as http, Agent(hub) as other:
         for arguments in ({"url": "data:text/html,x"}, {"tabId": 1001, "code": "return 1"}):
             name = "browser_execute_script" if "code" in arguments else "browser_open_tab"
@@ -221,7 +217,7 @@ async def request_tab(agent: Agent, tab_id: int = 7) -> dict[str, Any]:
     return result
 
 
-async def test_a_free_tab_is_given_at_once_and_a_held_one_not_if_nobody_can_be_asked(
+async def test_a_free_tab_is_granted_at_once_and_a_held_one_refused_without_anyone_to_ask(
     hub: RunningHub, browser: FakeExtension, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub.hub.browsers, "is_managed", lambda _: True)
@@ -257,7 +253,7 @@ async def test_the_person_at_the_holder_is_asked_where_its_client_listens(
             assert holders(hub) == {7: one.headers["Mcp-Session-Id"]}
 
 
-async def test_a_holder_that_goes_while_its_person_is_asked_leaves_the_tab(
+async def test_a_holder_that_disconnects_during_the_question_releases_the_tab(
     hub: RunningHub, browser: FakeExtension
 ) -> None:
     async with Agent(hub, capabilities=ELICITS) as one, Agent(hub) as two:
@@ -272,7 +268,9 @@ async def test_a_holder_that_goes_while_its_person_is_asked_leaves_the_tab(
 
 
 @pytest.mark.parametrize("action", ["accept", "cancel"])
-async def test_else_the_asking_agents_own_person_decides(hub: RunningHub, browser: FakeExtension, action: str) -> None:
+async def test_the_requesting_agents_person_decides_if_the_holder_cannot_be_asked(
+    hub: RunningHub, browser: FakeExtension, action: str
+) -> None:
     async with Agent(hub) as one, Agent(hub, capabilities=ELICITS) as two:
         await act(one, tabId=7)
         arguments = {"name": "browser_request_tab", "arguments": {"tabId": 7, "reason": "the report"}}
@@ -287,7 +285,7 @@ async def test_else_the_asking_agents_own_person_decides(hub: RunningHub, browse
             assert "did not agree" in refused(answer)["text"]
 
 
-async def test_ones_own_person_has_longer_to_answer_than_a_call_may_take(tmp_path: Path) -> None:
+async def test_a_person_has_longer_to_answer_than_the_call_timeout(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, limits={"call_timeout": 0.2}) as hub,
         closing_browser(hub),
@@ -306,7 +304,7 @@ async def test_ones_own_person_has_longer_to_answer_than_a_call_may_take(tmp_pat
         assert said["result"]["structuredContent"]["by"] == "person"
 
 
-async def test_who_asked_in_vain_is_not_told_to_ask_and_gets_a_tab_that_is_let_go_meanwhile(tmp_path: Path) -> None:
+async def test_a_refused_requester_gets_no_hint_to_ask_but_gets_a_tab_that_is_released(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, skipPermissions=True, limits={"call_timeout": 0.4}) as hub,
         closing_browser(hub),
@@ -325,7 +323,7 @@ async def test_who_asked_in_vain_is_not_told_to_ask_and_gets_a_tab_that_is_let_g
 
 
 @pytest.mark.parametrize("decision", ["allow_once", "deny"])
-async def test_or_the_person_at_the_browser_where_no_client_can_ask(
+async def test_the_person_at_the_browser_decides_if_no_client_can_ask(
     hub: RunningHub, browser: FakeExtension, decision: Literal["allow_once", "deny"]
 ) -> None:
     approvals = hub.hub.approvals
@@ -345,7 +343,7 @@ async def test_or_the_person_at_the_browser_where_no_client_can_ask(
             assert "did not agree" in refused(answer)["text"]
 
 
-async def test_a_person_who_is_away_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+async def test_a_question_without_an_answer_times_out(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, limits={"tab_request": 0.2, "call_timeout": 0.2}) as hub,
         closing_browser(hub),
@@ -358,7 +356,9 @@ async def test_a_person_who_is_away_is_not_waited_for_for_ever(tmp_path: Path) -
 
 
 @pytest.mark.req("F16")
-async def test_who_cancels_or_disappears_leaves_no_call_and_no_lease(hub: RunningHub, browser: FakeExtension) -> None:
+async def test_a_cancelled_or_disconnected_requester_leaves_no_call_and_no_lease(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
     never = asyncio.Event()
     browser.handlers["forwardCDPCommand"] = lambda params: (
         never.wait() if params["method"] == "Runtime.evaluate" else {}

@@ -45,7 +45,7 @@ async def test_a_tokens_client_has_its_name_in_the_audit_log_and_the_panel(hub: 
         assert "ci" in [session.get("token") for session in state["sessions"]]
 
 
-async def test_another_tokens_session_does_not_exist(hub: RunningHub) -> None:
+async def test_sessions_of_other_tokens_are_not_found(hub: RunningHub) -> None:
     ci, other = named(hub, "ci"), named(hub, "other")
     async with FakeExtension(hub), Agent(ci) as agent, client(other) as http, client(hub) as person:
         for stranger in (http, person):
@@ -70,7 +70,7 @@ async def test_another_tokens_session_does_not_exist(hub: RunningHub) -> None:
         assert {"rest:ci:work", "rest:other:work"} <= ids
 
 
-async def test_a_stateless_client_of_another_token_is_kept_from_the_tab_whatever_it_calls_itself(
+async def test_a_stateless_client_cannot_use_a_tab_of_another_token_by_changing_its_name(
     hub: RunningHub,
 ) -> None:
     ci, other = named(hub, "ci"), named(hub, "other")
@@ -88,7 +88,7 @@ async def test_a_stateless_client_of_another_token_is_kept_from_the_tab_whatever
         assert (await http.post("/mcp", json=body, headers=headers)).json()["result"]["isError"] is True
 
 
-async def test_a_token_opens_what_agents_use_and_nothing_of_the_persons(hub: RunningHub) -> None:
+async def test_a_token_admits_to_agent_routes_only(hub: RunningHub) -> None:
     async with client(named(hub, "ci")) as http:
         assert (await http.get("/tools")).status_code == 200
         assert (await http.get("/health")).json() == {"status": "ok"}
@@ -118,7 +118,7 @@ async def test_a_wrong_token_is_refused_everywhere(hub: RunningHub, wrong: str, 
     assert token not in caplog.text
 
 
-async def test_a_revoked_token_is_refused_at_once_also_on_the_straight_road(hub: RunningHub) -> None:
+async def test_a_revoked_token_is_refused_at_once(hub: RunningHub) -> None:
     ci = named(hub, "ci")
     async with FakeExtension(hub), client(ci) as http:
         for _ in range(3):  # the head is known by then
@@ -134,7 +134,7 @@ async def listens(http: Any) -> Any:
 
 
 @pytest.mark.parametrize("how", ["revoked", "required"])
-async def test_who_is_locked_out_hears_no_more_and_what_it_held_is_free(tmp_path: Path, how: str) -> None:
+async def test_a_locked_out_client_gets_no_notifications_and_loses_its_tabs(tmp_path: Path, how: str) -> None:
     async with running_hub(tmp_path) as hub, FakeExtension(hub):
         who: Address = named(hub, "ci") if how == "revoked" else hub
         stays = named(hub, "other")
@@ -165,7 +165,7 @@ async def test_who_is_locked_out_hears_no_more_and_what_it_held_is_free(tmp_path
                 assert "isError" not in (await other.call(TOOL, ARGUMENTS))["result"]
 
 
-async def test_where_tokens_are_required_the_shared_secret_opens_no_agents_door(tmp_path: Path) -> None:
+async def test_required_tokens_exclude_agents_with_the_shared_secret(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, client(hub) as person, FakeExtension(hub) as browser:
         for _ in range(3):
             assert (await person.post("/tools/browser_list_tabs/call", json={})).status_code == 200
@@ -193,7 +193,7 @@ async def test_where_tokens_are_required_the_shared_secret_opens_no_agents_door(
         assert not browser.closed.done()
 
 
-async def test_each_tokens_client_has_permissions_of_its_own(tmp_path: Path) -> None:
+async def test_permissions_can_be_set_per_token(tmp_path: Path) -> None:
     permissions = {
         "default": "ask",
         "clients": {"ci": {"default": "auto"}, "guest": {"browser": {"permission": "off"}}},

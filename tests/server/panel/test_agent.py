@@ -40,7 +40,7 @@ def names(heard: list[dict[str, Any]]) -> list[str]:
     return [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] != kind]
 
 
-async def test_a_message_is_worked_on_and_each_step_is_told(tmp_path: Path) -> None:
+async def test_a_message_starts_a_run_whose_steps_are_published(tmp_path: Path) -> None:
     turns = (Turn("I look.", (("browser_list_tabs", {}),)), Turn("One tab."), Turn("You are welcome."))
     with scripted(*turns) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
@@ -68,7 +68,7 @@ async def test_a_message_is_worked_on_and_each_step_is_told(tmp_path: Path) -> N
     assert [m["content"] for m in server.requests[2]["messages"] if m["role"] == "user"] == ["Which tabs?", "Thanks"]
 
 
-async def test_what_it_wants_to_do_is_asked_in_the_panel_and_a_denial_is_told_to_the_model(tmp_path: Path) -> None:
+async def test_a_call_is_approved_in_the_panel_and_a_denial_reaches_the_model(tmp_path: Path) -> None:
     permissions = {"browser": {"tools": {ASKED: "ask"}}}
     with scripted(Turn("", ((ASKED, SCRIPT),)), Turn("I may not.")) as server:
         async with running_hub(tmp_path, **settings(server, permissions=permissions)) as hub, Panel(hub) as panel:
@@ -83,7 +83,7 @@ async def test_what_it_wants_to_do_is_asked_in_the_panel_and_a_denial_is_told_to
     assert "Not today" in server.results(1)[0]
 
 
-async def test_it_can_be_stopped_and_goes_on_after_the_hub_was_started_anew(tmp_path: Path) -> None:
+async def test_a_stopped_conversation_continues_after_a_restart_of_the_hub(tmp_path: Path) -> None:
     hold = threading.Event()
     with scripted(Turn("Once upon a time", hold=hold), Turn("The end.")) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
@@ -105,7 +105,7 @@ async def test_it_can_be_stopped_and_goes_on_after_the_hub_was_started_anew(tmp_
     assert [m["role"] for m in server.requests[1]["messages"]] == ["system", "user", "assistant", "user"]
 
 
-async def test_work_that_runs_when_the_hub_ends_is_stopped_and_kept(tmp_path: Path) -> None:
+async def test_a_run_is_stopped_and_saved_when_the_hub_shuts_down(tmp_path: Path) -> None:
     hold = threading.Event()
     with scripted(Turn("Once upon a time", hold=hold)) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
@@ -120,7 +120,7 @@ async def test_work_that_runs_when_the_hub_ends_is_stopped_and_kept(tmp_path: Pa
             assert [m["role"] for m in shown["messages"]] == ["user", "assistant"]
 
 
-async def test_without_a_model_and_with_wrong_words_it_says_what_to_do(tmp_path: Path) -> None:
+async def test_invalid_messages_and_a_missing_model_are_refused_with_a_reason(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Panel(hub) as panel:
         unset = await panel.ask("agent.send", {"text": "Hi"})
         assert "The agent has no model yet" in unset["error"]["message"]
@@ -133,7 +133,7 @@ async def test_without_a_model_and_with_wrong_words_it_says_what_to_do(tmp_path:
         assert (await panel.get("agent.list")) == {"conversations": []}
 
 
-async def test_a_provider_that_refuses_ends_the_work_with_its_words(tmp_path: Path) -> None:
+async def test_an_error_of_the_provider_ends_the_run_with_its_message(tmp_path: Path) -> None:
     given = {"agent": {"baseUrl": "http://127.0.0.1:1", "model": "m"}, "limits": {"agent_tries": 1}}
     async with running_hub(tmp_path, **given) as hub, Panel(hub) as panel:
         await panel.get("agent.send", {"text": "Hi"})
@@ -145,7 +145,7 @@ async def test_a_provider_that_refuses_ends_the_work_with_its_words(tmp_path: Pa
     assert "cannot be reached" in ended["words"]
 
 
-async def test_a_panel_that_comes_in_the_middle_of_the_work_is_shown_all_of_it(tmp_path: Path) -> None:
+async def test_a_panel_opened_during_a_run_gets_all_its_events(tmp_path: Path) -> None:
     hold = threading.Event()
     turns = (Turn("I look.", (("browser_list_tabs", {}),)), Turn("I see one, and", hold=hold), Turn("Bye."))
     with scripted(*turns) as server:
@@ -171,7 +171,7 @@ async def test_a_panel_that_comes_in_the_middle_of_the_work_is_shown_all_of_it(t
             assert "seconds" in shown["messages"][2]["results"][0]
 
 
-async def test_a_conversation_that_went_on_elsewhere_is_shown_as_it_is_now_and_one_removed_is_gone(
+async def test_a_conversation_changed_elsewhere_is_reloaded_and_a_removed_one_is_not_found(
     tmp_path: Path,
 ) -> None:
     with scripted(Turn("One."), Turn("Two.")) as server:
@@ -192,7 +192,7 @@ async def test_a_conversation_that_went_on_elsewhere_is_shown_as_it_is_now_and_o
             assert "There is no conversation" in gone["error"]["message"]
 
 
-async def test_where_agents_need_tokens_the_one_in_the_panel_has_its_own(tmp_path: Path) -> None:
+async def test_the_assistant_has_its_own_token(tmp_path: Path) -> None:
     with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("Done.")) as server:
         async with running_hub(tmp_path, **settings(server, requireTokens=True)) as hub, Panel(hub) as panel:
             await panel.get("agent.send", {"text": "Look"})
@@ -206,7 +206,7 @@ async def test_where_agents_need_tokens_the_one_in_the_panel_has_its_own(tmp_pat
         create(Home(tmp_path), "tabhub-panel", 0.0)
 
 
-async def test_the_panel_is_told_which_model_it_talks_to_and_what_is_not_set(tmp_path: Path) -> None:
+async def test_the_state_has_the_model_and_the_missing_settings(tmp_path: Path) -> None:
     async with running_hub(tmp_path, agent={"model": "m1", "steps": 7}) as hub, Panel(hub) as panel:
         shown = (await panel.get("config.getState"))["assistant"]
     assert shown == {"missing": ["agent.baseUrl"], "model": "m1", "steps": 7, "tokens": 1_000_000}

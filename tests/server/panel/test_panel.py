@@ -32,7 +32,7 @@ def find(state: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.req("S002-ws-extension-07")
-async def test_the_state_tells_all_of_the_hub(tmp_path: Path) -> None:
+async def test_the_state_covers_the_whole_hub(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions=None) as hub, Panel(hub) as panel, Agent(hub) as agent:
         await agent.call("browser_get_tab_info", {"tabId": 7})
         state = await panel.get("config.getState")
@@ -49,7 +49,7 @@ async def test_the_state_tells_all_of_the_hub(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("S002-ws-extension-08", "S002-ws-extension-09")
-async def test_permissions_set_in_the_panel_hold_at_once_and_are_written_down(tmp_path: Path) -> None:
+async def test_permissions_set_in_the_panel_apply_at_once_and_are_saved(tmp_path: Path) -> None:
     async with running_hub(tmp_path, colour="blue") as hub, Panel(hub) as panel, Agent(hub) as agent:
         for level in ("off", "auto"):
             await panel.get("config.setToolPermission", {"plugin": "browser", "tool": TOOL, "permission": level})
@@ -85,7 +85,7 @@ async def test_settings_and_skipping_are_changed_and_an_unknown_key_is_named_wit
         assert (await panel.get("config.getState"))["skipPermissions"] is False
 
 
-async def test_the_person_pauses_ends_and_frees_from_the_panel(hub: RunningHub) -> None:
+async def test_pause_end_and_release_work_from_the_panel(hub: RunningHub) -> None:
     async with Panel(hub) as panel, Agent(hub) as agent:
         await agent.call(TOOL, ARGUMENTS)
         assert (await panel.get("hub.pause", {"reason": "paying"}))["paused"]["by"] == "the panel"
@@ -118,7 +118,7 @@ async def test_the_audit_is_filtered(hub: RunningHub) -> None:
 
 
 @pytest.mark.req("S002-ws-server-06", "S002-ws-server-07")
-async def test_who_watches_is_told_of_calls_and_changes_and_nobody_else_is(hub: RunningHub) -> None:
+async def test_only_open_panels_are_notified_of_calls_and_changes(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Panel(hub) as panel, Panel(hub, "other") as other, Agent(hub) as agent:
         await panel.notify("panel.watch", {"open": True})
@@ -146,7 +146,7 @@ def _heard(panel: Panel) -> list[dict[str, Any]]:
     return heard
 
 
-async def test_a_tab_an_agent_works_in_is_marked_with_its_name(hub: RunningHub) -> None:
+async def test_a_tab_held_by_an_agent_has_a_badge_with_its_name(hub: RunningHub) -> None:
     async with Panel(hub) as panel, Agent(hub) as agent:
         await agent.call(TOOL, ARGUMENTS)
         hub.hub.panel.mark_tabs()
@@ -158,7 +158,7 @@ async def test_a_tab_an_agent_works_in_is_marked_with_its_name(hub: RunningHub) 
         assert (await panel.next_notification("agents.marks"))["params"] == {"tabs": []}
 
 
-async def test_a_panel_that_comes_later_is_told_what_waits(tmp_path: Path) -> None:
+async def test_a_browser_that_connects_later_gets_pending_approvals(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Agent(hub) as agent:
         async with Panel(hub):
             calling = asyncio.create_task(agent.call("browser_list_tabs"))
@@ -168,7 +168,7 @@ async def test_a_panel_that_comes_later_is_told_what_waits(tmp_path: Path) -> No
             assert not (await calling)["result"].get("isError")
 
 
-async def test_a_link_from_elsewhere_has_no_panel(hub: RunningHub) -> None:
+async def test_a_link_over_a_relay_has_no_panel_methods(hub: RunningHub) -> None:
     methods = hub.hub.panel.methods
     assert {"config.getState", "confirmation.response", "plugin.install"} <= methods.keys()
     for local in (True, False):
@@ -181,7 +181,7 @@ async def test_a_link_from_elsewhere_has_no_panel(hub: RunningHub) -> None:
 
 
 @pytest.mark.req("F13")
-async def test_a_config_that_breaks_while_running_leaves_the_last_good_one_and_recovers_when_mended(
+async def test_an_invalid_config_keeps_the_last_good_one_until_it_is_fixed(
     tmp_path: Path,
 ) -> None:
     permissions = {"default": "auto", "browser": {"tools": {TOOL: "off"}}}

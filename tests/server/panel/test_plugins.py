@@ -82,7 +82,7 @@ async def test_settings_are_set_and_secrets_not_shown(hub: RunningHub) -> None:
 
 
 @pytest.mark.req("S002-ws-extension-18")
-async def test_only_folders_the_hub_told_of_are_opened(hub: RunningHub, tmp_path: Path) -> None:
+async def test_only_known_folders_are_opened(hub: RunningHub, tmp_path: Path) -> None:
     opened: list[Path] = []
     panel = replace(hub.hub.plugin_panel, open_folder=opened.append)
     link = ExtensionLink("panel", lambda _: None, lambda *_: None)
@@ -109,7 +109,7 @@ async def test_only_folders_the_hub_told_of_are_opened(hub: RunningHub, tmp_path
         ("plugin.search", {"query": ["x"]}),
     ],
 )
-async def test_tricks_in_names_are_refused(hub: RunningHub, method: str, params: dict[str, Any]) -> None:
+async def test_invalid_plugin_names_are_refused(hub: RunningHub, method: str, params: dict[str, Any]) -> None:
     with pytest.raises((InvalidParams, PluginError)):
         await ask(hub, method, **params)
     assert set(installed(hub)) == {"local"}

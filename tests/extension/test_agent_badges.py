@@ -18,7 +18,7 @@ def mark(tab: int, label: str = "Claude", color: str = "blue") -> dict[str, Any]
     return {"tabId": tab, "label": label, "color": color}
 
 
-async def test_a_mark_comes_stays_over_navigation_changes_and_goes(wire: Wire, tab: int, site: Site) -> None:
+async def test_a_badge_is_shown_kept_across_navigation_changed_and_removed(wire: Wire, tab: int, site: Site) -> None:
     page = PageTab(wire, tab, 0)
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/strict")
     elements = await page.run("document.documentElement.outerHTML")
@@ -38,7 +38,7 @@ async def test_a_mark_comes_stays_over_navigation_changes_and_goes(wire: Wire, t
     await page.until(f"{MARK} === 'none' || {MARK} === 'normal'")
 
 
-async def test_an_agents_picture_does_not_show_the_mark_that_the_person_sees(
+async def test_an_agents_screenshot_does_not_show_the_badge(
     wire: Wire, tab: int, chromium: Chromium, site: Site
 ) -> None:
     page = PageTab(wire, tab, 0)
@@ -60,7 +60,7 @@ async def test_an_agents_picture_does_not_show_the_mark_that_the_person_sees(
     await wire.notify("agents.marks", tabs=[])
 
 
-async def test_without_a_hub_there_is_no_mark(wire: Wire, tab: int, hub: FakeHub, site: Site) -> None:
+async def test_without_a_hub_there_is_no_badge(wire: Wire, tab: int, hub: FakeHub, site: Site) -> None:
     page = PageTab(wire, tab, 0)
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/other")
     await wire.notify("agents.marks", tabs=[mark(tab)])

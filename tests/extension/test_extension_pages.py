@@ -22,7 +22,7 @@ async def tab(wire: Wire, site: Site) -> int:
 
 
 @pytest.mark.parametrize("url", ADDRESSES)
-async def test_no_command_leads_a_tab_to_a_page_of_the_extension(wire: Wire, tab: int, url: str) -> None:
+async def test_no_command_navigates_to_a_page_of_the_extension(wire: Wire, tab: int, url: str) -> None:
     go = {"method": "Page.navigate", "params": {"url": url}}
     look = {"method": "Page.getFrameTree", "params": {}}
     for given in ({**go}, {**look, "ahead": [go]}, {**look, "follow": [go]}):
@@ -32,7 +32,7 @@ async def test_no_command_leads_a_tab_to_a_page_of_the_extension(wire: Wire, tab
         await wire.ask("browser_navigate", tabId=tab, url=url)
 
 
-async def test_no_script_is_left_in_a_tab_for_pages_that_nobody_was_asked_about(wire: Wire, tab: int) -> None:
+async def test_persistent_scripts_are_refused(wire: Wire, tab: int) -> None:
     """One that the tab has when a person opens the panel in it would run there, with all the extension may do."""
     for method, params in (
         ("Page.addScriptToEvaluateOnNewDocument", {"source": "1"}),
@@ -45,7 +45,7 @@ async def test_no_script_is_left_in_a_tab_for_pages_that_nobody_was_asked_about(
     await wire.cdp(tab, "Page.reload")
 
 
-async def test_a_tab_that_a_person_takes_to_the_panel_is_let_go_and_not_taken_up_again(
+async def test_a_tab_that_navigates_to_the_panel_is_detached_and_stays_so(
     hub: FakeHub, chromium: Chromium, wire: Wire, site: Site
 ) -> None:
     async with chromium.page(f"{site.url}/other") as command:

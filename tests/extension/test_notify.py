@@ -16,7 +16,7 @@ async def notices(command: Any) -> list[str]:
     return shown
 
 
-async def test_a_question_that_is_answered_before_it_is_shown_does_not_stay(wire: Wire, chromium: Chromium) -> None:
+async def test_a_notification_that_is_answered_before_it_is_shown_is_removed(wire: Wire, chromium: Chromium) -> None:
     async with chromium.page(f"chrome-extension://{EXTENSION_ID}/manifest.json") as command:
         await wire.notify("confirmation.request", id="early", client="an agent", tool="a_tool", notify=True)
         await wire.notify("confirmation.done", id="early")

@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from tabhub.core.descriptions import visible
 from tabhub.errors import TabhubError, UpstreamError, UpstreamLost
 
 _KEY_PREFIX = "upstream-"
 _MAX_SUSPENDED = 100
 """Maximum of suspended calls."""
 _LOG_NAME = 200
+_MAX_QUESTION = 4_000
 _MAX_LOGGED = 256 * 1024
 """Bytes of log messages of one call."""
 _MAX_STEPS = 2_000
@@ -167,6 +169,14 @@ class SuspendedCalls:
 
 CURRENT: ContextVar[ActiveCall | None] = ContextVar("tabhub_upstream_call", default=None)
 """The call in whose context something runs."""
+
+
+def with_server_name(server: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A question with the server's name: the agent's client shows it as the hub's, the only server it knows."""
+    message = params.get("message")
+    if method != "elicitation/create" or not isinstance(message, str):
+        return params
+    return {**params, "message": f"The external server {server} asks: {visible(message[:_MAX_QUESTION])[0]}"}
 
 
 class ServerCalls(set[ActiveCall]):

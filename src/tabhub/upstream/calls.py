@@ -21,8 +21,7 @@ from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, ToolResult
 from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
 from tabhub.limits import Limits
-from tabhub.upstream.active_calls import CURRENT, ActiveCall, SuspendedCalls
-from tabhub.upstream.elicitation import with_server_name
+from tabhub.upstream.active_calls import CURRENT, ActiveCall, SuspendedCalls, with_server_name
 from tabhub.upstream.server_connection import ServerConnection
 from tabhub.upstream.tools import make_tool
 

@@ -24,11 +24,10 @@ from pydantic import TypeAdapter, ValidationError
 from tabhub import __version__
 from tabhub.errors import LoginRequired, UpstreamError, UpstreamLost, UpstreamOffline
 from tabhub.limits import Limits
-from tabhub.upstream.elicitation import with_server_name
-from tabhub.upstream.failures import first_cause
+from tabhub.upstream.active_calls import with_server_name
 from tabhub.upstream.launch_plan import ConnectionPlan
 from tabhub.upstream.notifications import dispatch_change, subscribe_to_changes
-from tabhub.upstream.server_connection import Hooks
+from tabhub.upstream.server_connection import Hooks, first_cause
 from tabhub.upstream.subscriptions import ServerSubscriptions
 from tabhub.upstream.transport.address_guard import AddressGuard
 from tabhub.upstream.transport.stdio import Process

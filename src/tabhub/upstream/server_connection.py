@@ -20,7 +20,6 @@ from tabhub.errors import LoginRequired, TabhubError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
 from tabhub.upstream.active_calls import ServerCalls
-from tabhub.upstream.failures import first_cause
 from tabhub.upstream.resources import METHODS, ResourceLists
 from tabhub.upstream.subscriptions import ServerSubscriptions
 from tabhub.upstream.tools import ToolListing, read_listing
@@ -346,6 +345,14 @@ class ServerConnection:
         for each in settled:
             if not each.done():
                 each.set_result(None)
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """The first exception that is not a cancellation in the exception groups that the SDK raises."""
+    while isinstance(error, BaseExceptionGroup):
+        failures = [each for each in error.exceptions if not isinstance(each, asyncio.CancelledError)]
+        error = (failures or list(error.exceptions))[0]
+    return error
 
 
 def describe_connection(connection: ServerConnection) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Adapters as files of the extension: their text, their names, and removing old ones.
+"""Adapters as files of the extension: their text, their names, and removal of old ones.
 
-Owns the text around a plugin's script: settings before it, the hash after it. The hash covers script and settings, so a
-change of either is a new adapter. Browsers inject these files; nothing here runs one.
+Owns the text around a plugin's script: settings before it, the hash after it. The hash covers both, so a change of
+either makes a new adapter. Browsers inject these files; the hub does not run them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tabhub.plugins.model import Plugin
 from tabhub.plugins.settings import Setup
 
 FOLDER = "adapters"
-_OWN_STAMP = re.compile(r'(\.__adapterHash=)"[0-9a-f]{64}"')
+_OWN_STAMP = re.compile(r'\.__adapterHash="[0-9a-f]{64}"')
 _SOURCE_MAP = re.compile(r"\n?//# sourceMappingURL=[^\n]*\n?\s*\Z")
 _OURS = re.compile(r"[a-z0-9-]+-[0-9a-f]{12}\.js")
-_PLACE = "0" * 64
+_PLACEHOLDER = f'.__adapterHash="{"0" * 64}"'
 _SETTINGS = (
     "(function(v,u){var o=globalThis.__openTabs||(globalThis.__openTabs={});var c=Object.assign({},o.pluginConfig,v);"
     "for(var k in u){var a=Object.values(u[k]);"
@@ -61,21 +61,18 @@ class Adapter:
 
     def files(self) -> dict[str, str]:
         """Texts by path."""
-        files = {self.file: self.text}
-        if self.pre_file is not None and self.pre_script is not None:
-            files[self.pre_file] = self.pre_script
-        return files
+        pre_script = {self.pre_file: self.pre_script} if self.pre_file and self.pre_script is not None else {}
+        return {self.file: self.text, **pre_script}
 
 
 def compose(plugin: Plugin, setup: Setup) -> Adapter:
-    body = _OWN_STAMP.sub(rf'\g<1>"{_PLACE}"', _SOURCE_MAP.sub("", plugin.adapter))
-    stamped = body != _SOURCE_MAP.sub("", plugin.adapter) or f'.__adapterHash="{_PLACE}"' in body
+    body = _OWN_STAMP.sub(_PLACEHOLDER, _SOURCE_MAP.sub("", plugin.adapter))
     urls = {f.key: setup.values[f.key] for f in plugin.fields if f.kind == "url" and f.key in setup.values}
     plain = {key: value for key, value in setup.values.items() if key not in urls}
     before = _SETTINGS % (json.dumps(plain), json.dumps(urls)) if plain or urls else ""
     digest = hashlib.sha256(f"{plugin.name}\0{before}\0{body}".encode("utf-8", "replace")).hexdigest()
-    if stamped:
-        text = before + body.replace(f'.__adapterHash="{_PLACE}"', f'.__adapterHash="{digest}"') + "\n"
+    if _PLACEHOLDER in body:
+        text = before + body.replace(_PLACEHOLDER, f'.__adapterHash="{digest}"') + "\n"
     else:
         name = json.dumps(plugin.name)
         text = before + body + _STAMP % (name, digest, name)

@@ -1,4 +1,4 @@
-"""Plugins written in Python: the manifest and the tools here, the page side in one JavaScript file beside it.
+"""Plugins written in Python: the manifest and the tools in Python, their code in one JavaScript file next to it.
 
     from tabhub.plugins.author import define
 
@@ -9,37 +9,39 @@
     def add_note() -> None:
         \"\"\"Add a note.\"\"\"
 
-A package names `plugin` under the entry point group `tabhub.plugins`; a folder names it in its own `plugin.py`. The
-function's body is never run: its name and docstring are the tool's, and the page side has a function of that name.
+A package exports `plugin` under the entry point group `tabhub.plugins`; a folder defines it in `plugin.py`. The body of
+the function is never run: its name and docstring are the tool's, and the JavaScript file has a function of that name.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tabhub.errors import PluginError
-from tabhub.plugins import manifest, pageside
+from tabhub.plugins import manifest
 from tabhub.plugins.model import Plugin, PluginSource, check_name
 
-_LARGEST = 5 * 1024 * 1024
+_MAX_PAGE = 5 * 1024 * 1024
 
 
+@dataclass(slots=True)
 class Definition:
     """A plugin while its tools are being defined."""
 
-    def __init__(
-        self, name: str, version: str, own: dict[str, Any], settings: Any, icon: str | None, page: Path
-    ) -> None:
-        self.name = check_name(name)
-        self.version = version
-        self.page = page
-        self._own = own
-        self._settings = settings
-        self._icon = icon
-        self._tools: list[dict[str, Any]] = []
+    name: str
+    version: str
+    about: dict[str, Any]
+    """Its part of a manifest."""
+    settings: Mapping[str, Any] | None
+    icon: str | None
+    page: Path
+    tools: list[dict[str, Any]] = field(default_factory=list)
 
     def tool(
         self,
@@ -56,58 +58,44 @@ class Definition:
         destructive: bool = False,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Define a tool by a function's name and docstring; its input by properties, or by a whole JSON Schema."""
-        given: dict[str, Any] = {"type": "object", "properties": dict(properties or {}), "additionalProperties": False}
-        if required:
-            given["required"] = list(required)
+        own = {"type": "object", "properties": dict(properties or {}), "additionalProperties": False}
+        own |= {"required": list(required)} if required else {}
+        hints = {"readOnlyHint": read_only, "idempotentHint": idempotent, "destructiveHint": destructive}
 
-        def defined(function: Callable[..., Any]) -> Callable[..., Any]:
-            called = name or function.__name__
-            self._tools.append(
+        def define_tool(function: Callable[..., Any]) -> Callable[..., Any]:
+            tool_name = name or function.__name__
+            self.tools.append(
                 {
-                    "name": called,
-                    "displayName": title or called.replace("_", " ").capitalize(),
+                    "name": tool_name,
+                    "displayName": title or tool_name.replace("_", " ").capitalize(),
                     "description": description or (function.__doc__ or "").strip(),
-                    "input_schema": dict(schema) if schema is not None else given,
+                    "input_schema": dict(schema) if schema is not None else own,
                     "output_schema": dict(output) if output is not None else None,
-                    "annotations": {
-                        hint: True
-                        for hint, enabled in (
-                            ("readOnlyHint", read_only),
-                            ("idempotentHint", idempotent),
-                            ("destructiveHint", destructive),
-                        )
-                        if enabled
-                    },
+                    "annotations": {hint: True for hint, enabled in hints.items() if enabled},
                 }
             )
             return function
 
-        return defined
+        return define_tool
 
     def build(self, source: PluginSource, path: str, package: str | None = None) -> Plugin:
         try:
-            with self.page.open("rb") as file:
-                page = file.read(_LARGEST + 1)
-        except OSError as error:
-            raise PluginError(f"{self.name}: its page side {self.page} cannot be read: {error.strerror}.") from None
-        if len(page) > _LARGEST:
-            raise PluginError(f"{self.name}: its page side {self.page} is larger than {_LARGEST} bytes.")
-        facts = {"displayName": self._own["displayName"], "version": self.version}
-        names = [each["name"] for each in self._tools]
-        return manifest.build(
-            name=self.name,
-            version=self.version,
-            own=self._own,
-            tools=list(self._tools),
-            settings=self._settings,
-            adapter=pageside.adapter(self.name, facts, names, page.decode("utf-8", "replace")),
-            icon=self._icon,
-            source=source,
-            path=path,
-            package=package,
-            sdk_version=None,
-            problems=[],
+            page = manifest.read_bounded(self.page, _MAX_PAGE).decode("utf-8", "replace")
+        except FileNotFoundError:
+            raise PluginError(f"{self.name}: its page file {self.page} is missing.") from None
+        names = [tool["name"] for tool in self.tools]
+        display_name = self.about["displayName"]
+        about = {"displayName": display_name, "version": self.version, "name": self.name, "tools": names}
+        before, _, after = files("tabhub.plugins").joinpath("page_adapter.js").read_text("utf-8").partition("__PAGE__")
+        plugin = manifest.build(
+            self.name,
+            self.about,
+            tools=list(self.tools),
+            settings=self.settings,
+            adapter=before.replace("__ABOUT__", json.dumps(about)) + page + after,
+            icon=self.icon,
         )
+        return replace(plugin, version=self.version or "0.0.0", source=source, path=path, package=package)
 
 
 def define(
@@ -124,13 +112,12 @@ def define(
     settings: Mapping[str, Any] | None = None,
 ) -> Definition:
     """Begin a plugin. `page` is the JavaScript file, relative to the file that calls this."""
-    beside = Path(sys._getframe(1).f_code.co_filename).resolve().parent
-    own: dict[str, Any] = {
+    folder = Path(sys._getframe(1).f_code.co_filename).resolve().parent
+    about = {
         "displayName": display_name,
         "description": description,
         "urlPatterns": list(url_patterns),
         "excludePatterns": list(exclude_patterns),
+        "homepage": homepage,
     }
-    if homepage is not None:
-        own["homepage"] = homepage
-    return Definition(name, version, own, settings, icon_svg, beside / page)
+    return Definition(check_name(name), version, about, settings, icon_svg, folder / page)

@@ -1,7 +1,7 @@
-"""Finding plugins: folders the person names, folders of such folders, what was installed, and Python packages.
+"""Finding plugins: local folders, folders of such folders, installed packages, and Python packages.
 
-Owns the order (the first of two with one name counts) and that one broken plugin stops no other. What was read is kept
-until its files change. Python plugins are code of this machine that the person installed or named: they are run.
+Owns the order (of two plugins with one name the first is used) and that a broken plugin affects no other. Plugins are
+reread only when their files change. Python plugins are code that the person installed or named, so it is run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.util
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -25,7 +26,7 @@ log = logging.getLogger("tabhub.plugins")
 GROUP = "tabhub.plugins"
 PYTHON = "plugin.py"
 FILES = (MANIFEST, TOOLS, ADAPTER, PRE_SCRIPT)
-_MOST = 1_000
+_MAX = 1_000
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -38,17 +39,17 @@ class Discovered:
     failures: tuple[Failure, ...] = ()
     """Plugins that could not be loaded."""
     problems: tuple[str, ...] = ()
-    """What else is wrong, and harms nothing."""
+    """Other problems, without consequences."""
     watched: tuple[Path, ...] = ()
     """Folders of local plugins."""
     above: tuple[Path, ...] = ()
     """Folders in which new ones may appear."""
     pending: tuple[Path, ...] = ()
-    """Such folders that are not there, or hold no plugin yet."""
+    """Watched folders that do not exist or contain no plugin yet."""
 
 
 class Discovery:
-    """Looks for plugins, again and again."""
+    """Finds plugins repeatedly; unchanged ones are kept."""
 
     def __init__(self, installed: Path) -> None:
         self._installed = installed
@@ -63,14 +64,12 @@ class Discovery:
         pending: list[Path] = []
         kept: dict[tuple[Path, PluginSource], tuple[Stamp, Plugin]] = {}
 
-        def take(plugin: Plugin) -> None:
-            other = found.get(plugin.name)
-            if other is not None:
-                said = f"another plugin is named {plugin.name!r}: {other.path}"
-                failures.append(Failure(plugin.path, f"It is not used: {said}. Remove one of them."))
-                return
-            found[plugin.name] = plugin
-            problems.extend(f"{plugin.name}: {problem}" for problem in plugin.problems)
+        def add(plugin: Plugin) -> None:
+            if (other := found.setdefault(plugin.name, plugin)) is plugin:
+                problems.extend(f"{plugin.name}: {problem}" for problem in plugin.problems)
+            else:
+                why = f"It is not used: another plugin is named {plugin.name!r}: {other.path}. Remove one of them."
+                failures.append(Failure(plugin.path, why))
 
         for folder, source in self._folders(config, problems):
             if source == "local":
@@ -89,10 +88,10 @@ class Discovery:
                     pending.append(folder)
             else:
                 kept[folder, source] = (stamp, plugin)
-                take(plugin)
-        for point in _points():
+                add(plugin)
+        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
             try:
-                take(_from_package(point))
+                add(_from_package(point))
             except TabhubError as error:
                 failures.append(Failure(f"{point.dist.name if point.dist else point.value}", error.text()))
         self._kept = kept
@@ -114,8 +113,7 @@ class Discovery:
                 problems.append(f"localPluginDirs: there is no folder {above}")
                 continue
             for folder in _below(above):
-                holds = (folder / MANIFEST).is_file() or (folder / PYTHON).is_file()
-                if folder not in seen and holds:
+                if folder not in seen and any((folder / name).is_file() for name in (MANIFEST, PYTHON)):
                     seen.add(folder)
                     yield folder, "local"
         if self._installed.is_dir():
@@ -132,64 +130,56 @@ def load(folder: Path, source: PluginSource) -> Plugin:
 
 def stamp_of(folder: Path) -> Stamp:
     """A value that changes when the plugin's files change."""
+    python = (folder / PYTHON).exists() and not (folder / MANIFEST).exists()
+    paths = sorted((*folder.glob("*.py"), *folder.glob("*.js"))) if python else [folder / name for name in FILES]
     stamp = []
-    names = FILES if (folder / MANIFEST).exists() or not (folder / PYTHON).exists() else _python_files(folder)
-    for name in names:
-        try:
-            facts = (folder / name).stat()
-        except OSError:
-            continue
-        stamp.append((name, facts.st_mtime_ns, facts.st_size))
+    for path in paths:
+        with suppress(OSError):
+            status = path.stat()
+            stamp.append((str(path), status.st_mtime_ns, status.st_size))
     return tuple(stamp)
-
-
-def _python_files(folder: Path) -> tuple[str, ...]:
-    return tuple(sorted(path.name for path in folder.iterdir() if path.suffix in (".py", ".js")))
 
 
 def _below(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.is_dir())[:_MOST]
+        return sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.is_dir())[:_MAX]
     except OSError as error:
         log.warning("%s cannot be read: %s", folder, error.strerror)
         return []
 
 
 def _from_file(folder: Path) -> Plugin:
-    """A plugin in Python that lies in a folder; its file is run anew each time it changed."""
+    """A Python plugin in a folder; its file is run again whenever it changed."""
     name = f"_tabhub_plugin_{abs(hash(folder))}"
     spec = importlib.util.spec_from_file_location(name, folder / PYTHON)
     if spec is None or spec.loader is None:
         raise PluginError(f"{folder / PYTHON} cannot be loaded.")
-    module = importlib.util.module_from_spec(spec)
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # the cache goes by whole seconds
+    module, loader = importlib.util.module_from_spec(spec), spec.loader
+
+    def run() -> object:
+        loader.exec_module(module)
+        return getattr(module, "plugin", None)
+
+    cached, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # cached bytecode is compared in whole seconds
     try:
-        spec.loader.exec_module(module)
-    except TabhubError:
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a plugin does, it stops no other
-        raise PluginError(f"{folder / PYTHON} fails: {type(error).__name__}: {str(error)[:300]}") from None
+        return _definition(run, str(folder / PYTHON)).build("local", str(folder))
     finally:
-        sys.dont_write_bytecode = written
-    return _definition(getattr(module, "plugin", None), str(folder / PYTHON)).build("local", str(folder))
-
-
-def _points() -> list[EntryPoint]:
-    return sorted(entry_points(group=GROUP), key=lambda point: point.name)
+        sys.dont_write_bytecode = cached
 
 
 def _from_package(point: EntryPoint) -> Plugin:
+    package = point.dist.name if point.dist is not None else None
+    return _definition(point.load, point.value).build("python", package or point.value, package)
+
+
+def _definition(run: Callable[[], object], where: str) -> Definition:
+    """Run a plugin's Python code; whatever it does becomes an error of this plugin only."""
     try:
-        given = point.load()
+        plugin = run()
     except TabhubError:
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a plugin does, it stops no other
-        raise PluginError(f"{point.value} fails: {type(error).__name__}: {str(error)[:300]}") from None
-    package = point.dist.name if point.dist is not None else None
-    return _definition(given, point.value).build("python", package or point.value, package)
-
-
-def _definition(given: object, where: str) -> Definition:
-    if not isinstance(given, Definition):
-        raise PluginError(f"{where} gives no `plugin` made with tabhub.plugins.author.define().")
-    return given
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        raise PluginError(f"{where} fails: {type(error).__name__}: {str(error)[:300]}") from None
+    if not isinstance(plugin, Definition):
+        raise PluginError(f"{where} has no `plugin` made with tabhub.plugins.author.define().")
+    return plugin

@@ -17,7 +17,7 @@ def injected(schema: Mapping[str, Any], instances: Sequence[str]) -> dict[str, A
         "tabId": {
             "type": "integer",
             "minimum": 1,
-            "description": "Run in exactly this tab (plugin_list_tabs lists them). Left out, the best one is taken.",
+            "description": "Run in exactly this tab (plugin_list_tabs lists them). Default: the best one.",
         }
     }
     if len(instances) > 1:
@@ -26,30 +26,24 @@ def injected(schema: Mapping[str, Any], instances: Sequence[str]) -> dict[str, A
             "enum": list(instances),
             "description": "Which of the configured sites to use.",
         }
-    full = _with(schema, extra)
     required = [name for name in schema.get("required", ()) if name not in extra]
-    if len(instances) > 1:
-        required.append("instance")
-    full["type"] = "object"
-    full.pop("required", None)
-    if required:
-        full["required"] = required
+    required += ["instance"] if "instance" in extra else []
+    full = {**_with(schema, extra), "type": "object", "required": required}
+    if not required:
+        del full["required"]
     return full
 
 
 def _with(schema: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Add the properties, also to branches that allow no others."""
     full = dict(schema)
-    full["properties"] = {**_mapping(schema.get("properties")), **extra}
+    own = schema.get("properties")
+    full["properties"] = {**(own if isinstance(own, Mapping) else {}), **extra}
     for word in _BRANCHES:
         branches = schema.get(word)
         if isinstance(branches, list):
             full[word] = [_with(b, extra) if isinstance(b, Mapping) and "properties" in b else b for b in branches]
     return full
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def stripped(arguments: Mapping[str, Any], instances: Sequence[str]) -> tuple[dict[str, Any], int | None, str | None]:

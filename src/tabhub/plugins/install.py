@@ -7,24 +7,22 @@ a failure changes nothing. Scripts of a package are never run and dependencies a
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tabhub.errors import PackageNotFound, PluginError, VersionNotFound
 from tabhub.platform.files import write_atomic
 from tabhub.platform.locks import locked
 from tabhub.plugins.archive import unpack
-from tabhub.plugins.manifest import read_package
-from tabhub.plugins.model import Plugin, check_name, name_of_package, packages_of
+from tabhub.plugins.manifest import read_bounded, read_package
+from tabhub.plugins.model import PREFIXES, Plugin, check_name, name_of_package, packages_of
 from tabhub.plugins.npm import Found, Registry, Release
 
 RECORD = ".tabhub.json"
-_LARGEST_FILE = 32 * 1024 * 1024
+_MAX_FILE = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +54,8 @@ class Installer:
         self._registry = registry
 
     def installed(self) -> list[Installed]:
-        if not self.folder.is_dir():
-            return []
-        found = []
-        for path in sorted(self.folder.iterdir()):
-            if path.is_dir() and not path.name.startswith("."):
-                record = _record(path)
-                found.append(
-                    Installed(
-                        path.name,
-                        str(record.get("package", path.name)),
-                        str(record.get("version", "")),
-                        record.get("from") == "registry",
-                    )
-                )
-        return found
+        folders = sorted(self.folder.iterdir()) if self.folder.is_dir() else []
+        return [_record(path) for path in folders if path.is_dir() and not path.name.startswith(".")]
 
     def search(self, query: str) -> list[Found]:
         return self._registry().search(query)
@@ -132,24 +117,20 @@ class Installer:
             if name in (known.name, known.package):
                 return known
         names = ", ".join(each.name for each in there)
-        raise PluginError(
-            f"No plugin named {name[:100]!r} is installed.",
-            hint=f"Installed: {names}."
-            if names
-            else "Nothing is installed; local plugins are only named in localPlugins.",
-        )
+        hint = f"Installed: {names}." if names else "Nothing is installed; local plugins are only in localPlugins."
+        raise PluginError(f"No plugin named {name[:100]!r} is installed.", hint=hint)
 
     def _find(self, packages: tuple[str, ...], version: str | None) -> tuple[Release, Registry]:
         registry = self._registry()
-        missing: PackageNotFound | None = None
-        for package in packages:
+        *others, last = packages
+        for package in others:
             try:
                 return registry.release(package, version), registry
             except VersionNotFound:
                 raise
-            except PackageNotFound as error:
-                missing = missing or error
-        raise missing or PackageNotFound("There is no package to look for.")
+            except PackageNotFound:
+                continue
+        return registry.release(last, version), registry
 
     def _put(self, data: bytes, origin: str, release: Release | None) -> Plugin:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -177,7 +158,7 @@ class Installer:
         if not place.exists():
             fresh.rename(place)
             return
-        if (before := _record(place).get("package")) not in (None, _record(fresh).get("package")):
+        if (before := _record(place).package) not in (place.name, _record(fresh).package):
             raise PluginError(
                 f"Another package, {before}, is installed as {place.name}.", hint=f"tabhub plugin remove {place.name}"
             )
@@ -196,28 +177,29 @@ class Installer:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _record(folder: Path) -> dict[str, Any]:
+def _record(folder: Path) -> Installed:
+    """What the record in an installed folder says; without one, only the name."""
     try:
-        value = json.loads((folder / RECORD).read_bytes()[:65536])
+        record = json.loads((folder / RECORD).read_bytes()[:65536])
     except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        record = None
+    if not isinstance(record, dict):
+        record = {}
+    package, version = str(record.get("package", folder.name)), str(record.get("version", ""))
+    return Installed(folder.name, package, version, record.get("from") == "registry")
 
 
 def _read_file(path: Path) -> bytes:
+    if path.is_dir():
+        raise PluginError(
+            f"{path} is a folder.", hint="A plugin in a folder is used in place: tabhub plugin dev, or localPlugins."
+        )
     try:
-        if path.is_dir():
-            raise PluginError(
-                f"{path} is a folder.",
-                hint="A plugin in a folder is used in place: tabhub plugin dev, or localPlugins.",
-            )
-        if os.stat(path).st_size > _LARGEST_FILE:  # noqa: PTH116
-            raise PluginError(f"{path} is larger than {_LARGEST_FILE} bytes.")
-        return path.read_bytes()
-    except OSError as error:
-        raise PluginError(f"{path} cannot be read: {error.strerror}.") from None
+        return read_bounded(path, _MAX_FILE)
+    except FileNotFoundError:
+        raise PluginError(f"{path} does not exist.") from None
 
 
-def plugin_name(word: str) -> str:
+def plugin_name(text: str) -> str:
     """The name of a plugin from its name or package."""
-    return name_of_package(word) if "/" in word or word.startswith(("opentabs-plugin-", "tabhub-plugin-")) else word
+    return name_of_package(text) if "/" in text or text.startswith(PREFIXES) else text

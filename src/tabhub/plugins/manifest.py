@@ -1,14 +1,15 @@
-"""Reading a plugin's folder: `package.json` with its `opentabs` part, and `dist/` with what was built.
+"""Reading a plugin's folder: `package.json` with its `opentabs` part, and the build output in `dist/`.
 
-That is `tools.json`, `adapter.iife.js` and, where `tools.json` names a `preScriptFile`, `pre-script.iife.js`.
+The output is `tools.json`, `adapter.iife.js` and, if `tools.json` has a `preScriptFile`, `pre-script.iife.js`.
 
-Owns the checks on what a package says of itself; everything in it is a stranger's word. What is wrong with the package
-as a whole refuses it (PluginError); what is wrong with one tool or the icon leaves out that alone and is told.
+Owns the validation of packages, which are untrusted. A fault of the whole package raises PluginError; a faulty tool or
+icon is left out and reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,119 +36,101 @@ MANIFEST = "package.json"
 TOOLS = "dist/tools.json"
 ADAPTER = "dist/adapter.iife.js"
 PRE_SCRIPT = "dist/pre-script.iife.js"
-_LARGEST = {MANIFEST: MB, TOOLS: 8 * MB, ADAPTER: 5 * MB, PRE_SCRIPT: 5 * MB}
-_MOST_TOOLS = 500
-_MOST_PATTERNS = 100
-_MOST_FIELDS = 50
-_WORDS = 2_000
-_LABEL = 100
+_MAX_SIZES = {MANIFEST: MB, TOOLS: 8 * MB, ADAPTER: 5 * MB, PRE_SCRIPT: 5 * MB}
+_MAX_TOOLS = 500
+_MAX_PATTERNS = 100
+_MAX_FIELDS = 50
+_MAX_DESCRIPTION = 2_000
+_MAX_LABEL = 100
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _SECRET = ("token", "secret", "password", "apikey", "api_key", "credential")
 
 
 def read_package(folder: Path, source: PluginSource = "local") -> Plugin:
-    manifest = _object(folder, MANIFEST)
+    manifest = _json(folder, MANIFEST)
+    if not isinstance(manifest, Mapping):
+        raise PluginError(f"{folder / MANIFEST} must contain one JSON object.")
     package, version = manifest.get("name"), manifest.get("version")
     if not isinstance(package, str) or not package:
         raise PluginError(f"{folder / MANIFEST} has no name.")
     name = name_of_package(package)
-    own = manifest.get("opentabs", manifest.get("tabhub"))
-    if not isinstance(own, Mapping):
+    about = manifest.get("opentabs", manifest.get("tabhub"))
+    if not isinstance(about, Mapping):
         raise PluginError(
             f"{folder / MANIFEST} has no `opentabs` part, so it is not a plugin.",
-            hint="The part holds displayName, description and urlPatterns.",
+            hint="The part has displayName, description and urlPatterns.",
         )
     listed = _json(folder, TOOLS)
-    extra = listed if isinstance(listed, Mapping) else {}
+    extra = listed if isinstance(listed, Mapping) else {"tools": listed}
     adapter = _read(folder, ADAPTER).decode("utf-8", "replace")
     if not adapter.strip():
         raise PluginError(f"{folder / ADAPTER} is empty.", hint="Rebuild the plugin.")
-    problems: list[str] = []
-    svg = extra.get("iconSvg") or own.get("iconSvg")
-    sdk = extra.get("sdkVersion")
-    return build(
-        name=name,
-        version=version if isinstance(version, str) else "",
-        own=own,
-        tools=extra.get("tools") if isinstance(listed, Mapping) else listed,
-        settings=own.get("configSchema", extra.get("configSchema")),
+    plugin = build(
+        name,
+        about,
+        tools=extra.get("tools"),
+        settings=about.get("configSchema", extra.get("configSchema")),
         adapter=adapter,
-        pre_script=_pre_script(folder, problems) if extra.get("preScriptFile") else None,
-        icon=svg if isinstance(svg, str) else None,
+        icon=extra.get("iconSvg") or about.get("iconSvg"),
+    )
+    problems, pre_script = plugin.problems, None
+    if extra.get("preScriptFile"):  # only whether there is one: its path is fixed
+        try:
+            pre_script = _read(folder, PRE_SCRIPT).decode("utf-8", "replace")
+        except PluginError as error:
+            problems = (*problems, f"the script that runs before its pages is left out: {error.message}")
+    return replace(
+        plugin,
+        version=_line(version, 50) or plugin.version,
+        pre_script=pre_script,
         source=source,
         path=str(folder),
         package=package,
-        sdk_version=one_line(sdk) if isinstance(sdk, str) else None,
+        sdk_version=_line(extra.get("sdkVersion")) or None,
         problems=problems,
     )
 
 
-def build(
-    *,
-    name: str,
-    version: str,
-    own: Mapping[str, Any],
-    tools: Any,
-    settings: Any,
-    adapter: str,
-    icon: str | None,
-    source: PluginSource,
-    path: str,
-    package: str | None,
-    sdk_version: str | None,
-    problems: list[str],
-    pre_script: str | None = None,
-) -> Plugin:
-    """A plugin from its decoded parts, each checked."""
-    display, words, homepage = own.get("displayName"), own.get("description"), own.get("homepage")
-    if not isinstance(display, str) or not one_line(display):
+def build(name: str, about: Mapping[str, Any], *, tools: Any, settings: Any, adapter: str, icon: Any) -> Plugin:
+    """A plugin from the parts of its package, each validated; its version and origin are set by the caller."""
+    display_name, homepage = _line(about.get("displayName")), about.get("homepage")
+    if not display_name:
         raise PluginError(f"{name}: displayName must be a text.")
     fields = read_fields(name, settings)
-    found = _patterns(name, "urlPatterns", own.get("urlPatterns", []))
-    if not found and not any(field.kind == "url" for field in fields):
+    url_patterns = _patterns(name, "urlPatterns", about.get("urlPatterns", []))
+    if not url_patterns and not any(field.kind == "url" for field in fields):
         raise PluginError(f"{name}: urlPatterns must name at least one site.")
+    problems: list[str] = []
     if homepage is not None and (not isinstance(homepage, str) or patterns.of_address(homepage) is None):
         problems.append("the homepage is ignored: it is not a web URL")
         homepage = None
-    if icon is not None and (why := icons.trouble(icon)) is not None:
+    svg = icon if isinstance(icon, str) else None
+    if svg is not None and (why := icons.find_problem(svg)) is not None:
         problems.append(f"the icon is left out: {why}")
-        icon = None
+        svg = None
+    kept = _tools(name, tools, problems)
     return Plugin(
         name=name,
-        display_name=one_line(display),
-        version=one_line(version, 50) or "0.0.0",
-        description=_words(words) if isinstance(words, str) else "",
-        url_patterns=found,
-        exclude_patterns=_patterns(name, "excludePatterns", own.get("excludePatterns") or []),
+        display_name=display_name,
+        version="0.0.0",
+        description=_description(about.get("description")) or "",
+        url_patterns=url_patterns,
+        exclude_patterns=_patterns(name, "excludePatterns", about.get("excludePatterns") or []),
         homepage=homepage,
-        icon_svg=icon,
+        icon_svg=svg,
         adapter=adapter,
-        pre_script=pre_script,
-        tools=_tools(name, tools, problems),
+        tools=kept,
         fields=fields,
-        source=source,
-        path=path,
-        package=package,
-        sdk_version=sdk_version,
         problems=tuple(problems),
     )
 
 
-def _pre_script(folder: Path, problems: list[str]) -> str | None:
-    """The script for before the page's own. The name of the file is settled, whatever the package says."""
-    try:
-        return _read(folder, PRE_SCRIPT).decode("utf-8", "replace")
-    except PluginError as error:
-        problems.append(f"the script that runs before its pages is left out: {error.message}")
-        return None
-
-
 def read_fields(name: str, schema: Any) -> tuple[Field, ...]:
-    """The settings a plugin takes, from its configSchema."""
+    """The settings of a plugin, from its configSchema."""
     if schema is None:
         return ()
-    if not isinstance(schema, Mapping) or len(schema) > _MOST_FIELDS:
-        raise PluginError(f"{name}: configSchema must be an object of at most {_MOST_FIELDS} settings.")
+    if not isinstance(schema, Mapping) or len(schema) > _MAX_FIELDS:
+        raise PluginError(f"{name}: configSchema must be an object of at most {_MAX_FIELDS} settings.")
     return tuple(_field(name, str(key), value) for key, value in schema.items())
 
 
@@ -163,15 +146,14 @@ def _field(name: str, key: str, value: Any) -> Field:
         raise PluginError(f"{where}.options must be a list of texts.")
     if kind == "select" and not options:
         raise PluginError(f"{where} is a select without options.")
-    label, words, hint = value.get("label"), value.get("description"), value.get("placeholder")
     secret = value.get("secret")
     return Field(
         key=key,
         kind=cast("FieldKind", kind),
-        label=one_line(label, _LABEL) if isinstance(label, str) and label else key,
-        description=_words(words) if isinstance(words, str) else None,
+        label=_line(value.get("label"), _MAX_LABEL) or key,
+        description=_description(value.get("description")),
         required=value.get("required") is True,
-        placeholder=one_line(hint, _LABEL) if isinstance(hint, str) else None,
+        placeholder=_line(value.get("placeholder"), _MAX_LABEL) or None,
         options=tuple(options),
         secret=secret if isinstance(secret, bool) else kind == "string" and any(w in key.lower() for w in _SECRET),
     )
@@ -181,29 +163,27 @@ def _tools(plugin: str, raw: Any, problems: list[str]) -> tuple[PluginTool, ...]
     if not isinstance(raw, list):
         raise PluginError(f"{plugin}: the tools must be a list.", hint="dist/tools.json holds [...] or {tools: [...]}.")
     kept: dict[str, PluginTool] = {}
-    for index, item in enumerate(raw[:_MOST_TOOLS]):
+    for number, item in enumerate(raw[:_MAX_TOOLS], 1):
         try:
             tool = _tool(item)
             if tool.name in kept:
                 raise PluginError("another tool has its name")
-        except PluginError as error:
-            named = item.get("name") if isinstance(item, Mapping) else None
-            shown = one_line(named) if isinstance(named, str) else f"number {index + 1}"
-            problems.append(f"the tool {shown} is left out: {error.message}")
-        else:
             kept[tool.name] = tool
-    if len(raw) > _MOST_TOOLS:
-        problems.append(f"{len(raw) - _MOST_TOOLS} tools above {_MOST_TOOLS} are left out")
+        except PluginError as error:
+            shown = _line(item.get("name")) if isinstance(item, Mapping) else ""
+            problems.append(f"the tool {shown or f'number {number}'} is left out: {error.message}")
+    if len(raw) > _MAX_TOOLS:
+        problems.append(f"{len(raw) - _MAX_TOOLS} tools above {_MAX_TOOLS} are left out")
     return tuple(kept.values())
 
 
 def _tool(raw: Any) -> PluginTool:
     if not isinstance(raw, Mapping):
         raise PluginError("it is not an object")
-    name, title, words = raw.get("name"), raw.get("displayName"), raw.get("description")
+    name, description = raw.get("name"), raw.get("description")
     if not isinstance(name, str) or not is_tool_name(name):
         raise PluginError("its name is not letters, digits, _ and -")
-    if not isinstance(words, str) or not words.strip():
+    if not isinstance(description, str) or not description.strip():
         raise PluginError("it has no description")
     given = raw.get("input_schema", raw.get("inputSchema"))
     output = raw.get("output_schema", raw.get("outputSchema"))
@@ -215,38 +195,39 @@ def _tool(raw: Any) -> PluginTool:
         compile_schema(given)
     except BadInput as error:
         raise PluginError(error.message) from None
-    hints, group = raw.get("annotations"), raw.get("group")
+    hints = raw.get("annotations")
     hints = hints if isinstance(hints, Mapping) else {}
     return PluginTool(
         name=name,
-        title=one_line(title) if isinstance(title, str) and title.strip() else name,
-        description=_words(words, given),
+        title=_line(raw.get("displayName")) or name,
+        description=_description(description, given) or "",
         input_schema=strip_schema(given),
         output_schema=output if isinstance(output, Mapping) else None,
         annotations={hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)},
-        group=one_line(group) if isinstance(group, str) else None,
+        group=_line(raw.get("group")) or None,
     )
 
 
 def _patterns(name: str, key: str, raw: Any) -> tuple[str, ...]:
-    if not isinstance(raw, list) or len(raw) > _MOST_PATTERNS or not all(isinstance(item, str) for item in raw):
-        raise PluginError(f"{name}: {key} must be a list of at most {_MOST_PATTERNS} match patterns.")
+    if not isinstance(raw, list) or len(raw) > _MAX_PATTERNS or not all(isinstance(item, str) for item in raw):
+        raise PluginError(f"{name}: {key} must be a list of at most {_MAX_PATTERNS} match patterns.")
     for item in raw:
         if (why := patterns.problem(item)) is not None:
             raise PluginError(f"{name}: {key}: {why}.")
     return tuple(raw)
 
 
-def _words(text: str, *schemas: Mapping[str, Any]) -> str:
-    words = text.strip()
-    return strip_hidden(words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…", *schemas)
+def _line(value: Any, *most: int) -> str:
+    """A text in one line; empty if there is none."""
+    return one_line(value, *most) if isinstance(value, str) else ""
 
 
-def _object(folder: Path, name: str) -> Mapping[str, Any]:
-    value = _json(folder, name)
-    if not isinstance(value, Mapping):
-        raise PluginError(f"{folder / name} must hold one JSON object.")
-    return value
+def _description(value: Any, *schemas: Mapping[str, Any]) -> str | None:
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    shown = text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 1]}…"
+    return strip_hidden(shown, *schemas)
 
 
 def _json(folder: Path, name: str) -> Any:
@@ -257,17 +238,24 @@ def _json(folder: Path, name: str) -> Any:
 
 
 def _read(folder: Path, name: str) -> bytes:
-    path = folder / name
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST[name] + 1)
+        return read_bounded(folder / name, _MAX_SIZES[name])
     except FileNotFoundError:
         hint = "Build the plugin: `npm run build` in its folder."
         if name == MANIFEST:
             hint = "Name the folder of a plugin. A new one: tabhub plugin create NAME --url PATTERN"
-        raise PluginError(f"{path} is missing.", hint=hint) from None
+        raise PluginError(f"{folder / name} is missing.", hint=hint) from None
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """The content of a file of at most this size; FileNotFoundError if there is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise PluginError(f"{path} cannot be read: {error.strerror}.") from None
-    if len(data) > _LARGEST[name]:
-        raise PluginError(f"{path} is larger than {_LARGEST[name] // MB} MB.")
+    if len(data) > most:
+        raise PluginError(f"{path} is larger than {most // MB} MB.")
     return data

@@ -1,6 +1,6 @@
-"""What a plugin is, once read: its manifest, its tools, its settings and the script for its pages; all immutable.
+"""A plugin once read: its manifest, tools, settings and scripts; all immutable.
 
-Owns the data and the rules for names. Reads no files and knows nothing of browsers.
+Owns the data and the rules for names. It reads no files and knows no browsers.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ PluginSource = Literal["local", "npm", "python"]
 FieldKind = Literal["url", "string", "number", "boolean", "select"]
 FIELD_KINDS: tuple[FieldKind, ...] = ("url", "string", "number", "boolean", "select")
 
-_TAKEN = (
+_RESERVED_NAMES = (
     "browser clients config default extension hub mcp opentabs page plugin plugins system tabhub tool tools upstream "
     "website"
 )
-RESERVED = frozenset(_TAKEN.split())
-"""Names that mean something else in tool names, settings or permissions."""
+RESERVED = frozenset(_RESERVED_NAMES.split())
+"""Names with another meaning in tool names, settings or permissions."""
 PREFIXES = ("opentabs-plugin-", "tabhub-plugin-")
 _OFFICIAL = "@opentabs-dev"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_LONGEST_NAME = 50
+_MAX_NAME = 50
 _PACKAGE = re.compile(r"(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*")
 _TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_LONGEST_TOOL = 64
+_MAX_TOOL = 64
 _HASH = 10
 
 
@@ -48,7 +48,7 @@ class PluginTool:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One setting that a plugin takes."""
+    """One setting of a plugin."""
 
     key: str
     kind: FieldKind
@@ -60,7 +60,7 @@ class Field:
     secret: bool = False
 
     def facts(self) -> dict[str, Any]:
-        """As a manifest and the panel write it."""
+        """As in a manifest and in the panel."""
         facts: dict[str, Any] = {"type": self.kind, "label": self.label}
         more = {
             "description": self.description,
@@ -85,22 +85,22 @@ class Plugin:
     """The script that runs in the page's own world."""
     tools: tuple[PluginTool, ...]
     pre_script: str | None = None
-    """The script that runs there before the page's own."""
+    """The script that runs in that world before the page's own."""
     exclude_patterns: tuple[str, ...] = ()
     homepage: str | None = None
     icon_svg: str | None = None
     fields: tuple[Field, ...] = ()
     source: PluginSource = "local"
     path: str = ""
-    """Where it lies: its folder, or the name of its Python package."""
+    """Its folder, or the name of its Python package."""
     package: str | None = None
     sdk_version: str | None = None
     problems: tuple[str, ...] = ()
-    """What of it was left out, and why."""
+    """What was left out, and why."""
 
     @property
     def fingerprint(self) -> str:
-        """Changes exactly when anything of the plugin does."""
+        """Changes whenever any part of the plugin does."""
         return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
 
 
@@ -113,11 +113,11 @@ class Failure:
 
 
 def check_name(name: str) -> str:
-    """The name, if a plugin may have it."""
-    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+    """Return the name if a plugin may have it."""
+    if len(name) > _MAX_NAME or not _NAME.fullmatch(name):
         raise PluginError(
             f"{name[:80]!r} is not a plugin name: lower-case letters, digits and single hyphens, "
-            f"at most {_LONGEST_NAME} of them."
+            f"at most {_MAX_NAME} of them."
         )
     if name in RESERVED:
         raise PluginError(
@@ -127,7 +127,7 @@ def check_name(name: str) -> str:
 
 
 def name_of_package(package: str) -> str:
-    """The plugin's name that a package's name stands for; PluginError if it is not a plugin's."""
+    """The plugin name for a package name; PluginError if it is not the package of a plugin."""
     if len(package) > 214 or not _PACKAGE.fullmatch(package) or ".." in package:
         raise PluginError(f"{package[:100]!r} is not the name of a package.")
     scope, slash, bare = package.rpartition("/")
@@ -141,7 +141,7 @@ def name_of_package(package: str) -> str:
 
 
 def packages_of(name: str) -> tuple[str, ...]:
-    """The packages a person may mean by a word: the one of that name, or those a short name stands for."""
+    """The packages that a name given by a person may mean: the package itself, or those with that short name."""
     if "/" in name or name.startswith(PREFIXES):
         name_of_package(name)
         return (name,)
@@ -150,17 +150,16 @@ def packages_of(name: str) -> tuple[str, ...]:
 
 
 def is_tool_name(name: str) -> bool:
-    """Whether a plugin's tool may be named so."""
     return _TOOL.fullmatch(name) is not None
 
 
 def agents_name(plugin: str, tool: str) -> str:
-    """What agents call a plugin's tool: `<plugin>_<tool>`, a hash in place of what would be too long.
+    """The name of a plugin's tool for agents: `<plugin>_<tool>`, shortened with a hash if it is too long.
 
-    A plugin's name holds no underscore, so the first one parts the two, and no two tools share a name.
+    A plugin's name contains no underscore, so the first one separates the two, and no two tools share a name.
     """
     name = f"{plugin}_{tool}"
-    if len(name) <= _LONGEST_TOOL:
+    if len(name) <= _MAX_TOOL:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH]
-    return f"{name[: _LONGEST_TOOL - _HASH - 2]}_h{digest}"
+    return f"{name[: _MAX_TOOL - _HASH - 2]}_h{digest}"

@@ -1,7 +1,7 @@
-"""The registry that plugins come from: search, what versions there are, and a package's bytes, checked.
+"""The npm registry that plugins come from: search, versions, and verified packages.
 
-Owns the talk with an npm registry and the finding of its address: the setting `pluginRegistry`, or npm's own
-configuration. Trusts none of what it gets: sizes are bounded, and a tarball must have the SHA-512 the registry named.
+Owns the requests to the registry and finding its URL: the setting `pluginRegistry`, or npm's own configuration. Its
+answers are untrusted: sizes are bounded, and a tarball must have the SHA-512 that the registry announced.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
 
 from tabhub import __version__
 from tabhub.client_errors import HttpError, InvalidHttpResponse
@@ -30,8 +33,8 @@ from tabhub.wire import strict_json as strict
 from tabhub.wire import urls as addresses
 
 MB = 1024 * 1024
-_LARGEST_ANSWER = 16 * MB
-_LARGEST_TARBALL = 32 * MB
+_MAX_ANSWER = 16 * MB
+_MAX_TARBALL = 32 * MB
 _STALL_TIMEOUT = 20.0
 _DOWNLOAD_TIMEOUT = 600.0
 _ACCEPT = "application/vnd.npm.install-v1+json, application/json;q=0.9, */*;q=0.8"
@@ -63,6 +66,39 @@ class Found:
     author: str
 
 
+class _Publisher(msgspec.Struct):
+    username: str | None = None
+
+
+class _Package(msgspec.Struct):
+    name: str
+    version: str = ""
+    description: str | None = None
+    publisher: _Publisher | None = None
+
+
+class _SearchResult(msgspec.Struct):
+    package: _Package
+
+
+class _Dist(msgspec.Struct):
+    tarball: str = ""
+    integrity: str = ""
+
+    def sha512(self) -> bytes | None:
+        for each in self.integrity.split():
+            kind, _, text = each.partition("-")
+            with suppress(binascii.Error):
+                digest = base64.b64decode(text, validate=True)
+                if kind == "sha512" and len(digest) == hashlib.sha512().digest_size:
+                    return digest
+        return None
+
+
+class _Version(msgspec.Struct):
+    dist: _Dist = msgspec.field(default_factory=_Dist)
+
+
 class Registry:
     """One npm registry."""
 
@@ -78,20 +114,11 @@ class Registry:
         objects = answer.get("objects")
         found = []
         for each in objects[:_RESULTS] if isinstance(objects, list) else ():
-            facts = each.get("package") if isinstance(each, Mapping) else None
-            if not isinstance(facts, Mapping) or not isinstance(facts.get("name"), str):
-                continue
-            try:
-                name = name_of_package(facts["name"])
-            except PluginError:
-                continue
-            publisher = facts.get("publisher")
-            author = publisher.get("username") if isinstance(publisher, Mapping) else ""
-            version, words = (
-                one_line(str(facts.get("version") or "")),
-                one_line(str(facts.get("description") or ""), 300),
-            )
-            found.append(Found(facts["name"], name, version, words, one_line(str(author or ""))))
+            with suppress(PluginError, msgspec.ValidationError):
+                package = msgspec.convert(each, _SearchResult).package
+                author = package.publisher.username if package.publisher else ""
+                texts = one_line(package.version), one_line(package.description or "", 300), one_line(author or "")
+                found.append(Found(package.name, name_of_package(package.name), *texts))
         return found
 
     def release(self, package: str, version: str | None = None) -> Release:
@@ -104,17 +131,20 @@ class Registry:
         wanted: Any = version or "latest"
         if not _VERSION.fullmatch(wanted):
             wanted = tags.get(wanted) if _TAG.fullmatch(wanted) else None
-        chosen = versions.get(wanted) if isinstance(wanted, str) else None
-        if not isinstance(wanted, str) or not isinstance(chosen, Mapping):
+        if not isinstance(wanted, str) or wanted not in versions:
             last = ", ".join(str(each) for each in list(versions)[-5:])
             raise VersionNotFound(f"{package} has no version {version or 'latest'!r}.", hint=f"The last ones: {last}.")
-        dist = chosen.get("dist")
-        dist = dist if isinstance(dist, Mapping) else {}
-        return Release(package, wanted, self._tarball(dist, package), _sha512(dist, package))
+        try:
+            dist = msgspec.convert(versions[wanted], _Version).dist
+        except msgspec.ValidationError:
+            raise RegistryError(f"{self.address} sent an invalid version {wanted} of {package}.") from None
+        if (sha512 := dist.sha512()) is None:
+            raise RegistryError(f"The registry has no SHA-512 for {package}, so the download cannot be verified.")
+        return Release(package, wanted, self._tarball_url(dist.tarball, package), sha512)
 
     def download(self, release: Release) -> bytes:
         """The tarball of a version, verified by its SHA-512."""
-        data = self._get(release.tarball, _LARGEST_TARBALL, release.package)
+        data = self._get(release.tarball, _MAX_TARBALL, release.package)
         if not hmac.compare_digest(hashlib.sha512(data).digest(), release.sha512):
             raise RegistryError(
                 f"The package {release.package} {release.version} is not what the registry announced: "
@@ -123,22 +153,17 @@ class Registry:
             )
         return data
 
-    def _tarball(self, dist: Mapping[str, Any], package: str) -> str:
-        given = dist.get("tarball")
-        own = urlsplit(self.address)
-        try:
-            url = urljoin(self.address, given) if isinstance(given, str) else ""
+    def _tarball_url(self, given: str, package: str) -> str:
+        """The absolute URL; it must use https or be on the registry itself."""
+        with suppress(ValueError):
+            url, own = urljoin(self.address, given), urlsplit(self.address)
             parts = urlsplit(url)
-        except ValueError:
-            raise RegistryError(
-                f"The registry has no tarball URL for {package}: {one_line(str(given), 200)!r}."
-            ) from None
-        if not (parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc)):
-            raise RegistryError(f"The registry has no usable tarball URL for {package}: {one_line(url, 200)!r}.")
-        return url
+            if parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
+                return url
+        raise RegistryError(f"The registry has no usable tarball URL for {package}: {one_line(given, 200)!r}.")
 
     def _json(self, path: str, package: str = "") -> Mapping[str, Any]:
-        raw = self._get(urljoin(self.address, path), _LARGEST_ANSWER, package)
+        raw = self._get(urljoin(self.address, path), _MAX_ANSWER, package)
         try:
             answer = strict.decode(raw)
         except ParseError as error:
@@ -181,20 +206,6 @@ class Registry:
                 "A package you have as a file: tabhub plugin install FILE.tgz",
             )
         return response.body
-
-
-def _sha512(dist: Mapping[str, Any], package: str) -> bytes:
-    given = dist.get("integrity")
-    for each in given.split() if isinstance(given, str) else ():
-        kind, _, text = each.partition("-")
-        if kind == "sha512":
-            try:
-                digest = base64.b64decode(text, validate=True)
-            except binascii.Error:
-                continue
-            if len(digest) == hashlib.sha512().digest_size:
-                return digest
-    raise RegistryError(f"The registry has no SHA-512 for {package}, so the download cannot be verified.")
 
 
 def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> Registry:
@@ -240,5 +251,5 @@ def _ask_npm(env: Mapping[str, str]) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    said = done.stdout.strip()
-    return said if said.startswith(("http://", "https://")) else None
+    url = done.stdout.strip()
+    return url if url.startswith(("http://", "https://")) else None

@@ -1,7 +1,7 @@
-"""A plugin's settings: checked against what it declares, and what follows from them.
+"""A plugin's settings: validated against its declaration, and the URL patterns and instances that follow from them.
 
-Owns the check, the instances that a `url` setting makes, and the hiding of secrets. The values are the config file's.
-A `url` setting is one address, or a map of names to addresses: each name is an instance of the site.
+Owns validation, instances and masking of secrets. The values are stored in the config file. A `url` setting is one
+URL, or a map of names to URLs: each name is an instance of the site.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tabhub.plugins.model import Field, Plugin
 MASK = "••••••••"
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,49}")
 _ONLY = "default"
-_LONGEST = 8_192
-_MOST_INSTANCES = 100
+_MAX_LENGTH = 8_192
+_MAX_INSTANCES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,9 @@ class Setup:
 
     def instance_of(self, url: str) -> str | None:
         """The instance of a URL: the one with the most specific matching pattern."""
-        best: tuple[Any, str] | None = None
-        for each in self.instances:
-            for text in each.patterns:
-                pattern = patterns.parse(text)
-                if pattern is not None and pattern.matches(url) and (best is None or pattern.specificity > best[0]):
-                    best = pattern.specificity, each.name
-        return best[1] if best is not None else None
+        parsed = [(patterns.parse(text), each.name) for each in self.instances for text in each.patterns]
+        matching = [(pattern.specificity, name) for pattern, name in parsed if pattern and pattern.matches(url)]
+        return max(matching, key=lambda match: match[0])[1] if matching else None
 
 
 def resolve(plugin: Plugin, values: Mapping[str, Any]) -> Setup:
@@ -88,10 +84,8 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
     for key, value in given.items():
         item = known.get(key)
         if item is None:
-            names = ", ".join(known) or "none"
-            wrong.append(
-                {"field": key[:100], "problem": f"{plugin.display_name} has no such setting (it has: {names})"}
-            )
+            problem = f"{plugin.display_name} has no such setting (it has: {', '.join(known) or 'none'})"
+            wrong.append({"field": key[:100], "problem": problem})
         elif value is None:
             merged.pop(key, None)
         elif item.secret and value == MASK:
@@ -99,14 +93,12 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
         else:
             try:
                 _value(item, value)
+                merged[key] = value
             except InvalidPluginSettings as error:
                 wrong.append({"field": key, "problem": error.message})
-            else:
-                merged[key] = value
-    missing = [key for key, item in known.items() if item.required and key not in merged]
-    wrong += [
-        {"field": key, "problem": "it is required"} for key in missing if not any(w["field"] == key for w in wrong)
-    ]
+    missing = {key for key, item in known.items() if item.required and key not in merged}
+    missing -= {each["field"] for each in wrong}
+    wrong += [{"field": key, "problem": "it is required"} for key in known if key in missing]
     if wrong:
         listed = "; ".join(f"{each['field']}: {each['problem']}" for each in wrong)
         raise InvalidPluginSettings(
@@ -125,40 +117,43 @@ def masked(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _value(item: Field, value: Any) -> Any:
     """The checked value; a `url` always as a map of instances."""
-    if item.kind == "url":
-        return _addresses(value)
-    if item.kind == "boolean" and isinstance(value, bool):
-        return value
-    if item.kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
-        if math.isfinite(value):
+    match item.kind, value:
+        case "url", _:
+            return _urls(value)
+        case "boolean", bool():
             return value
-    elif item.kind == "string" and isinstance(value, str) and len(value) <= _LONGEST:
-        return value
-    elif item.kind == "select":
-        if value in item.options:
+        case "number", int() | float() if not isinstance(value, bool) and math.isfinite(value):
             return value
-        raise InvalidPluginSettings(f"it must be one of {', '.join(item.options)}")
-    words = {"boolean": "true or false", "number": "a number", "string": f"a text of at most {_LONGEST} characters"}
-    raise InvalidPluginSettings(f"it must be {words[item.kind]}")
+        case "string", str() if len(value) <= _MAX_LENGTH:
+            return value
+        case "select", str() if value in item.options:
+            return value
+    expected = {
+        "boolean": "true or false",
+        "number": "a number",
+        "string": f"a text of at most {_MAX_LENGTH} characters",
+        "select": f"one of {', '.join(item.options)}",
+    }
+    raise InvalidPluginSettings(f"it must be {expected[item.kind]}")
 
 
-def _addresses(value: Any) -> dict[str, str]:
+def _urls(value: Any) -> dict[str, str]:
     given = {_ONLY: value} if isinstance(value, str) else value
-    if not isinstance(given, Mapping) or len(given) > _MOST_INSTANCES:
+    if not isinstance(given, Mapping) or len(given) > _MAX_INSTANCES:
         raise InvalidPluginSettings("it must be an address, or an object of instance names and their addresses")
     for name, url in given.items():
         if not isinstance(name, str) or not _INSTANCE.fullmatch(name):
             raise InvalidPluginSettings(
                 f"{str(name)[:60]!r} is not an instance name: letters, digits, spaces and . _ -"
             )
-        if not isinstance(url, str) or len(url) > _LONGEST or _pattern(url) is None:
+        if not isinstance(url, str) or len(url) > _MAX_LENGTH or not _is_site(url):
             raise InvalidPluginSettings(f"the address of {name!r} must be a web address such as https://example.com")
     return dict(given)
 
 
-def _pattern(url: str) -> str | None:
+def _is_site(url: str) -> bool:
     try:
-        found = patterns.of_address(url)
-    except ValueError:  # a port that is no number, half an IPv6 address
-        return None
-    return found if found is not None and patterns.problem(found) is None and "@" not in url else None
+        pattern = patterns.of_address(url)
+    except ValueError:  # for example an invalid port or IPv6 address
+        return False
+    return pattern is not None and patterns.problem(pattern) is None and "@" not in url

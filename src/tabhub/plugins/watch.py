@@ -1,6 +1,6 @@
-"""Watching local plugins: a build or a saved file is noticed at once, and by a slower look if the system says nothing.
+"""Watching local plugins: a build or a saved file is noticed at once, or by polling if the system does not report it.
 
-Owns the watching alone; what a change means is told to whoever asked.
+Owns only the watching; a callback handles the change.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tabhub.plugins.discovery import Stamp, stamp_of
 
 log = logging.getLogger("tabhub.plugins")
 
-_GATHER = 20
-"""Milliseconds without a further change before one is told: a build writes several files."""
+_DEBOUNCE = 20
+"""Milliseconds without a further change before one is reported: a build writes several files."""
 _POLL = 5.0
 
 
@@ -38,22 +38,22 @@ class Watcher:
         self._running = False
 
     def start(self) -> None:
-        """Begin; an event loop runs."""
+        """Start watching; needs a running event loop."""
         self._running = True
         self._restart()
 
     def watch(self, folders: Iterable[Path], above: Iterable[Path] = (), pending: int = 0) -> None:
-        """Watch these folders of plugins, and those in which new ones may appear, from now on."""
+        """Watch these plugin folders, and the folders `above` in which new ones may appear."""
         self._folders = tuple(folders)
         self._pending = pending
-        self._stamps = {folder: _stamp(folder) for folder in self._folders}
+        self._stamps = {folder: stamp_of(folder) for folder in self._folders}
         paths = tuple(dict.fromkeys((*_paths(self._folders), *(path for path in above if path.is_dir()))))
         if paths != self._paths:
             self._paths = paths
             self._restart()
 
     def poll(self) -> None:
-        """Look for changes without a notification; cheap enough for a timer."""
+        """Look for changes that were not reported; cheap enough for a timer."""
         now = self._wall()
         if self._polled is not None and 0 <= now - self._polled < _POLL:
             return
@@ -63,7 +63,7 @@ class Watcher:
             self._changed()
 
     def _differs(self) -> bool:
-        return any(_stamp(folder) != stamp for folder, stamp in self._stamps.items())
+        return any(stamp_of(folder) != stamp for folder, stamp in self._stamps.items())
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -90,11 +90,10 @@ class Watcher:
         if self._paths:
             self._stop = asyncio.Event()
             self._task = asyncio.create_task(self._watch(self._paths, self._stop))
-            self._task.add_done_callback(_ended)
-            # In its first step the task begins to watch: what was saved before that, nobody will tell.
-            asyncio.get_running_loop().call_soon(self._begun)
+            # The task starts watching in its first step; changes saved before that are not reported.
+            asyncio.get_running_loop().call_soon(self._check_once)
 
-    def _begun(self) -> None:
+    def _check_once(self) -> None:
         if self._running and self._differs():
             self._changed()
 
@@ -103,21 +102,16 @@ class Watcher:
 
         try:
             async for _ in awatch(
-                *paths, step=_GATHER, stop_event=stop, recursive=False, ignore_permission_denied=True
+                *paths, step=_DEBOUNCE, stop_event=stop, recursive=False, ignore_permission_denied=True
             ):
                 if not stop.is_set():
                     self._changed()
-        except (OSError, RuntimeError) as error:
-            log.warning("local plugins are looked at every %g s only: %s", _POLL, error)
-
-
-def _ended(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("local plugins are looked at every %g s only", _POLL, exc_info=error)
+        except Exception as error:  # noqa: BLE001 - polling still finds changes
+            log.warning("local plugins are only polled, every %g s: %s", _POLL, error)
 
 
 def _paths(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """What to watch of the folders: them and where their builds go; one that is not there yet, by its parent."""
+    """The folders and their `dist`; for one that does not exist yet, its parent."""
     paths: dict[Path, None] = {}
     for folder in folders:
         if folder.is_dir():
@@ -127,10 +121,3 @@ def _paths(folders: Iterable[Path]) -> tuple[Path, ...]:
         elif folder.parent.is_dir():
             paths[folder.parent] = None
     return tuple(paths)
-
-
-def _stamp(folder: Path) -> Stamp:
-    try:
-        return stamp_of(folder)
-    except OSError:
-        return ()

@@ -1,17 +1,7 @@
-"""The page side of a plugin that is one JavaScript file: the frame around it that makes it an adapter.
-
-Owns the little an author's file is given (`plugin`, `ToolError`, `log`, `config`) and how it registers. The file calls
-`plugin({ isReady, tools: { name(input, { reportProgress }) { … } } })` once.
-"""
-
-from __future__ import annotations
-
-import json
-from collections.abc import Mapping
-from typing import Any
-
-_BEFORE = """(() => {
-const about = %s;
+// The frame around the page side of a Python plugin. It provides `plugin`, `ToolError`, `log` and `config`, and registers
+// what `plugin({ isReady, tools: { name(input, { reportProgress }) { … } } })` describes.
+(() => {
+const about = __ABOUT__;
 class ToolError extends Error {
   constructor(message, code = "ERROR", options = {}) {
     super(message);
@@ -54,11 +44,5 @@ const plugin = (page) => {
   adapters[about.name] = adapter;
   globalThis.__openTabs = Object.assign({}, known, { adapters });
 };
-"""
-_AFTER = "\n})();"
-
-
-def adapter(name: str, facts: Mapping[str, Any], tools: list[str], page: str) -> str:
-    """The adapter made of an author's page side."""
-    about = {**facts, "name": name, "tools": tools}
-    return _BEFORE % json.dumps(about) + page + _AFTER
+__PAGE__
+})();

@@ -1,4 +1,4 @@
-"""Plugins as tests need them: folders, tarballs, and a registry that serves them over real HTTP."""
+"""Plugins for tests: folders, tarballs, and a registry that serves them over real HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ADAPTER = "globalThis.__openTabs = {adapters: {NAME: {name: 'NAME', tools: []}}}
 
 
 def tool(name: str, **more: Any) -> dict[str, Any]:
-    """A tool as dist/tools.json has it."""
+    """A tool as in dist/tools.json."""
     return {
         "name": name,
         "displayName": name.replace("_", " ").title(),
@@ -30,7 +30,7 @@ def tool(name: str, **more: Any) -> dict[str, Any]:
 
 
 def files(name: str = "demo", version: str = "1.0.0", **more: Any) -> dict[str, str]:
-    """The files of a package; `more` is put into its `opentabs` part, `tools` and `package` excepted."""
+    """The files of a package; `more` goes into its `opentabs` part, except `tools` and `package`."""
     tools = more.pop("tools", [tool("read"), tool("act")])
     package = more.pop("package", f"opentabs-plugin-{name}")
     extra = more.pop("extra", {})
@@ -58,7 +58,7 @@ def files(name: str = "demo", version: str = "1.0.0", **more: Any) -> dict[str, 
 
 
 def folder(where: Path, name: str = "demo", version: str = "1.0.0", **more: Any) -> Path:
-    """The same as a folder, made or changed."""
+    """The same files in a folder, created or overwritten."""
     for path, text in files(name, version, **more).items():
         (where / path).parent.mkdir(parents=True, exist_ok=True)
         (where / path).write_text(text)
@@ -66,7 +66,7 @@ def folder(where: Path, name: str = "demo", version: str = "1.0.0", **more: Any)
 
 
 def tarball(content: dict[str, str], *odd: tarfile.TarInfo) -> bytes:
-    """A .tgz as npm packs it."""
+    """A .tgz as npm makes it."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w:gz") as tar:
         for path, text in content.items():
@@ -79,12 +79,12 @@ def tarball(content: dict[str, str], *odd: tarfile.TarInfo) -> bytes:
 
 
 class NpmRegistry:
-    """A registry on a port of this machine."""
+    """A registry on a local port."""
 
     def __init__(self) -> None:
         self.packages: dict[str, dict[str, bytes]] = {}
         self.spoilt: set[str] = set()
-        """Tarballs that are not what is announced."""
+        """Tarballs that differ from the announced ones."""
         self.asked: list[tuple[str, str | None]] = []
         registry = self
 
@@ -98,7 +98,7 @@ class NpmRegistry:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """No log."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"

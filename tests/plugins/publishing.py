@@ -1,4 +1,4 @@
-"""A package in the exact shape that OpenTabs' build gives and npm publishes: its manifest and its `dist`."""
+"""A package exactly as the OpenTabs build makes it and npm publishes it: its manifest and its `dist`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _tool(name: str, icon: str, inputs: dict[str, Any], outputs: dict[str, Any])
 
 
 def published(version: str = "0.0.89", *, adapter: str | None = None, pre_script: bool = True) -> dict[str, str]:
-    """The files of the package, as `npm pack` finds them."""
+    """The files of the package, as in `npm pack`."""
     script = (_HERE / "pre-script.js").read_text()
     digest = hashlib.sha256(script.rpartition("\n//#")[0].encode()).hexdigest()
     number, text = {"type": "integer", "minimum": -9007199254740991, "maximum": 9007199254740991}, {"type": "string"}
@@ -91,6 +91,6 @@ def published(version: str = "0.0.89", *, adapter: str | None = None, pre_script
 
 
 def packed(where: Path, version: str = "0.0.89", **more: Any) -> str:
-    """The same as the tarball npm keeps."""
+    """The same files as an npm tarball."""
     where.write_bytes(tarball(published(version, **more)))
     return str(where)

@@ -1,4 +1,4 @@
-"""Adapters as files: their stamp, the settings they carry, and that the folder holds exactly those in use."""
+"""Adapters as files: their stamp and settings, and that the folder contains exactly those in use."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _BUILT = (
     "(function(){var a=globalThis.__openTabs.adapters.demo;"
     'a.__adapterHash="%s";Object.freeze(a);})();\n//# sourceMappingURL=adapter.iife.js.map\n' % ("ab" * 32)
 )
-"""What the build of a published plugin ends with."""
+"""The end of a published plugin's build."""
 
 
 def run(text: str, expression: str, host: str = "a.example") -> Any:
-    """What an expression gives in a page that has the adapter."""
+    """The value of an expression in a page with the adapter."""
     node = shutil.which("node")
     assert node is not None
     script = (
@@ -45,7 +45,7 @@ def test_an_adapter_is_stamped_and_frozen(tmp_path: Path) -> None:
     assert made.file == f"adapters/demo-{made.hash[:12]}.js"
 
 
-def test_the_stamp_of_a_built_adapter_is_the_hash_of_what_runs(tmp_path: Path) -> None:
+def test_the_stamp_of_a_built_adapter_is_the_hash_of_its_text(tmp_path: Path) -> None:
     built = plugin(tmp_path, adapter=_BUILT)
     made = adapters.compose(built, resolve(built, {}))
     assert run(made.text, "__openTabs.adapters.demo.__adapterHash") == made.hash
@@ -65,7 +65,7 @@ def test_a_page_finds_the_settings_of_its_own_instance(tmp_path: Path) -> None:
     assert adapters.compose(own, resolve(own, {"site": sites, "name": "x"})).hash != made.hash
 
 
-def test_the_folder_holds_exactly_the_adapters_in_use(tmp_path: Path) -> None:
+def test_the_folder_contains_exactly_the_adapters_in_use(tmp_path: Path) -> None:
     extension = install_extension(tmp_path / "extension", secret="s" * 64, port=1)
     stamp = extension_stamp(extension)
     one = plugin(tmp_path / "p", adapter="1;")
@@ -77,7 +77,7 @@ def test_the_folder_holds_exactly_the_adapters_in_use(tmp_path: Path) -> None:
     new = adapters.compose(two, resolve(two, {}))
     adapters.write([extension], [new])
     assert [path.name for path in (extension / "adapters").iterdir()] == [Path(new.file).name]
-    assert extension_stamp(extension) == stamp  # a browser need not load the extension anew
+    assert extension_stamp(extension) == stamp  # a browser need not reload the extension
     install_extension(extension, secret="t" * 64, port=1)
     assert (extension / new.file).exists()
 

@@ -1,4 +1,4 @@
-"""Packages of strangers: whatever their bytes are, what is unpacked is in its folder, or the package is refused."""
+"""Untrusted packages: whatever their bytes are, all files are unpacked inside the folder, or the package is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZE = slice(124, 136)
 
 
 def changed(head: int, place: slice, value: bytes) -> bytes:
-    """The package with another value in a head, whose sum is right again."""
+    """The package with a changed header value and a corrected checksum."""
     data = bytearray(WHOLE)
     one = bytearray(data[head : head + 512])
     one[place] = value

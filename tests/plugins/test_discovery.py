@@ -1,4 +1,4 @@
-"""Finding plugins of every kind; one that is broken stops no other."""
+"""Finding plugins of every kind; a broken one affects no other."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_broken_plugin_is_reported_and_others_load(tmp_path: Path) -> None:
     reasons = {Path(failure.path).name: failure.error for failure in found.failures}
     assert set(reasons) == {"bomb", "empty", "gone", "bad"}
     assert "SystemExit: no" in reasons["bomb"]
-    assert "gives no `plugin`" in reasons["empty"]
+    assert "has no `plugin`" in reasons["empty"]
     assert "not a match pattern" in reasons["bad"]
     assert found.problems == (f"localPluginDirs: there is no folder {tmp_path / 'nowhere'}",)
     assert len(found.pending) == 3
@@ -98,10 +98,12 @@ def test_a_plugin_in_python_is_a_manifest_and_one_javascript_file(tmp_path: Path
     (made / "page.js").write_text("plugin({ tools: { say: () => ({ said: 'new' }) } });")
     assert "'new'" in looking.look(config).plugins[0].adapter
     (made / "page.js").unlink()
-    assert "page side" in looking.look(config).failures[0].error
+    assert "page file" in looking.look(config).failures[0].error
 
 
-def test_a_python_package_brings_plugins_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_packages_provide_plugins_by_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "snake_package.py").write_text(textwrap.dedent(_PYTHON))
     (tmp_path / "page.js").write_text("plugin({ tools: { say: () => 1 } });")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -110,7 +112,7 @@ def test_a_python_package_brings_plugins_by_its_entry_point(tmp_path: Path, monk
         EntryPoint("broken", "no_such_module_at_all:plugin", discovery.GROUP),
         EntryPoint("wrong", "snake_package:define", discovery.GROUP),
     ]
-    monkeypatch.setattr(discovery, "_points", lambda: points)
+    monkeypatch.setattr(discovery, "entry_points", lambda group: points)
     found = look(tmp_path)
     assert [(p.name, p.source) for p in found.plugins] == [("snake", "python")]
     assert len(found.failures) == 2

@@ -1,10 +1,10 @@
-"""Icons only draw."""
+"""Icons contain only drawing elements."""
 
 from __future__ import annotations
 
 import pytest
 
-from tabhub.plugins.icons import trouble
+from tabhub.plugins.icons import find_problem
 
 _HEAD = 'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"'
 
@@ -19,7 +19,7 @@ _HEAD = 'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"'
     ],
 )
 def test_plain_svg_is_accepted(svg: str) -> None:
-    assert trouble(svg) is None
+    assert find_problem(svg) is None
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_plain_svg_is_accepted(svg: str) -> None:
     ],
 )
 def test_svg_that_runs_fetches_or_embeds_is_rejected(svg: str) -> None:
-    assert trouble(svg) is not None
+    assert find_problem(svg) is not None

@@ -1,4 +1,4 @@
-"""The parameters the hub adds to every plugin tool, and takes away again."""
+"""The parameters that the hub adds to every plugin tool and removes from its input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tab_id_is_always_there_and_optional(instances: list[str]) -> None:
 
 
 @pytest.mark.req("S002-injected-05", "S002-instance-02")
-def test_instance_is_a_required_choice_where_there_are_several() -> None:
+def test_instance_is_required_if_there_are_several() -> None:
     schema = injected(_OWN, ["work", "personal"])
     assert schema["properties"]["instance"]["enum"] == ["work", "personal"]
     assert schema["required"] == ["project", "instance"]

@@ -1,4 +1,4 @@
-"""Installing from a registry that speaks real HTTP, and from files: checked, whole or not at all, nothing run."""
+"""Installing from an HTTP registry and from files: verified, completely or not at all, without running scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def installer(registry: NpmRegistry, tmp_path: Path) -> Installer:
     return Installer(tmp_path / "plugins", lambda: Registry(registry.url))
 
 
-def test_search_gives_plugins_only(registry: NpmRegistry, installer: Installer) -> None:
+def test_search_returns_only_plugins(registry: NpmRegistry, installer: Installer) -> None:
     registry.publish("slack")
     registry.publish("jira", package="@opentabs-dev/opentabs-plugin-jira")
     assert [(each.package, each.name) for each in installer.search("jira")] == [
@@ -150,7 +150,7 @@ def test_package_with_paths_outside_its_folder_is_rejected(member: tarfile.TarIn
 
 
 def test_oversized_or_broken_package_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tabhub.plugins.archive._BYTES", 100_000)
+    monkeypatch.setattr("tabhub.plugins.archive._MAX_BYTES", 100_000)
     package = tmp_path / "big.tgz"
     package.write_bytes(tarball(files(), odd("package/big", size=200_000)))
     installer = Installer(tmp_path / "plugins", lambda: Registry("http://127.0.0.1:9"))

@@ -1,4 +1,4 @@
-"""Reading packages: the published form works, and what is wrong with one is told and harms nothing else."""
+"""Reading packages: the published form works; faults are reported and affect nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.plugins import publishing
 from tests.plugins.packages import folder, tool
 
 
-def test_a_published_package_is_read_as_it_is(tmp_path: Path) -> None:
+def test_the_parts_of_a_package_become_a_plugin(tmp_path: Path) -> None:
     made = folder(
         tmp_path,
         "jira",
@@ -65,9 +65,9 @@ def test_pre_script_is_read_only_if_declared(tmp_path: Path) -> None:
     missing = read_package(folder(tmp_path / "c", extra=declared))
     assert missing.pre_script is None
     assert missing.tools
-    (told,) = missing.problems
-    assert "the script that runs before its pages is left out" in told
-    assert "dist/pre-script.iife.js is missing" in told
+    (problem,) = missing.problems
+    assert "the script that runs before its pages is left out" in problem
+    assert "dist/pre-script.iife.js is missing" in problem
 
 
 def test_tools_may_be_a_bare_list_as_older_builds_write_them(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_tricks_and_reserved_names_are_refused(package: str, tmp_path: Path) -> 
         read_package(folder(tmp_path, package=package))
 
 
-def test_a_short_name_stands_for_the_packages_that_may_have_it() -> None:
+def test_a_short_name_means_the_packages_that_may_have_it() -> None:
     assert packages_of("slack")[0] == "@opentabs-dev/opentabs-plugin-slack"
     assert packages_of("@acme/opentabs-plugin-x") == ("@acme/opentabs-plugin-x",)
     with pytest.raises(PluginError):
@@ -128,7 +128,7 @@ def test_a_short_name_stands_for_the_packages_that_may_have_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "reason"),
     [
         ({"urlPatterns": []}, "at least one site"),
         ({"urlPatterns": ["<all_urls>"]}, "every site"),
@@ -142,8 +142,8 @@ def test_a_short_name_stands_for_the_packages_that_may_have_it() -> None:
         ({"tools": "none"}, "must be a list"),
     ],
 )
-def test_invalid_package_is_rejected_with_the_reason(more: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match=said):
+def test_invalid_package_is_rejected_with_the_reason(more: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=reason):
         read_package(folder(tmp_path, **more))
 
 
@@ -187,13 +187,13 @@ def test_tools_with_invalid_or_duplicate_names_are_dropped(tmp_path: Path) -> No
 def test_icon_with_a_script_is_dropped(tmp_path: Path) -> None:
     plugin = read_package(folder(tmp_path, iconSvg="<svg><script>alert(1)</script></svg>"))
     assert plugin.icon_svg is None
-    assert plugin.problems == ("the icon is left out: it holds <script>",)
+    assert plugin.problems == ("the icon is left out: it contains <script>",)
 
 
 def test_invisible_characters_are_removed_and_reported(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"b": {"type": "string", "description": "A\u2060 b."}}}
-    told = tool("a", description="Does it.\u200b\u202e", displayName="T\n", input_schema=schema)
-    made = folder(tmp_path, displayName="Ja\u202ene\nX", tools=[told])
+    hidden = tool("a", description="Does it.\u200b\u202e", displayName="T\n", input_schema=schema)
+    made = folder(tmp_path, displayName="Ja\u202ene\nX", tools=[hidden])
     plugin = read_package(made)
     assert plugin.display_name == "Jane X"
     assert plugin.tools[0].description == "Does it. [3 hidden characters removed]"

@@ -1,4 +1,4 @@
-"""A plugin in a Python package: installed by pip into the hub's own environment, found, used, and gone with it."""
+"""A plugin in a Python package: installed by pip into the hub's environment, found, used, and removed with it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PAGE = "plugin({ tools: { count: ({ by }) => ({ counted: by }) } });\n"
 
 
 def wheel(folder: Path) -> Path:
-    """A wheel as any build tool makes it: modules, data, and metadata with an entry point."""
+    """A wheel with modules, data, and metadata with an entry point."""
     info = "tabhub_plugin_tally-2.1.0.dist-info"
     files = {
         "tally_plugin/__init__.py": _PLUGIN,
@@ -61,7 +61,7 @@ def _digest(text: str) -> str:
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An environment of its own with Tabhub in it, which commands of this test run in; gives its Python."""
+    """A separate environment with Tabhub, used by the commands of this test; returns its Python."""
     place = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True, timeout=60)
     python = place / "bin/python"
@@ -73,7 +73,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pip(python: Path, *words: str) -> None:
-    """Pip for another environment, without any network."""
+    """Run pip for another environment, without network."""
     command = [
         str(Path(sys.prefix) / "bin/python"),
         "-m",
@@ -86,20 +86,18 @@ def pip(python: Path, *words: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-async def test_a_package_that_pip_installed_brings_its_plugin_and_takes_it_along(
-    tmp_path: Path, environment: Path
-) -> None:
+async def test_a_plugin_comes_and_goes_with_its_pip_package(tmp_path: Path, environment: Path) -> None:
     pip(environment, "install", "--no-index", "--no-deps", str(wheel(tmp_path)))
     home = tmp_path / "home"
     listing = await tabhub(home, "plugin", "list")
-    said, errors = await listing.communicate()
-    assert b"tally" in said, (said, errors)
+    output, errors = await listing.communicate()
+    assert b"tally" in output, (output, errors)
     async with hub_process(home) as hub, client(hub) as http:
         (facts,) = (await http.get("/health")).json()["pluginDetails"]
         assert (facts["name"], facts["version"], facts["source"]) == ("tally", "2.1.0", "python")
         async with FakeExtension(hub, tabs=[tab(7, "https://tally.example/")]) as browser:
-            (told,) = (await browser.next_notification("sync.full"))["params"]["plugins"]
-            adapter = (hub.home.extension / told["adapterFile"]).read_text()
+            (plugin,) = (await browser.next_notification("sync.full"))["params"]["plugins"]
+            adapter = (hub.home.extension / plugin["adapterFile"]).read_text()
             assert _PAGE in adapter
             browser.handlers["tool.dispatch"] = lambda params: {"output": {"counted": params["input"]["by"]}}
             answer = (await http.post("/tools/tally_count/call", json={"by": 3})).json()

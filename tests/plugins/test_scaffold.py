@@ -1,4 +1,4 @@
-"""A new plugin works, and its own test says so."""
+"""A new plugin works, and its own tests pass."""
 
 from __future__ import annotations
 

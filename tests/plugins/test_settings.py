@@ -1,4 +1,4 @@
-"""A plugin's settings: what fits, what is told when it does not, and the instances they make."""
+"""A plugin's settings: validation, errors, and the instances they define."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plugin(tmp_path: Path) -> Plugin:
 
 
 @pytest.mark.req("S002-instance-01")
-def test_each_name_in_a_map_of_addresses_is_an_instance(plugin: Plugin) -> None:
+def test_each_name_in_a_map_of_urls_is_an_instance(plugin: Plugin) -> None:
     sites = {"work": "https://acme.example.com", "home": "http://127.0.0.1:8080/x"}
     setup = resolve(plugin, {"site": sites})
     assert [(each.name, each.patterns) for each in setup.instances] == [
@@ -43,14 +43,14 @@ def test_each_name_in_a_map_of_addresses_is_an_instance(plugin: Plugin) -> None:
     assert setup.homepage == "https://acme.example.com"
 
 
-def test_one_address_is_one_site(plugin: Plugin) -> None:
+def test_one_url_is_one_site(plugin: Plugin) -> None:
     setup = resolve(plugin, {"site": "https://acme.example.com"})
     assert [each.name for each in setup.instances] == ["default"]
     assert setup.problems == ()
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "reason"),
     [
         ("site", "nonsense", "web address"),
         ("site", {"work": "file:///etc/passwd"}, "web address"),
@@ -68,8 +68,8 @@ def test_one_address_is_one_site(plugin: Plugin) -> None:
         ("nmae", "x", "no such setting"),
     ],
 )
-def test_invalid_setting_is_rejected_with_its_field(plugin: Plugin, key: str, value: Any, said: str) -> None:
-    with pytest.raises(InvalidPluginSettings, match=said) as caught:
+def test_invalid_setting_is_rejected_with_its_field(plugin: Plugin, key: str, value: Any, reason: str) -> None:
+    with pytest.raises(InvalidPluginSettings, match=reason) as caught:
         check(plugin, {"site": "https://a.example"}, {key: value})
     assert caught.value.data is not None
     assert caught.value.data["errors"][0]["field"] == key

@@ -1,4 +1,4 @@
-"""Changes of local plugins are noticed, by the system's word or by looking."""
+"""Changes of local plugins are noticed through the system or by polling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tabhub.plugins.watch import Watcher
 from tests.plugins.packages import folder
 
 
-async def test_a_build_is_noticed_at_once_also_one_from_before_the_watch_began(tmp_path: Path) -> None:
+async def test_builds_are_noticed_at_once_including_one_before_watching_began(tmp_path: Path) -> None:
     made = folder(tmp_path / "one", "one")
     changed = asyncio.Event()
     watcher = Watcher(changed.set)
@@ -29,29 +29,29 @@ async def test_a_build_is_noticed_at_once_also_one_from_before_the_watch_began(t
 
 
 async def test_unchanged_folder_is_not_reported(tmp_path: Path) -> None:
-    told: list[str] = []
-    watcher = Watcher(lambda: told.append("changed"))
+    changes: list[str] = []
+    watcher = Watcher(lambda: changes.append("changed"))
     watcher.watch([folder(tmp_path / "one", "one")])
     watcher.start()
     begun = asyncio.Event()
     asyncio.get_running_loop().call_soon(begun.set)
     await begun.wait()
     watcher.stop()
-    assert told == []
+    assert changes == []
 
 
 def test_polling_finds_changes_without_notifications(tmp_path: Path) -> None:
     made = folder(tmp_path / "one", "one")
-    now, told = [100.0], []
-    watcher = Watcher(lambda: told.append(now[0]), lambda: now[0])
+    now, changes = [100.0], []
+    watcher = Watcher(lambda: changes.append(now[0]), lambda: now[0])
     watcher.watch([made, tmp_path / "later"], pending=1)
     assert watcher.facts() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": None, "pollDetections": 0}
     watcher.poll()
     folder(made, "one", "1.0.1")
     now[0] = 102.0
     watcher.poll()
-    assert told == []
+    assert changes == []
     now[0] = 106.0
     watcher.poll()
-    assert told == [106.0]
+    assert changes == [106.0]
     assert watcher.facts() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": 106_000, "pollDetections": 1}

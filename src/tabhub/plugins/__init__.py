@@ -1,5 +1,5 @@
-"""Site plugins: packages that know one web app each, and bring its tools.
+"""Site plugins: packages with the tools of one web app.
 
-Owns reading, finding, installing and setting up plugins. Runs none of their code: the page side is handed to the
-browser as a file, and the tools' calls are the server's.
+Owns reading, finding, installing and configuring plugins. Their page code is written to a file for the browser; calls
+of their tools are in `calls/sources`.
 """

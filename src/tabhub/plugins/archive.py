@@ -6,10 +6,12 @@ devices is refused as a whole, and no file is made executable or run.
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 from tabhub.errors import PluginError
 
@@ -22,12 +24,33 @@ _MAX_DEPTH = 20
 _MAX_PART = 200
 
 
+class _TarStream:
+    """The tar file in a tarball, read lazily and bounded: a header can declare any size and would be read whole."""
+
+    def __init__(self, data: bytes) -> None:
+        self._inner = gzip.GzipFile(fileobj=io.BytesIO(data))
+        self.tell = self._inner.tell
+
+    def read(self, size: int = -1) -> bytes:
+        self._check(self.tell() + size if size >= 0 else _MAX_TAR + 1)
+        return self._inner.read(size)
+
+    def seek(self, position: int) -> int:
+        self._check(position)
+        return self._inner.seek(position)
+
+    @staticmethod
+    def _check(position: int) -> None:
+        if position > _MAX_TAR:
+            raise _too_large()
+
+
 def unpack(data: bytes, folder: Path) -> None:
     """Write the files of an npm tarball into a new folder; the first part of each path (`package/`) is left out."""
     folder.mkdir(mode=0o700, parents=True)
     room = _MAX_BYTES
     try:
-        with tarfile.open(fileobj=io.BytesIO(_decompress(data)), mode="r:") as tar:
+        with tarfile.open(fileobj=cast(Any, _TarStream(data)), mode="r:") as tar:
             for count, member in enumerate(tar):
                 if count >= _MAX_FILES:
                     raise PluginError(f"The package has more than {_MAX_FILES} files; it is not unpacked.")
@@ -43,17 +66,6 @@ def unpack(data: bytes, folder: Path) -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise PluginError(f"The package could not be unpacked: {error.strerror}.") from None
         raise PluginError(f"The package is not a readable .tgz file: {error}.") from None
-
-
-def _decompress(data: bytes) -> bytes:
-    """The tar file, bounded before anything reads the sizes it declares."""
-    decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    unpacked = decompressor.decompress(data, _MAX_TAR)
-    if decompressor.unconsumed_tail:
-        raise _too_large()
-    if not decompressor.eof:
-        raise EOFError("it ends too early")
-    return unpacked
 
 
 def _too_large() -> PluginError:

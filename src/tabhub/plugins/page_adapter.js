@@ -1,4 +1,4 @@
-// The frame around the page side of a Python plugin. It provides `plugin`, `ToolError`, `log` and `config`, and registers
+// The frame around the page file of a Python plugin. It provides `plugin`, `ToolError`, `log` and `config`, and registers
 // what `plugin({ isReady, tools: { name(input, { reportProgress }) { … } } })` describes.
 (() => {
 const about = __ABOUT__;
@@ -30,7 +30,7 @@ const log = { debug: say("debug"), info: say("info"), warn: say("warning"), erro
 const plugin = (page) => {
   const own = page.tools ?? {};
   const missing = about.tools.filter((name) => typeof own[name] !== "function");
-  if (missing.length) throw new Error(`${about.name}: the page side has no function for ${missing.join(", ")}`);
+  if (missing.length) throw new Error(`${about.name}: the page file has no function for ${missing.join(", ")}`);
   const adapter = { ...about, isReady: async () => true };
   for (const hook of ["isReady", "teardown", "onActivate", "onDeactivate", "onNavigate",
     "onToolInvocationStart", "onToolInvocationEnd"]) {

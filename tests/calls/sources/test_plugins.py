@@ -182,7 +182,7 @@ async def test_health_tells_what_failed_and_what_is_watched(tmp_path: Path) -> N
         assert facts["plugins"] == 1
         assert {Path(each["path"]).name for each in facts["failedPlugins"]} == {"bad", "gone"}
         assert all(each["error"] for each in facts["failedPlugins"])
-        assert facts["discoveryErrors"] == ["good: the icon is left out: it holds <script>"]
+        assert facts["discoveryErrors"] == ["good: the icon is left out: it contains <script>"]
         assert set(facts["fileWatcher"]) == {"watchedPlugins", "pendingPlugins", "lastPollAt", "pollDetections"}
         assert facts["fileWatcher"]["watchedPlugins"] == 1
         assert facts["fileWatcher"]["pendingPlugins"] == 2

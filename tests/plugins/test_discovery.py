@@ -101,9 +101,7 @@ def test_a_plugin_in_python_is_a_manifest_and_one_javascript_file(tmp_path: Path
     assert "page file" in looking.look(config).failures[0].error
 
 
-def test_python_packages_provide_plugins_by_entry_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_packages_provide_plugins_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "snake_package.py").write_text(textwrap.dedent(_PYTHON))
     (tmp_path / "page.js").write_text("plugin({ tools: { say: () => 1 } });")
     monkeypatch.syspath_prepend(str(tmp_path))

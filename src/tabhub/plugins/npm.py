@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
-import msgspec
-
 from tabhub import __version__
 from tabhub.client_errors import HttpError, InvalidHttpResponse
 from tabhub.core.descriptions import one_line
@@ -66,39 +64,6 @@ class Found:
     author: str
 
 
-class _Publisher(msgspec.Struct):
-    username: str | None = None
-
-
-class _Package(msgspec.Struct):
-    name: str
-    version: str = ""
-    description: str | None = None
-    publisher: _Publisher | None = None
-
-
-class _SearchResult(msgspec.Struct):
-    package: _Package
-
-
-class _Dist(msgspec.Struct):
-    tarball: str = ""
-    integrity: str = ""
-
-    def sha512(self) -> bytes | None:
-        for each in self.integrity.split():
-            kind, _, text = each.partition("-")
-            with suppress(binascii.Error):
-                digest = base64.b64decode(text, validate=True)
-                if kind == "sha512" and len(digest) == hashlib.sha512().digest_size:
-                    return digest
-        return None
-
-
-class _Version(msgspec.Struct):
-    dist: _Dist = msgspec.field(default_factory=_Dist)
-
-
 class Registry:
     """One npm registry."""
 
@@ -114,11 +79,12 @@ class Registry:
         objects = answer.get("objects")
         found = []
         for each in objects[:_RESULTS] if isinstance(objects, list) else ():
-            with suppress(PluginError, msgspec.ValidationError):
-                package = msgspec.convert(each, _SearchResult).package
-                author = package.publisher.username if package.publisher else ""
-                texts = one_line(package.version), one_line(package.description or "", 300), one_line(author or "")
-                found.append(Found(package.name, name_of_package(package.name), *texts))
+            package = _object(_object(each).get("package"))
+            with suppress(PluginError):
+                name = str(package.get("name"))
+                version, author = package.get("version"), _object(package.get("publisher")).get("username")
+                description = one_line(str(package.get("description") or ""), 300)
+                found.append(Found(name, name_of_package(name), _text(version), description, _text(author)))
         return found
 
     def release(self, package: str, version: str | None = None) -> Release:
@@ -134,13 +100,10 @@ class Registry:
         if not isinstance(wanted, str) or wanted not in versions:
             last = ", ".join(str(each) for each in list(versions)[-5:])
             raise VersionNotFound(f"{package} has no version {version or 'latest'!r}.", hint=f"The last ones: {last}.")
-        try:
-            dist = msgspec.convert(versions[wanted], _Version).dist
-        except msgspec.ValidationError:
-            raise RegistryError(f"{self.address} sent an invalid version {wanted} of {package}.") from None
-        if (sha512 := dist.sha512()) is None:
+        dist = _object(_object(versions[wanted]).get("dist"))
+        if (sha512 := _sha512(str(dist.get("integrity")))) is None:
             raise RegistryError(f"The registry has no SHA-512 for {package}, so the download cannot be verified.")
-        return Release(package, wanted, self._tarball_url(dist.tarball, package), sha512)
+        return Release(package, wanted, self._tarball_url(str(dist.get("tarball") or ""), package), sha512)
 
     def download(self, release: Release) -> bytes:
         """The tarball of a version, verified by its SHA-512."""
@@ -206,6 +169,25 @@ class Registry:
                 "A package you have as a file: tabhub plugin install FILE.tgz",
             )
         return response.body
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str:
+    return one_line(str(value or ""))
+
+
+def _sha512(integrity: str) -> bytes | None:
+    """The SHA-512 of an `integrity` value, which may list several hashes."""
+    for each in integrity.split():
+        kind, _, text = each.partition("-")
+        with suppress(binascii.Error):
+            digest = base64.b64decode(text, validate=True)
+            if kind == "sha512" and len(digest) == hashlib.sha512().digest_size:
+                return digest
+    return None
 
 
 def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> Registry:

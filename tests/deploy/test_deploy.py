@@ -72,7 +72,7 @@ def commands() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("way", ["systemd", "compose", "kubernetes", "image"])
-def test_each_way_starts_a_node_the_command_line_knows(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_deployment_uses_options_of_the_command_line(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[RelayOptions] = []
 
     def serve(options: RelayOptions) -> int:
@@ -92,7 +92,7 @@ def test_each_way_starts_a_node_the_command_line_knows(way: str, monkeypatch: py
         assert run.make_bus(options.bus, "n").node == "n"
 
 
-def test_units_have_their_sections_and_the_relays_is_locked_down() -> None:
+def test_systemd_units_are_complete_and_the_relays_is_sandboxed() -> None:
     for name in ("tabhub.service", "tabhub-relay.service"):
         found = unit(name)
         assert set(found.sections()) == {"Unit", "Service", "Install"}
@@ -105,7 +105,7 @@ def test_units_have_their_sections_and_the_relays_is_locked_down() -> None:
     assert unit("tabhub.service")["Service"]["ExecStart"].endswith("tabhub start")
 
 
-def test_the_compose_file_fits_its_schema_and_keeps_the_bus_inside() -> None:
+def test_the_compose_file_is_valid_and_does_not_publish_the_bus() -> None:
     words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
     done = subprocess.run([*words, str(DEPLOY / "compose.yaml")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -118,7 +118,7 @@ def test_the_compose_file_fits_its_schema_and_keeps_the_bus_inside() -> None:
     assert services["caddy"]["environment"]["RELAY_NODES"].split() == ["relay-1:9700", "relay-2:9700"]
 
 
-def test_the_manifests_fit_their_schemas_and_one_another() -> None:
+def test_the_manifests_are_valid_and_consistent() -> None:
     for each in manifests():
         kubernetes_validate.validate(each, "1.30", strict=True)
     relay, service = manifest("Deployment", "tabhub-relay"), manifest("Service", "tabhub-relay")
@@ -136,7 +136,7 @@ def test_the_manifests_fit_their_schemas_and_one_another() -> None:
     assert [path["path"] for path in paths] == list(_PATHS)
 
 
-def test_nats_takes_its_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nats_accepts_its_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NATS_TOKEN", "x" * 32)
     inline = tmp_path / "inline.conf"
     inline.write_text(manifest("ConfigMap", "tabhub-nats")["data"]["nats.conf"])
@@ -146,7 +146,7 @@ def test_nats_takes_its_configuration(tmp_path: Path, monkeypatch: pytest.Monkey
         assert done.returncode == 0, done.stderr
 
 
-def test_nginx_would_read_its_configuration(tmp_path: Path) -> None:
+def test_the_nginx_configuration_is_valid(tmp_path: Path) -> None:
     whole = tmp_path / "nginx.conf"
     whole.write_text(f"events {{}}\nhttp {{ include {DEPLOY / 'nginx.conf'}; }}\n")
     read = crossplane.parse(str(whole))
@@ -166,7 +166,7 @@ def test_nginx_would_read_its_configuration(tmp_path: Path) -> None:
     assert "proxy_set_header X-Forwarded-For" in said
 
 
-def test_the_caddyfile_is_balanced_and_hands_on_only_what_is_for_everyone() -> None:
+def test_the_caddyfile_is_balanced_and_forwards_only_public_paths() -> None:
     text = (DEPLOY / "Caddyfile").read_text()
     depth = 0
     for line in text.splitlines():
@@ -187,7 +187,7 @@ def _metric_names() -> set[str]:
     return set(re.findall(r"^(\w+)(?:\{| )", metrics(node).decode(), re.MULTILINE))
 
 
-def test_dashboard_and_alerts_ask_for_metrics_that_exist() -> None:
+def test_dashboard_and_alerts_use_existing_metrics() -> None:
     board = json.loads((DEPLOY / "monitoring" / "grafana-relay.json").read_text())
     rules = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yml").read_text())["groups"][0]["rules"]
     asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
@@ -201,7 +201,7 @@ def test_dashboard_and_alerts_ask_for_metrics_that_exist() -> None:
     assert scraped["scrape_configs"][0]["job_name"] == "tabhub-relay"
 
 
-def test_every_alert_has_its_page_in_the_runbook() -> None:
+def test_every_alert_has_a_section_in_the_runbook() -> None:
     rules = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yml").read_text())["groups"][0]["rules"]
     headings = re.findall(r"^#+ (.+)$", (ROOT / "docs" / "relay.md").read_text(), re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -235,7 +235,7 @@ async def test_share_is_removed_with_the_last_connection() -> None:
     await until(ended)
 
 
-async def test_time_a_user_has_spent_is_remembered_between_its_requests() -> None:
+async def test_used_time_is_kept_between_requests_of_a_user() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     other = Piece(fair_share, clock, "other", pieces=1)
@@ -248,7 +248,7 @@ async def test_time_a_user_has_spent_is_remembered_between_its_requests() -> Non
     assert not fair_share.may_read(again)
 
 
-async def test_users_without_connections_are_forgotten_once_they_have_made_up_for_what_they_spent() -> None:
+async def test_users_without_connections_are_forgotten_once_their_credit_is_full() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     piece = Piece(fair_share, clock, "here")
@@ -258,7 +258,7 @@ async def test_users_without_connections_are_forgotten_once_they_have_made_up_fo
     assert len(fair_share._shares) < 200
 
 
-def test_timers_that_are_due_at_once_work_on_uvloop() -> None:
+def test_timers_due_immediately_work_on_uvloop() -> None:
     """uvloop returns a handle without `when` for a deadline less than half a millisecond away."""
     errors = list[dict[str, Any]]()
 

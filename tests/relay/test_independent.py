@@ -57,14 +57,14 @@ async def test_an_agent_reaches_its_users_browser(relay: RunningRelay) -> None:
 
 
 @pytest.mark.req("S003-extension-connection-02", "S003-ids-02")
-async def test_the_relay_asks_first_and_the_browser_only_answers(relay: RunningRelay) -> None:
+async def test_the_relay_requests_the_token_and_the_browser_replies(relay: RunningRelay) -> None:
     async with connect(f"{relay.url}/extension") as ws:
         first = json.loads(await ws.recv())
         assert first == {"jsonrpc": "2.0", "id": "proxy:1", "method": "authenticate", "params": {}}
 
 
 @pytest.mark.req("S003-notifications-02", "S003-connect-04", "S003-lifecycle-04", "S003-lifecycle-05")
-async def test_both_sides_are_told_how_they_stand(relay: RunningRelay) -> None:
+async def test_both_sides_receive_their_status(relay: RunningRelay) -> None:
     async with IndependentExtension(relay.url, token("ann")) as browser:
         async with IndependentAgent(relay.url, token("ann")) as one, IndependentAgent(relay.url, token("ann")) as two:
             await one.ready()
@@ -86,7 +86,7 @@ async def test_both_sides_are_told_how_they_stand(relay: RunningRelay) -> None:
 
 
 @pytest.mark.req("S003-notifications-03", "S003-lifecycle-03")
-async def test_when_the_browser_goes_its_agents_are_told_and_calls_fail_at_once(relay: RunningRelay) -> None:
+async def test_when_a_browser_disconnects_its_agents_are_notified_and_calls_fail_at_once(relay: RunningRelay) -> None:
     async with IndependentAgent(relay.url, token("ann")) as agent:
         async with IndependentExtension(relay.url, token("ann")) as browser:
             browser.handle = lambda method, params: None
@@ -103,7 +103,7 @@ async def test_when_the_browser_goes_its_agents_are_told_and_calls_fail_at_once(
 
 
 @pytest.mark.req("S003-ids-05", "S003-ids-06", "S003-principles-05", "B12")
-async def test_the_same_id_of_two_agents_and_of_two_types_each_gets_its_own_answer(relay: RunningRelay) -> None:
+async def test_equal_ids_of_two_agents_or_two_types_get_their_own_replies(relay: RunningRelay) -> None:
     async with (
         IndependentExtension(relay.url, token("ann")) as browser,
         IndependentAgent(relay.url, token("ann")) as one,
@@ -133,7 +133,7 @@ async def test_the_same_id_of_two_agents_and_of_two_types_each_gets_its_own_answ
 
 
 @pytest.mark.req("S003-security-03", "S003-list-01", "S003-list-02", "S003-connect-01", "S003-forwarding-07")
-async def test_another_users_browser_is_as_if_it_were_not_there(relay: RunningRelay) -> None:
+async def test_the_browser_of_another_user_looks_missing(relay: RunningRelay) -> None:
     async with (
         IndependentExtension(relay.url, token("ann")) as anns,
         IndependentAgent(relay.url, token("ann")) as ann,
@@ -158,7 +158,7 @@ async def test_another_users_browser_is_as_if_it_were_not_there(relay: RunningRe
     "S003-disconnect-02",
     "S003-disconnect-03",
 )
-async def test_an_agent_has_one_connection_and_changes_it_by_disconnecting(relay: RunningRelay) -> None:
+async def test_an_agent_has_one_connection_and_must_disconnect_to_change_it(relay: RunningRelay) -> None:
     async with (
         IndependentExtension(relay.url, token("ann"), "First") as first,
         IndependentExtension(relay.url, token("ann"), "Second") as second,
@@ -176,7 +176,7 @@ async def test_an_agent_has_one_connection_and_changes_it_by_disconnecting(relay
 
 
 @pytest.mark.req("S003-forwarding-06", "S003-proxies-02")
-async def test_errors_pass_and_connection_ids_do_not(relay: RunningRelay) -> None:
+async def test_errors_are_forwarded_and_connection_ids_are_not(relay: RunningRelay) -> None:
     async with (
         IndependentExtension(relay.url, token("ann")) as browser,
         IndependentAgent(relay.url, token("ann")) as agent,
@@ -196,7 +196,7 @@ async def test_errors_pass_and_connection_ids_do_not(relay: RunningRelay) -> Non
 
 
 @pytest.mark.req("S003-notifications-01")
-async def test_what_a_browser_says_by_itself_goes_to_every_agent_connected_to_it(relay: RunningRelay) -> None:
+async def test_notifications_of_a_browser_reach_every_connected_agent(relay: RunningRelay) -> None:
     async with (
         IndependentExtension(relay.url, token("ann")) as browser,
         IndependentExtension(relay.url, token("ann"), "Other") as other,

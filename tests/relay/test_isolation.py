@@ -72,7 +72,7 @@ async def audit(relay: HttpRelay, bob: Agent, file: Path) -> None:
 
 
 @pytest.mark.req("B13")
-async def test_what_is_another_users_is_as_what_does_not_exist(tmp_path: Path) -> None:
+async def test_resources_of_another_user_look_like_missing_ones(tmp_path: Path) -> None:
     file = tmp_path / "audit.ndjson"
     async with (
         http_relay(audit_file=file) as relay,

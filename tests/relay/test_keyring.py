@@ -106,7 +106,7 @@ async def test_published_keys_rotate_without_a_restart_and_are_not_fetched_often
 @pytest.mark.parametrize(
     ("status", "body"), [(302, b"{}"), (200, b"{"), (200, b"x" * (1024 * 1024 + 1)), (200, b'{"keys":[{"kty":"oct"}]}')]
 )
-async def test_a_bad_answer_leaves_the_keys_as_they_were(published: Published, status: int, body: bytes) -> None:
+async def test_an_invalid_response_leaves_the_keys_unchanged(published: Published, status: int, body: bytes) -> None:
     published.status, published.body = status, body
     ring = Keyring(jwks_url=published.url, clock=Clock())
     assert not await ring.fetch()
@@ -114,7 +114,7 @@ async def test_a_bad_answer_leaves_the_keys_as_they_were(published: Published, s
     assert published.asked == 1
 
 
-async def test_a_token_with_a_new_key_lets_in_after_one_fetch(published: Published) -> None:
+async def test_a_token_with_a_new_key_is_accepted_after_one_fetch(published: Published) -> None:
     first, second = ed25519.Ed25519PrivateKey.generate(), ed25519.Ed25519PrivateKey.generate()
     published.publish(("a", first))
     clock = Clock()
@@ -149,7 +149,7 @@ async def test_a_token_with_a_new_key_lets_in_after_one_fetch(published: Publish
     await node.stop()
 
 
-def test_a_key_file_that_changes_is_read_anew_and_a_broken_one_is_not(tmp_path: Path) -> None:
+def test_a_changed_key_file_is_reloaded_and_an_invalid_one_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "relay.key"
     file.write_bytes(b"a" * 32)
     ring = Keyring(file=file, env={"TABHUB_RELAY_KEY": "e" * 32}, clock=Clock())
@@ -164,7 +164,7 @@ def test_a_key_file_that_changes_is_read_anew_and_a_broken_one_is_not(tmp_path: 
     assert ring.keys[0].verifying == b"b" * 40
 
 
-def test_no_key_a_missing_file_or_an_open_address_are_refused(tmp_path: Path) -> None:
+def test_a_missing_key_or_file_and_an_insecure_url_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="needs a key"):
         Keyring(clock=Clock())
     with pytest.raises(SetupError, match="Key file not found"):
@@ -176,7 +176,7 @@ def test_no_key_a_missing_file_or_an_open_address_are_refused(tmp_path: Path) ->
             Keyring(jwks_url=url, clock=Clock())
 
 
-async def test_a_token_put_on_the_list_is_out_within_a_moment(tmp_path: Path) -> None:
+async def test_a_revoked_token_is_disconnected_soon(tmp_path: Path) -> None:
     file = tmp_path / "revoked"
     access = token("ann", ident="stolen")
     async with running_relay(revocations=Revocations(file)) as relay, IndependentAgent(relay.url, access) as agent:

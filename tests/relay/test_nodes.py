@@ -59,7 +59,7 @@ async def test_an_agent_on_one_node_uses_a_browser_on_another(two: Two) -> None:
         await agent.join(browser.extension_id)
 
 
-async def test_the_browsers_end_is_told_across_nodes(two: Two) -> None:
+async def test_a_disconnected_browser_is_reported_across_nodes(two: Two) -> None:
     async with IndependentAgent(two.here.url, token("ann")) as agent:
         async with IndependentExtension(two.there.url, token("ann")) as browser:
             browser.handle = lambda method, params: None
@@ -71,7 +71,7 @@ async def test_the_browsers_end_is_told_across_nodes(two: Two) -> None:
         assert two.here.node.state.tables.by_node == {}
 
 
-async def test_the_agents_end_is_told_across_nodes(two: Two) -> None:
+async def test_a_disconnected_agent_is_reported_across_nodes(two: Two) -> None:
     async with IndependentExtension(two.there.url, token("ann")) as browser:
         browser.handle = lambda method, params: None
         async with IndependentAgent(two.here.url, token("ann")) as agent:
@@ -82,7 +82,7 @@ async def test_the_agents_end_is_told_across_nodes(two: Two) -> None:
         assert (await browser.notified("status"))["peer_count"] == 0
 
 
-async def test_users_are_apart_across_nodes(two: Two) -> None:
+async def test_users_are_isolated_across_nodes(two: Two) -> None:
     async with (
         IndependentExtension(two.there.url, token("ann")) as browser,
         IndependentAgent(two.here.url, token("bob")) as bob,
@@ -99,7 +99,7 @@ async def test_users_are_apart_across_nodes(two: Two) -> None:
         assert browser.notifications.empty()
 
 
-async def test_without_the_bus_local_pairs_go_on_the_rest_fails_clearly_and_all_recovers(two: Two) -> None:
+async def test_without_the_bus_local_pairs_continue_others_fail_and_all_recover(two: Two) -> None:
     async with (
         IndependentExtension(two.here.url, token("ann"), "Near") as near,
         IndependentExtension(two.there.url, token("ann"), "Far") as far,
@@ -130,7 +130,7 @@ async def test_without_the_bus_local_pairs_go_on_the_rest_fails_clearly_and_all_
         assert [r["method"] for r in far.requests] == ["click", "getTabs"]
 
 
-async def test_a_node_that_goes_takes_its_connections_with_it(two: Two) -> None:
+async def test_connections_with_a_lost_node_end(two: Two) -> None:
     async with (
         IndependentExtension(two.there.url, token("ann")) as browser,
         IndependentAgent(two.here.url, token("ann")) as agent,
@@ -145,7 +145,7 @@ async def test_a_node_that_goes_takes_its_connections_with_it(two: Two) -> None:
         assert await agent.browsers() == []
 
 
-async def test_a_browser_that_changes_nodes_is_one_browser(two: Two) -> None:
+async def test_a_browser_that_changes_nodes_is_listed_once(two: Two) -> None:
     async with (
         IndependentExtension(two.here.url, token("ann"), instanceId="p") as first,
         IndependentExtension(two.there.url, token("ann"), instanceId="p") as second,
@@ -158,7 +158,7 @@ async def test_a_browser_that_changes_nodes_is_one_browser(two: Two) -> None:
         assert len(second.requests) == 1
 
 
-async def test_limits_and_revocations_hold_on_all_nodes(two: Two) -> None:
+async def test_limits_and_revocations_apply_on_all_nodes(two: Two) -> None:
     stolen = token("ann", ident="t1")
     async with (
         IndependentAgent(two.here.url, stolen) as agent,
@@ -177,7 +177,7 @@ async def test_limits_and_revocations_hold_on_all_nodes(two: Two) -> None:
         assert await other.browsers() == []
 
 
-async def test_nodes_tell_one_another_what_they_took(two: Two) -> None:
+async def test_nodes_report_accepted_messages_to_each_other(two: Two) -> None:
     async with (
         IndependentAgent(two.here.url, token("ann")) as agent,
         IndependentAgent(two.there.url, token("ann")) as other,
@@ -190,7 +190,7 @@ async def test_nodes_tell_one_another_what_they_took(two: Two) -> None:
         await until(lambda: two.there.node.state.tables.users["ann"].bucket._full_at > before)
 
 
-def test_a_node_that_does_not_answer_is_not_waited_for() -> None:
+def test_a_node_that_does_not_answer_is_waited_for_only_briefly() -> None:
     play = Play(relay_open=5.0)
     play.remote_browsers = [Presence("ann", "ext-far", "Far", "there")]
     agent = play.agent("ann")
@@ -209,7 +209,7 @@ def test_a_node_that_does_not_answer_is_not_waited_for() -> None:
     assert play.relay.tables.connections == {}
 
 
-def test_another_node_cannot_speak_for_a_connection_it_does_not_share() -> None:
+def test_a_node_cannot_send_for_a_connection_of_others() -> None:
     play = Play()
     agent, browser, connection = play.pair()
     play.say(agent, {"id": 1, "method": "x"})
@@ -226,7 +226,7 @@ def test_another_node_cannot_speak_for_a_connection_it_does_not_share() -> None:
     assert connection in play.relay.tables.connections
 
 
-def test_revocations_are_kept_until_the_tokens_end_by_themselves() -> None:
+def test_revocations_are_kept_until_the_tokens_expire() -> None:
     known = Revocations(None)
     assert known.add(["a 100", "a 100", "b 5", "bad", "c x", " d 200 "], 10) == ["a 100", "d 200"]
     assert "a" in known

@@ -102,7 +102,7 @@ async def conversation(relay: RunningRelay, agent: IndependentAgent, browser: In
 
 
 @pytest.mark.req("S003-principles-01")
-async def test_every_message_is_json_rpc_2_0_and_what_is_not_is_taken_from_nobody(relay: RunningRelay) -> None:
+async def test_every_message_is_json_rpc_2_0_and_others_are_refused(relay: RunningRelay) -> None:
     async with (
         IndependentExtension(relay.url, token()) as browser,
         IndependentAgent(relay.url, token()) as agent,
@@ -115,7 +115,7 @@ async def test_every_message_is_json_rpc_2_0_and_what_is_not_is_taken_from_nobod
 
 
 @pytest.mark.req("S003-principles-03")
-async def test_the_agent_begins_every_exchange_and_is_asked_nothing(relay: RunningRelay) -> None:
+async def test_agents_start_every_exchange_and_receive_no_requests(relay: RunningRelay) -> None:
     async with (
         IndependentExtension(relay.url, token()) as browser,
         IndependentAgent(relay.url, token()) as agent,
@@ -132,7 +132,7 @@ async def test_the_agent_begins_every_exchange_and_is_asked_nothing(relay: Runni
 
 
 @pytest.mark.req("S003-ids-01")
-async def test_an_agents_ids_are_the_same_directly_and_over_a_relay(tmp_path: Path) -> None:
+async def test_ids_of_an_agent_are_the_same_directly_and_over_a_relay(tmp_path: Path) -> None:
     async with (
         http_relay() as relay,
         running_hub(tmp_path) as hub,
@@ -151,7 +151,7 @@ async def test_an_agents_ids_are_the_same_directly_and_over_a_relay(tmp_path: Pa
 
 
 @pytest.mark.req("S003-handshake-01")
-async def test_the_token_is_a_required_text_with_the_user_and_the_address(relay: RunningRelay) -> None:
+async def test_the_token_is_required_and_names_the_user_and_the_url(relay: RunningRelay) -> None:
     for params in ({}, {"accessToken": None}, {"accessToken": 7}, {"accessToken": ""}, {"accessToken": ["a"]}):
         async with connect(f"{relay.url}/mcp") as ws:
             given = {"jsonrpc": "2.0", "id": 1, "method": "mcp_handshake", "params": params}

@@ -64,7 +64,7 @@ async def test_web_pages_are_refused(relay: RunningRelay, path: str, origin: str
     assert refused.value.response.status_code == 403
 
 
-async def test_foreign_names_and_unknown_addresses_are_refused(relay: RunningRelay) -> None:
+async def test_foreign_hosts_and_unknown_urls_are_refused(relay: RunningRelay) -> None:
     with pytest.raises(InvalidStatus) as refused:
         await connect(f"{relay.url}/mcp", additional_headers={"Host": "evil.example"})
     assert refused.value.response.status_code in (400, 403)
@@ -76,7 +76,7 @@ async def test_foreign_names_and_unknown_addresses_are_refused(relay: RunningRel
 
 
 @pytest.mark.parametrize("path", ["/extension", "/mcp"])
-async def test_broken_messages_are_answered_with_their_code_and_the_connection_goes_on(
+async def test_malformed_messages_are_answered_with_their_code_and_the_connection_stays_open(
     relay: RunningRelay, path: str
 ) -> None:
     bad: list[tuple[bytes, int, Any]] = [
@@ -123,7 +123,7 @@ async def test_messages_that_are_too_large_or_not_text_end_the_connection(relay:
     await until(lambda: relay.node.clients == 0)
 
 
-async def test_ten_megabytes_pass_both_ways(relay: RunningRelay) -> None:
+async def test_ten_megabytes_are_forwarded_both_ways(relay: RunningRelay) -> None:
     async with IndependentExtension(relay.url, token()) as browser, IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         browser.handle = lambda method, params: {"back": params["text"]}
@@ -187,7 +187,7 @@ async def refused(relay: RunningRelay, path: str, name: str, access: str) -> Non
 
 @pytest.mark.req("B10", "S003-auth-02")
 @pytest.mark.parametrize("path", ["/extension", "/mcp"])
-async def test_a_bad_token_ends_the_connection_at_once_with_one_message(path: str) -> None:
+async def test_an_invalid_token_closes_the_connection_with_one_message(path: str) -> None:
     # The time to authenticate is not what ends it.
     async with running_relay(rules=Rules(issuer="us"), relay_auth=600.0) as relay:
         for name, access in bad_tokens().items():
@@ -202,7 +202,7 @@ async def test_a_bad_token_ends_the_connection_at_once_with_one_message(path: st
         read_keys(b"short")
 
 
-async def test_silence_ends_the_connection() -> None:
+async def test_a_client_that_never_authenticates_is_disconnected() -> None:
     async with (
         running_relay(relay_auth=0.05) as relay,
         connect(f"{relay.url}/mcp") as agent,
@@ -213,7 +213,7 @@ async def test_silence_ends_the_connection() -> None:
 
 
 @pytest.mark.req("F4")
-async def test_who_does_not_read_is_cut_and_others_are_not() -> None:
+async def test_only_a_client_that_does_not_read_is_disconnected() -> None:
     text = "x" * 200_000
     async with (
         running_relay(relay_queue=1024 * 1024) as relay,
@@ -253,7 +253,7 @@ async def test_who_does_not_read_is_cut_and_others_are_not() -> None:
         deaf_browser.transport.abort()
 
 
-async def test_a_silent_peer_is_found_out() -> None:
+async def test_a_dead_peer_is_detected() -> None:
     async with (
         running_relay(ping_interval=0.05, ping_timeout=0.1) as relay,
         IndependentAgent(relay.url, token()) as agent,
@@ -266,7 +266,7 @@ async def test_a_silent_peer_is_found_out() -> None:
         assert await agent.browsers() == []
 
 
-async def test_at_its_end_a_node_tells_both_sides_to_come_back(relay: RunningRelay) -> None:
+async def test_at_shutdown_a_node_asks_both_sides_to_reconnect(relay: RunningRelay) -> None:
     async with IndependentExtension(relay.url, token()) as browser, IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         relay.node.shut_down()
@@ -280,14 +280,14 @@ async def test_at_its_end_a_node_tells_both_sides_to_come_back(relay: RunningRel
         assert (await get(relay, "/readyz"))[0] == 503
 
 
-async def test_a_full_node_takes_nobody_more() -> None:
+async def test_a_full_node_refuses_connections() -> None:
     async with running_relay(relay_clients=1) as relay, connect(f"{relay.url}/mcp"):
         with pytest.raises(InvalidStatus) as refused:
             await connect(f"{relay.url}/mcp")
         assert refused.value.response.status_code == 503
 
 
-async def test_health_metrics_and_figures(relay: RunningRelay) -> None:
+async def test_health_metrics_and_status(relay: RunningRelay) -> None:
     async with IndependentExtension(relay.url, token()), IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         await agent.result("getTabs")
@@ -318,7 +318,7 @@ async def test_no_token_reaches_the_log(relay: RunningRelay, caplog: pytest.LogC
 
 
 @pytest.mark.req("S003-codes-05")
-async def test_a_slip_of_the_relay_is_answered(relay: RunningRelay, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_internal_error_is_answered(relay: RunningRelay, monkeypatch: pytest.MonkeyPatch) -> None:
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.handshake()
 

@@ -60,7 +60,7 @@ def issued(capsys: pytest.CaptureFixture[str], key: Path, *words: str) -> str:
     return out.strip()
 
 
-async def test_a_process_serves_and_ends_by_telling_its_clients(
+async def test_a_process_serves_and_notifies_its_clients_at_shutdown(
     tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     access = issued(capsys, key, "--ttl", "15m")
@@ -99,7 +99,7 @@ async def test_status_and_revocation_from_the_command_line(
 
 
 @pytest.mark.req("S003-security-01")
-async def test_tls_by_certificate_and_plain_only_on_this_machine(
+async def test_tls_uses_a_certificate_and_unencrypted_connections_only_this_machine(
     tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for refused in (RelayOptions(port=0, host="0.0.0.0"), RelayOptions(port=0, host="192.168.1.9")):
@@ -154,7 +154,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
         (["--key-file", "KEY", "--tls-cert", "KEY", "--tls-key", "KEY"], "certificate"),
     ],
 )
-async def test_a_start_that_cannot_work_says_why(tmp_path: Path, key: Path, words: list[str], said: str) -> None:
+async def test_an_impossible_start_reports_the_reason(tmp_path: Path, key: Path, words: list[str], said: str) -> None:
     chosen = [str(key) if word == "KEY" else word for word in words]
     process = await tabhub(tmp_path, "relay", "start", "--port", "0", *chosen)
     _, errors = await process.communicate()
@@ -163,7 +163,7 @@ async def test_a_start_that_cannot_work_says_why(tmp_path: Path, key: Path, word
     assert "Traceback" not in errors.decode()
 
 
-def test_tokens_can_be_looked_at(key: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tokens_can_be_inspected(key: Path, capsys: pytest.CaptureFixture[str]) -> None:
     access = issued(capsys, key, "--ttl", "1h", "--url", "wss://relay.example")
     assert main(["relay", "token", "inspect", access, "--key-file", str(key)]) == 0
     out = capsys.readouterr().out
@@ -177,7 +177,7 @@ def test_tokens_can_be_looked_at(key: Path, capsys: pytest.CaptureFixture[str]) 
     assert "not a JWT" in capsys.readouterr().err
 
 
-def test_a_revoked_token_is_not_called_valid(
+def test_a_revoked_token_is_not_reported_as_valid(
     key: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     access = issued(capsys, key)
@@ -192,11 +192,11 @@ def test_a_revoked_token_is_not_called_valid(
 
 
 @pytest.mark.parametrize("ttl", ["0", "-1", "1y", "400d", "soon"])
-def test_a_lifetime_that_is_none_is_refused(key: Path, ttl: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_lifetime_is_refused(key: Path, ttl: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["relay", "token", "issue", "--user", "ann", "--key-file", str(key), f"--ttl={ttl}"]) == 2
 
 
-async def test_the_token_can_come_from_the_standard_input(
+async def test_the_token_can_be_read_from_standard_input(
     tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     access = issued(capsys, key)
@@ -212,5 +212,5 @@ async def test_the_token_can_come_from_the_standard_input(
     assert len(key.with_name("relay.key.revoked").read_text().splitlines()) == 1
 
 
-def test_without_an_address_the_bus_is_that_of_one_process() -> None:
+def test_without_a_url_the_bus_is_that_of_a_single_node() -> None:
     assert make_bus(None, "n").node == "n"

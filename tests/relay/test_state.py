@@ -27,7 +27,7 @@ from tests.relay.playbook import Play, codes, methods
         {"result": {}, "error": {"code": 1, "message": ""}},
     ],
 )
-def test_a_browser_without_name_and_valid_token_is_out(answer: dict[str, Any]) -> None:
+def test_a_browser_without_name_or_valid_token_is_disconnected(answer: dict[str, Any]) -> None:
     play = Play()
     browser = play.browser()
     play.say(browser, {"id": "proxy:1", **answer})
@@ -39,7 +39,7 @@ def test_a_browser_without_name_and_valid_token_is_out(answer: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("key", ["accessToken", "access_token"])
-def test_both_spellings_of_the_token_are_read(key: str) -> None:
+def test_both_spellings_of_the_token_are_accepted(key: str) -> None:
     play = Play()
     browser, agent = play.browser(), play.agent()
     play.say(browser, {"id": "proxy:1", "result": {"name": "Chrome", key: "ann"}})
@@ -49,7 +49,7 @@ def test_both_spellings_of_the_token_are_read(key: str) -> None:
 
 
 @pytest.mark.req("S003-handshake-02", "S003-codes-06")
-def test_a_bad_token_of_an_agent_is_answered_and_the_agent_is_out() -> None:
+def test_an_invalid_token_of_an_agent_is_answered_and_the_agent_disconnected() -> None:
     play = Play()
     agent = play.agent("!")
     error = play.take(agent)[0]["error"]
@@ -61,7 +61,7 @@ def test_a_bad_token_of_an_agent_is_answered_and_the_agent_is_out() -> None:
 
 @pytest.mark.req("S003-codes-04")
 @pytest.mark.parametrize("params", [{}, {"extension_id": 7}, {"extension_id": ""}, {"extension_id": None}, [], "x"])
-def test_wrong_or_missing_params_are_told_and_change_nothing(params: Any) -> None:
+def test_invalid_or_missing_params_are_refused_without_effect(params: Any) -> None:
     play = Play()
     agent, browser = play.agent("ann"), play.browser("ann")
     play.take(agent)
@@ -75,7 +75,7 @@ def test_wrong_or_missing_params_are_told_and_change_nothing(params: Any) -> Non
 
 
 @pytest.mark.parametrize("params", [{}, {"accessToken": 7}, {"accessToken": ""}, {"accessToken": None}])
-def test_a_handshake_without_a_token_is_wrong_params(params: dict[str, Any]) -> None:
+def test_a_handshake_without_a_token_has_invalid_params(params: dict[str, Any]) -> None:
     play = Play()
     agent = play.agent()
     play.say(agent, {"id": 1, "method": "mcp_handshake", "params": params})
@@ -84,7 +84,7 @@ def test_a_handshake_without_a_token_is_wrong_params(params: dict[str, Any]) -> 
 
 
 @pytest.mark.req("S003-security-02", "B11")
-def test_before_authentication_everything_is_refused_and_silence_ends_after_ten_seconds() -> None:
+def test_before_authentication_everything_is_refused_and_the_deadline_is_ten_seconds() -> None:
     play = Play()
     agent, browser = play.agent(), play.browser()
     play.take(browser)
@@ -129,7 +129,7 @@ def test_control_methods_are_answered_here_and_all_others_forwarded() -> None:
 
 
 @pytest.mark.parametrize("method", ["authenticate", "authenticated", "status", "disconnected"])
-def test_the_relays_own_words_never_reach_the_other_side(method: str) -> None:
+def test_the_relays_own_methods_are_never_forwarded(method: str) -> None:
     play = Play()
     agent, browser, _ = play.pair()
     play.say(agent, {"id": 1, "method": method})
@@ -140,7 +140,7 @@ def test_the_relays_own_words_never_reach_the_other_side(method: str) -> None:
 
 
 @pytest.mark.req("S003-codes-03")
-def test_a_browser_that_asks_gets_no() -> None:
+def test_requests_of_a_browser_are_refused() -> None:
     play = Play()
     agent, browser, connection = play.pair()
     play.say(browser, {"id": "ext:1", "method": "list_extensions"})
@@ -167,7 +167,7 @@ def test_a_browser_that_asks_gets_no() -> None:
         {"result": 1, "jsonrpc": "1.0"},
     ],
 )
-def test_an_answer_that_is_none_fails_the_request_it_names(answer: dict[str, Any]) -> None:
+def test_a_malformed_reply_fails_its_request(answer: dict[str, Any]) -> None:
     play = Play()
     agent, browser, connection = play.pair()
     play.say(agent, {"id": 4, "method": "createTab"})
@@ -182,7 +182,7 @@ def test_an_answer_that_is_none_fails_the_request_it_names(answer: dict[str, Any
 
 
 @pytest.mark.req("S003-proxies-04")
-def test_late_doubled_unknown_and_foreign_answers_are_dropped_and_counted() -> None:
+def test_late_duplicate_unknown_and_foreign_replies_are_dropped_and_counted() -> None:
     play = Play()
     agent, browser, connection = play.pair("ann")
     other_agent, other_browser, other_connection = play.pair("bob")
@@ -199,7 +199,7 @@ def test_late_doubled_unknown_and_foreign_answers_are_dropped_and_counted() -> N
     assert (play.relay.counts.late, play.relay.counts.foreign) == (4, 4)
 
 
-def test_an_id_that_still_waits_cannot_be_used_again() -> None:
+def test_the_id_of_a_pending_request_cannot_be_used_again() -> None:
     play = Play()
     agent, browser, connection = play.pair()
     play.say(agent, {"id": 1, "method": "x"})
@@ -210,7 +210,7 @@ def test_an_id_that_still_waits_cannot_be_used_again() -> None:
     assert methods(play.take(browser)) == ["x", "y"]
 
 
-def test_a_request_nobody_answers_ends_at_its_deadline_and_the_browser_is_told() -> None:
+def test_an_unanswered_request_fails_at_its_deadline_and_is_cancelled_in_the_browser() -> None:
     play = Play(call_timeout_max=300.0)
     agent, browser, connection = play.pair()
     play.say(agent, {"id": 1, "method": "x"})
@@ -224,7 +224,7 @@ def test_a_request_nobody_answers_ends_at_its_deadline_and_the_browser_is_told()
     assert play.take(agent) == []
 
 
-def test_taking_a_request_back_names_it_as_the_browser_knows_it() -> None:
+def test_a_cancellation_carries_the_mapped_id() -> None:
     play = Play()
     agent, browser, connection = play.pair()
     play.say(agent, {"id": "1", "method": "x"})
@@ -237,7 +237,7 @@ def test_taking_a_request_back_names_it_as_the_browser_knows_it() -> None:
     ]
 
 
-def test_what_an_agent_that_goes_had_asked_is_taken_back() -> None:
+def test_requests_of_a_disconnected_agent_are_cancelled() -> None:
     play = Play()
     agent, browser, connection = play.pair()
     play.say(agent, {"id": 1, "method": "x"})
@@ -249,7 +249,7 @@ def test_what_an_agent_that_goes_had_asked_is_taken_back() -> None:
     assert play.take(agent) == []
 
 
-def test_a_browser_keeps_its_id_when_it_says_which_one_it_is() -> None:
+def test_a_browser_with_an_instance_id_keeps_its_extension_id() -> None:
     play = Play()
     first = play.browser("ann", instanceId="profile-1")
     ident = play.take(first)[1]["params"]["extension_id"]
@@ -267,7 +267,7 @@ def test_a_browser_keeps_its_id_when_it_says_which_one_it_is() -> None:
     assert play.connect(agent, second)
 
 
-def test_at_shutdown_both_sides_are_told_to_come_back() -> None:
+def test_at_shutdown_both_sides_are_asked_to_reconnect() -> None:
     play = Play()
     agent, browser, connection = play.pair()
     idle = play.agent("ann")
@@ -285,7 +285,7 @@ def test_at_shutdown_both_sides_are_told_to_come_back() -> None:
     assert set(play.closed) == {agent, browser, idle}
 
 
-def test_agents_learn_that_a_browser_came_or_went() -> None:
+def test_agents_are_notified_when_a_browser_connects_or_disconnects() -> None:
     play = Play()
     agent = play.agent("ann")
     play.take(agent)
@@ -298,7 +298,7 @@ def test_agents_learn_that_a_browser_came_or_went() -> None:
 
 
 @pytest.mark.req("S003-codes-01", "S003-codes-02")
-def test_broken_messages_are_answered_and_the_connection_stays() -> None:
+def test_malformed_messages_are_answered_and_the_connection_stays_open() -> None:
     play = Play()
     agent, browser, _ = play.pair()
     for client in (agent, browser):
@@ -318,7 +318,7 @@ def test_broken_messages_are_answered_and_the_connection_stays() -> None:
     assert methods(play.take(browser)) == ["__proto__", "constructor", "prototype"]
 
 
-def test_keepalive_is_answered_and_goes_no_further() -> None:
+def test_keepalive_is_answered_and_not_forwarded() -> None:
     play = Play()
     agent, browser, _ = play.pair()
     play.say(browser, {"method": "ping"})

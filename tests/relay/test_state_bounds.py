@@ -8,7 +8,7 @@ from tests.relay.playbook import Play, codes
 
 
 @pytest.mark.req("S003-principles-07")
-def test_tokens_are_refreshed_without_dropping_anyone() -> None:
+def test_tokens_are_refreshed_without_disconnecting() -> None:
     play = Play(relay_refresh=60.0)
     play.ttl = 600.0
     agent, browser, connection = play.pair()
@@ -36,7 +36,7 @@ def test_a_token_of_another_user_refreshes_nothing() -> None:
     assert play.closed[browser][0] == 4001
 
 
-def test_who_came_with_a_revoked_token_is_out_and_nobody_else() -> None:
+def test_only_clients_with_a_revoked_token_are_disconnected() -> None:
     play = Play()
     browser = play.browser("ann/t1")
     agent, other = play.agent("ann/t2"), play.agent("ann/t3")
@@ -70,7 +70,7 @@ def test_too_many_messages_are_refused_for_a_connection_and_for_a_user() -> None
     assert play.relay.counts.rate_limited > 3
 
 
-def test_what_other_nodes_took_counts_for_the_user() -> None:
+def test_messages_accepted_by_other_nodes_count_for_the_user() -> None:
     play = Play(relay_user_rate=10)
     agent = play.agent("ann")
     play.take(agent)
@@ -79,7 +79,7 @@ def test_what_other_nodes_took_counts_for_the_user() -> None:
     assert codes(play.take(agent)) == [(1, -32004)]
 
 
-def test_one_agent_cannot_have_endless_requests_or_a_user_endless_connections() -> None:
+def test_pending_requests_of_an_agent_and_connections_of_a_user_are_limited() -> None:
     play = Play(relay_calls=2, relay_user_clients=3)
     agent, _, _ = play.pair()
     for number in range(3):

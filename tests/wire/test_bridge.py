@@ -47,7 +47,7 @@ def read(value: Any) -> bridge.Message:
         ({"type": "DISCONNECT", "unknown": "field"}, bridge.Disconnect()),
     ],
 )
-def test_each_message_is_read(value: dict[str, Any], message: bridge.Message) -> None:
+def test_each_message_is_decoded(value: dict[str, Any], message: bridge.Message) -> None:
     assert read(value) == message
 
 
@@ -92,7 +92,7 @@ def test_a_clients_name_is_one_printable_line(register: bridge.Register, name: s
         {"type": "EVENT", "sessionId": "s"},
     ],
 )
-def test_what_is_no_message_is_refused_by_name(value: Any) -> None:
+def test_invalid_messages_are_refused_naming_the_field(value: Any) -> None:
     with pytest.raises(InvalidRequest):
         read(value)
 
@@ -101,12 +101,12 @@ def test_what_is_no_message_is_refused_by_name(value: Any) -> None:
     "line",
     [b"{", b'{"type":"PING","type":"PING"}', b"\xff", b'{"type":"PING","id":NaN}', b'{"type":"PING","id":"\\ud800"}'],
 )
-def test_a_line_is_read_by_the_strict_rules(line: bytes) -> None:
+def test_lines_are_parsed_strictly(line: bytes) -> None:
     with pytest.raises(ParseError):
         bridge.read(line, DEFAULTS)
 
 
-def test_a_line_that_cannot_be_read_may_still_say_whose_it_is() -> None:
+def test_the_id_of_an_invalid_line_is_found_if_it_has_one() -> None:
     assert bridge.id_in(b'{"type":"REQUEST","id":"ab12:7","params":{"a":1,"a":2}}', DEFAULTS) == "ab12:7"
     assert bridge.id_in(b'{"type":"NONSENSE","x":1,"id":"7"}', DEFAULTS) == "7"
     assert bridge.id_in(b'{"type":"NONSENSE","id":7}', DEFAULTS) is None
@@ -122,7 +122,7 @@ _JSON = st.recursive(
 
 
 @given(st.binary(max_size=200) | _JSON.map(orjson.dumps))
-def test_any_line_is_a_message_or_an_error_of_ours(line: bytes) -> None:
+def test_any_line_is_decoded_or_refused(line: bytes) -> None:
     refused: TabhubError | None = None
     try:
         bridge.read(line, DEFAULTS)
@@ -133,21 +133,21 @@ def test_any_line_is_a_message_or_an_error_of_ours(line: bytes) -> None:
 
 
 @given(st.text(min_size=1, max_size=50), _JSON)
-def test_a_result_reaches_the_client_as_it_is_under_its_id(ident: str, result: Any) -> None:
+def test_a_result_is_spliced_in_unchanged_under_its_id(ident: str, result: Any) -> None:
     line = bridge.response(ident, encode_result(ident, orjson.dumps(result)))
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"type": "RESPONSE", "id": ident, "success": True, "data": result}
 
 
 @given(st.text(min_size=1, max_size=50), st.text(max_size=50))
-def test_a_failure_reaches_the_client_with_its_code(ident: str, words: str) -> None:
+def test_a_failure_keeps_its_code(ident: str, words: str) -> None:
     failure = SessionNotFound(words)
     said = json.loads(bridge.response(ident, encode_failure(ident, failure)))
     assert (said["id"], said["success"], "data" in said) == (ident, False, False)
     assert (said["error"]["code"], said["error"]["message"]) == (-32012, failure.text())
 
 
-def test_events_say_what_they_belong_to_and_questions_how_to_answer() -> None:
+def test_events_name_their_request_and_questions_carry_an_id() -> None:
     progress = json.loads(bridge.event("s", "s:1", encode_notification("notifications/progress", {"progress": 1})))
     assert progress == {
         "type": "EVENT",

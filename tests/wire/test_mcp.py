@@ -28,7 +28,7 @@ def envelope(
     return mcp.read_envelope(request, version, {k: v for k, v in right.items() if v is not None})
 
 
-def test_an_envelope_in_order_is_read() -> None:
+def test_a_valid_envelope_is_read() -> None:
     meta = {**META, mcp.META_LOG_LEVEL: "warning", "progressToken": 7}
     read = envelope(meta=meta)
     assert (read.client, read.capabilities, read.log_level, read.progress_token) == ("a 1", {}, "warning", 7)
@@ -63,34 +63,34 @@ def test_methods_without_a_name_need_no_name_header() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
-def test_any_text_travels_in_a_header_as_base64(text: str) -> None:
+def test_any_text_can_be_sent_in_a_header_as_base64(text: str) -> None:
     raw = b"=?base64?" + base64.b64encode(text.encode()) + b"?="
     assert mcp.header_value(raw) == text
 
 
 @given(st.binary(max_size=40))
-def test_any_header_bytes_are_text_or_nothing(raw: bytes) -> None:
+def test_any_header_bytes_give_text_or_none(raw: bytes) -> None:
     for value in (raw, b"=?base64?" + raw + b"?="):
         assert isinstance(mcp.header_value(value), str | None)
 
 
 @pytest.mark.parametrize("payload", ["Zh==", "Zg", "Z g=", "-_-_", "/w=="])
-def test_base64_written_another_way_is_not_read(payload: str) -> None:
+def test_non_canonical_base64_is_refused(payload: str) -> None:
     assert mcp.header_value(f"=?base64?{payload}?=".encode()) is None
 
 
 @pytest.mark.parametrize("version", mcp.HANDSHAKE_VERSIONS)
-def test_a_handshake_version_we_speak_is_agreed_to(version: str) -> None:
+def test_a_supported_handshake_version_is_accepted(version: str) -> None:
     assert mcp.negotiate(version) == version
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2026-07-28", "1", ""])
-def test_any_other_version_is_answered_with_our_latest(version: str) -> None:
+def test_any_other_version_is_answered_with_the_latest(version: str) -> None:
     assert mcp.negotiate(version) == "2025-11-25"
 
 
 @pytest.mark.parametrize("version", [None, 5, {}, ["2025-11-25"]])
-def test_a_version_that_is_no_text_is_refused(version: Any) -> None:
+def test_a_version_that_is_not_a_string_is_refused(version: Any) -> None:
     with pytest.raises(InvalidParams):
         mcp.negotiate(version)
 
@@ -108,7 +108,7 @@ def test_a_client_name_cannot_break_a_log_line() -> None:
     assert mcp.client_name("a") == "unknown"
 
 
-def test_a_routing_header_sent_twice_is_refused_and_others_are_not() -> None:
+def test_only_routing_headers_sent_twice_are_refused() -> None:
     with pytest.raises(HeaderMismatch):
         mcp.refuse_doubled([(b"mcp-name", b"a"), (b"mcp-name", b"a")], mcp.ROUTING_HEADERS)
     mcp.refuse_doubled([(b"accept", b"a"), (b"accept", b"b")], mcp.ROUTING_HEADERS)
@@ -120,7 +120,7 @@ def test_a_stateless_result_is_marked_complete(payload: dict[str, Any]) -> None:
     assert marked == {"resultType": "complete", **payload}
 
 
-def test_an_unsupported_version_is_told_what_is_supported() -> None:
+def test_the_error_for_an_unsupported_version_lists_supported_ones() -> None:
     error = UnsupportedVersion("x" * 500, mcp.SUPPORTED)
     assert error.code == -32022
     assert error.details()["supported"] == ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]

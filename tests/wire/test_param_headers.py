@@ -40,11 +40,11 @@ def test_marks_along_properties_are_found() -> None:
         schema(),
     ],
 )
-def test_one_invalid_mark_makes_the_schema_ask_for_nothing(bad: dict[str, Any]) -> None:
+def test_one_invalid_mark_disables_all_marks_of_a_schema(bad: dict[str, Any]) -> None:
     assert declared(bad) == ()
 
 
-def test_headers_that_agree_pass() -> None:
+def test_headers_that_match_the_arguments_are_accepted() -> None:
     headers = [(b"mcp-param-region", b"eu"), (b"mcp-param-count", b"3"), (b"other", b"x")]
     check(declared(REGION), {"region": "eu", "count": 3}, headers)
     check(declared(REGION), {}, [])
@@ -64,13 +64,15 @@ def test_headers_that_agree_pass() -> None:
         ({"count": True}, [(b"mcp-param-count", b"1")]),
     ],
 )
-def test_headers_that_disagree_are_refused(arguments: dict[str, Any], headers: list[tuple[bytes, bytes]]) -> None:
+def test_headers_that_differ_from_the_arguments_are_refused(
+    arguments: dict[str, Any], headers: list[tuple[bytes, bytes]]
+) -> None:
     with pytest.raises(HeaderMismatch):
         check(declared(REGION), arguments, headers)
 
 
 @given(st.integers(-(2**53), 2**53))
-def test_whole_numbers_agree_in_every_spelling(number: int) -> None:
+def test_whole_numbers_match_in_every_spelling(number: int) -> None:
     wanted = declared(schema(count={"type": "integer", MARK: "Count"}))
     for spelled in (b"%d" % number, b"%d.0" % number):
         check(wanted, {"count": number}, [(b"mcp-param-count", spelled)])

@@ -39,20 +39,20 @@ def test_an_id_is_mapped_under_its_connection(ident: int | str, mapped: str) -> 
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(), st.integers().map(str), st.integers().map(lambda n: f'"{n}"'))))
-def test_no_two_ids_share_a_mapped_one(idents: list[int | str]) -> None:
+def test_mapped_ids_are_unique(idents: list[int | str]) -> None:
     exact = {(type(ident), ident) for ident in idents}
     assert len({relay.map_id(CONNECTION, ident) for _, ident in exact}) == len(exact)
 
 
 @pytest.mark.req("S003-security-04", "S003-proxies-01")
 @pytest.mark.parametrize("ident", ["proxy:1", "ext:1", "conn-x:1", "conn-", "x" * 300])
-def test_reserved_and_endless_ids_are_refused(ident: str) -> None:
+def test_reserved_and_overlong_ids_are_refused(ident: str) -> None:
     with pytest.raises(InvalidRequest):
         relay.check_id(ident)
 
 
 @pytest.mark.parametrize("ident", [1, -1, "a", "proxy", "connection", "xconn-1"])
-def test_other_ids_are_an_agents_to_use(ident: int | str) -> None:
+def test_other_ids_are_accepted(ident: int | str) -> None:
     relay.check_id(ident)
 
 
@@ -85,7 +85,7 @@ def test_other_ids_are_an_agents_to_use(ident: int | str) -> None:
         ('{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}', -32700, None),
     ],
 )
-def test_what_is_no_message_says_why(text: str, code: int, ident: int | None) -> None:
+def test_invalid_messages_are_refused_with_a_reason(text: str, code: int, ident: int | None) -> None:
     bad = refused(text)
     assert (bad.error.code, bad.ident) == (code, ident)
 
@@ -128,7 +128,7 @@ def test_invalid_texts_are_refused_before_a_frame_is_decoded(text: bytes, monkey
     assert refused(text).error.code == -32700
 
 
-def test_large_answers_are_read_by_their_outside_and_pass_unchanged() -> None:
+def test_only_the_envelope_of_large_replies_is_decoded() -> None:
     image = b'{"data":"' + b"A" * 200_000 + b'","n":1.50}'
     frame = relay.read(b'{"jsonrpc":"2.0","id":"x","result":' + image + b"}")
     assert relay.answered(7, frame) == b'{"jsonrpc":"2.0","id":7,"result":' + image + b"}"
@@ -136,7 +136,7 @@ def test_large_answers_are_read_by_their_outside_and_pass_unchanged() -> None:
         refused(b'{"jsonrpc":"2.0","id":"x","result":["' + b"A" * 200_000 + b'",' + spoilt + b"]}")
 
 
-def test_a_request_is_forwarded_with_its_params_as_they_are() -> None:
+def test_a_request_is_forwarded_with_unchanged_params() -> None:
     frame = relay.read(b'{ "jsonrpc": "2.0", "id": 4, "method": "m", "params": {"a": 1.50, "__proto__": {"x": 1}} }')
     sent = relay.forwarded(relay.map_id(CONNECTION, 4), frame)
     assert sent == (

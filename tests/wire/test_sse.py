@@ -26,7 +26,7 @@ def read(stream: bytes) -> list[dict[str, str]]:
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.text("\r\n\u2028\u0085 a", max_size=9)))
-def test_an_event_is_one_data_line_whatever_the_message_holds(value: Any) -> None:
+def test_an_event_has_one_data_line_for_any_message(value: Any) -> None:
     data = orjson.dumps(value)
     assert read(sse.event(data, "s.1")) == [{"id": "s.1", "event": "message", "data": data.decode()}]
     assert read(sse.event(data)) == [{"event": "message", "data": data.decode()}]
@@ -36,5 +36,5 @@ def test_the_priming_event_has_an_id_a_delay_and_no_data() -> None:
     assert read(sse.priming("s.0", 1000)) == [{"id": "s.0", "retry": "1000", "data": ""}]
 
 
-def test_a_keep_alive_is_no_event() -> None:
+def test_a_keep_alive_is_not_an_event() -> None:
     assert read(sse.KEEPALIVE + sse.event(b"{}") + sse.KEEPALIVE) == [{"event": "message", "data": "{}"}]

@@ -19,7 +19,7 @@ STREAM = (
 EVENTS = [Event(b""), Event(b"first\nsecond"), Event(b"third", "other"), Event(b"fourth")]
 
 
-def test_an_event_is_its_data_lines_and_its_kind() -> None:
+def test_an_event_consists_of_its_data_lines_and_its_kind() -> None:
     reader = EventReader(1000)
     assert reader.feed(STREAM) == EVENTS
     assert reader.last_id == "2"
@@ -27,7 +27,7 @@ def test_an_event_is_its_data_lines_and_its_kind() -> None:
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12))
-def test_the_cuts_make_no_difference(cuts: list[int]) -> None:
+def test_events_do_not_depend_on_how_the_bytes_are_split(cuts: list[int]) -> None:
     reader = EventReader(1000)
     found = []
     places = [0, *sorted(cuts), len(STREAM)]
@@ -38,7 +38,7 @@ def test_the_cuts_make_no_difference(cuts: list[int]) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(1, 7))
-def test_any_bytes_are_read_or_refused(data: bytes, step: int) -> None:
+def test_any_bytes_are_parsed_or_refused(data: bytes, step: int) -> None:
     reader = EventReader(200)
     try:
         for place in range(0, len(data), step):
@@ -56,7 +56,7 @@ def test_an_event_is_bounded_and_a_stream_is_not() -> None:
         reader.feed(b"data: " + b"x" * 200)
 
 
-def test_lines_without_end_are_bounded_too() -> None:
+def test_incomplete_lines_are_bounded() -> None:
     reader = EventReader(100)
     for _ in range(9):
         reader.feed(b"data: aaaa\n")
@@ -65,14 +65,14 @@ def test_lines_without_end_are_bounded_too() -> None:
 
 
 @pytest.mark.parametrize("line", [b"retry: soon\n", b"retry: -1\n", b"retry: 99999999999\n", b"id: a\0b\n"])
-def test_fields_that_make_no_sense_are_left_out(line: bytes) -> None:
+def test_invalid_fields_are_ignored(line: bytes) -> None:
     reader = EventReader(100)
     assert reader.feed(line + b"\n") == []
     assert reader.retry is None
     assert reader.last_id is None
 
 
-def test_what_the_hub_writes_is_read_back() -> None:
+def test_events_of_the_hub_round_trip() -> None:
     reader = EventReader(1000)
     assert reader.feed(sse.priming("a.0", 1000) + sse.event(b'{"a":1}', "a.1") + sse.KEEPALIVE) == [
         Event(b""),

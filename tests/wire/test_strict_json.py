@@ -69,7 +69,7 @@ def test_what_is_written_reads_back(value: Any) -> None:
 
 
 @given(st.binary(max_size=200) | st.text('{}[]":,\\0123e-+.tfnu \n', max_size=60).map(str.encode))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
     try:
         value = strict.decode(data)
     except ParseError:

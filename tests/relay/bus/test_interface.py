@@ -124,7 +124,7 @@ async def test_a_node_that_joins_a_user_finds_the_browsers_of_all_other_nodes(ro
     assert [found.node for found in await late.browsers("ann")] == ["a", "b", "c"]
 
 
-async def test_those_who_joined_a_user_are_told_of_changes_and_nobody_else(road: Road) -> None:
+async def test_only_nodes_that_joined_a_user_are_notified_of_changes(road: Road) -> None:
     (a, _), (b, listener), (_, others) = [await road.bus(name) for name in "abc"]
     b.join("ann")
     assert await b.browsers("ann") == ()
@@ -143,7 +143,7 @@ async def test_those_who_joined_a_user_are_told_of_changes_and_nobody_else(road:
     assert others.told == []
 
 
-async def test_messages_arrive_once_in_order_and_whole_whatever_their_size(road: Road) -> None:
+async def test_messages_of_any_size_arrive_complete_once_and_in_order(road: Road) -> None:
     (a, _), (b, listener), (_, others) = [await road.bus(name) for name in "abc"]
     await known(a, b)
     sizes = [0, 10, 600_000, 512 * 1024, 512 * 1024 + 1, 10 * 1024 * 1024, 3]
@@ -157,7 +157,7 @@ async def test_messages_arrive_once_in_order_and_whole_whatever_their_size(road:
     assert not a.send("nobody", b"x")
 
 
-async def test_counts_reach_those_who_joined_and_revocations_reach_all(road: Road) -> None:
+async def test_usage_reaches_joined_nodes_and_revocations_reach_all(road: Road) -> None:
     (a, own), (b, listener), (c, others) = [await road.bus(name) for name in "abc"]
     a.join("ann")
     b.join("ann")
@@ -177,7 +177,7 @@ async def test_counts_reach_those_who_joined_and_revocations_reach_all(road: Roa
     assert own.told == []
 
 
-async def test_a_node_that_ends_in_order_is_gone_at_once_after_its_last_message(
+async def test_a_node_that_closes_is_lost_at_once_after_its_last_message(
     road: Road, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nats, "_LOST_AFTER", 10_000)  # its silence alone would be noticed after an hour
@@ -195,7 +195,7 @@ async def test_a_node_that_ends_in_order_is_gone_at_once_after_its_last_message(
     assert not b.send("a", b"x")
 
 
-async def test_without_its_server_nothing_is_sent_and_all_is_joined_again_when_it_is_back() -> None:
+async def test_without_its_server_nothing_is_sent_and_afterwards_everything_is_joined_again() -> None:
     async with over_nats() as road:
         assert road.server is not None
         (a, ears_a), (b, ears_b) = [await road.bus(name) for name in "ab"]
@@ -222,7 +222,7 @@ async def test_without_its_server_nothing_is_sent_and_all_is_joined_again_when_i
         assert ("a", b"never") not in ears_b.messages
 
 
-async def test_a_server_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_frozen_server_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nats, "_TICK", 0.1)
     async with over_nats() as road:
         assert road.server is not None
@@ -235,7 +235,7 @@ async def test_a_server_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyP
         await until(lambda: ("bus", True) in listener.told)
 
 
-async def test_a_bus_that_cannot_be_reached_says_where_without_secrets() -> None:
+async def test_an_unreachable_bus_is_reported_with_its_url_without_secrets() -> None:
     with pytest.raises(BusUnavailable, match=r"nats://127\.0\.0\.1:9: ") as caught:
         await NatsBus("nats://ann:hidden@127.0.0.1:9", "a").start(Listening())
     assert "hidden" not in caught.value.text()
@@ -261,7 +261,7 @@ async def _reached(url: str) -> None:
     assert not bus.healthy
 
 
-async def test_the_road_to_the_server_may_be_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_connection_to_the_server_may_use_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cert, key = certificate(tmp_path)
     async with nats_server("--tls", "--tlscert", str(cert), "--tlskey", str(key)) as server:
         with pytest.raises(BusUnavailable, match="certificate verify failed"):
@@ -270,7 +270,7 @@ async def test_the_road_to_the_server_may_be_tls(tmp_path: Path, monkeypatch: py
         await _reached(f"tls://127.0.0.1:{server.port}")
 
 
-async def test_what_is_not_of_the_bus_is_refused_and_harms_nobody() -> None:
+async def test_invalid_messages_are_refused_without_effect() -> None:
     async with over_nats() as road:
         assert road.server is not None
         (a, listener), (b, _) = [await road.bus(name) for name in "ab"]

@@ -114,7 +114,7 @@ async def alert_world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def test_every_flow_crosses_nodes_and_users_stay_apart(world: World) -> None:
+async def test_every_flow_works_across_nodes_and_users_are_isolated(world: World) -> None:
     async with (
         IndependentExtension(world.there.url, token("ann"), "Far") as far,
         IndependentExtension(world.here.url, token("bob"), "Bob's") as bobs,
@@ -161,12 +161,12 @@ def _drained(agent: IndependentAgent) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_silent_node_is_given_up_within_five_seconds() -> None:
+def test_a_silent_node_is_lost_within_five_seconds() -> None:
     # A beat may just have come, and the look at the clock may just be over.
     assert (nats._LOST_AFTER + 2) * nats._TICK <= 5
 
 
-async def test_a_node_killed_in_the_middle_is_noticed_and_the_rest_goes_on(alert_world: World) -> None:
+async def test_a_killed_node_is_detected_and_others_continue(alert_world: World) -> None:
     world = alert_world
     assert DEFAULTS.call_timeout_max >= 300  # so that the call does not end by its deadline
     async with AsyncExitStack() as stack:
@@ -193,7 +193,7 @@ async def test_a_node_killed_in_the_middle_is_noticed_and_the_rest_goes_on(alert
         assert near.requests == [r for r in near.requests if r["method"] == "getTabs"]
 
 
-async def test_a_node_that_stands_still_is_given_up_and_taken_back(alert_world: World) -> None:
+async def test_a_frozen_node_is_lost_and_accepted_again(alert_world: World) -> None:
     world = alert_world
     async with (
         IndependentExtension(world.there.url, token("ann")) as far,
@@ -214,7 +214,7 @@ async def test_a_node_that_stands_still_is_given_up_and_taken_back(alert_world: 
 
 
 @pytest.mark.req("F21")
-async def test_nats_killed_and_back_local_pairs_go_on_the_rest_fails_clearly_and_all_recovers(
+async def test_while_nats_is_down_local_pairs_continue_others_fail_and_all_recover(
     alert_world: World,
 ) -> None:
     world = alert_world
@@ -253,7 +253,7 @@ async def test_nats_killed_and_back_local_pairs_go_on_the_rest_fails_clearly_and
         assert await local.result("getTabs") == {"method": "getTabs", "params": {}}
 
 
-async def test_revocation_on_one_node_counts_on_all(world: World, tmp_path: Path) -> None:
+async def test_a_revocation_applies_on_all_nodes(world: World, tmp_path: Path) -> None:
     stolen = token("ann", ident="stolen")
     async with IndependentAgent(world.here.url, stolen) as one, IndependentAgent(world.there.url, stolen) as two:
         await one.handshake()
@@ -263,7 +263,7 @@ async def test_revocation_on_one_node_counts_on_all(world: World, tmp_path: Path
         assert await two.closed() == (4001, "the token was revoked")
 
 
-async def test_a_node_that_cannot_reach_its_bus_says_so_and_ends(tmp_path: Path) -> None:
+async def test_a_node_that_cannot_reach_its_bus_exits_with_an_error(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET)
     words = ("--port", "0", "--key-file", str(tmp_path / "key"), "--bus", "nats://u:hidden@127.0.0.1:9")
     process = await tabhub(tmp_path, "relay", "start", *words)
@@ -275,7 +275,7 @@ async def test_a_node_that_cannot_reach_its_bus_says_so_and_ends(tmp_path: Path)
     assert b"hidden" not in errors
 
 
-async def test_no_call_is_answered_twice_or_crossed_while_the_server_comes_and_goes(world: World) -> None:
+async def test_no_reply_is_doubled_or_crossed_while_the_server_restarts(world: World) -> None:
     async with (
         IndependentExtension(world.there.url, token("ann")) as far,
         IndependentExtension(world.here.url, token("bob")) as other,

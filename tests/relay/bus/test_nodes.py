@@ -23,7 +23,7 @@ def pair() -> tuple[BusNodes, BusNodes]:
     st.sets(st.integers(0, 40)),
     st.integers(1, 25),
 )
-def test_what_arrives_is_whole_and_in_order_and_every_loss_is_noticed(
+def test_messages_arrive_complete_and_in_order_and_every_loss_is_detected(
     messages: list[bytes], dropped: set[int], chunk: int
 ) -> None:
     here, there = pair()
@@ -47,7 +47,7 @@ def test_what_arrives_is_whole_and_in_order_and_every_loss_is_noticed(
         assert arrived == numbered
 
 
-def test_who_loses_something_tells_the_sender_and_who_begins_anew_needs_no_telling() -> None:
+def test_a_loss_is_reported_to_the_sender_unless_it_starts_over() -> None:
     here, there = pair()
     one, _, three = (here.split("b", text, 100)[0] for text in (b"1", b"2", b"3"))
     assert there.receive(one).message == b"1"
@@ -62,7 +62,7 @@ def test_who_loses_something_tells_the_sender_and_who_begins_anew_needs_no_telli
     assert (anew.message, anew.lost, anew.notify) == (b"new", True, False)
 
 
-def test_the_first_piece_heard_of_a_node_is_no_loss_and_the_rest_of_a_message_is_dropped() -> None:
+def test_the_first_piece_of_a_node_is_no_loss_and_an_incomplete_message_is_dropped() -> None:
     here, there = pair()
     here.split("b", b"before", 100)
     parts = here.split("b", b"x" * 30, 10)
@@ -73,7 +73,7 @@ def test_the_first_piece_heard_of_a_node_is_no_loss_and_the_rest_of_a_message_is
     assert (after.message, after.lost) == (b"after", False)
 
 
-def test_what_is_too_large_is_neither_sent_nor_gathered() -> None:
+def test_oversize_messages_are_neither_sent_nor_buffered() -> None:
     here, there = pair()
     assert here.split("b", b"x" * (_LARGEST + 1), 10) == []
     assert here.split("nobody", b"x", 10) == []
@@ -82,7 +82,7 @@ def test_what_is_too_large_is_neither_sent_nor_gathered() -> None:
     assert [arrival.message for arrival in arrivals if arrival.message is not None] == [b"y" * 10]
 
 
-def test_a_node_is_lost_after_so_many_silent_ticks_and_known_again_when_it_speaks() -> None:
+def test_a_node_is_lost_after_silent_ticks_and_known_again_with_its_next_message() -> None:
     here, _ = pair()
     assert [here.tick() for _ in range(3)] == [[], [], []]
     assert not here.mark_alive("b")
@@ -96,7 +96,7 @@ def test_a_node_is_lost_after_so_many_silent_ticks_and_known_again_when_it_speak
     assert len(here) == 0
 
 
-def test_a_mark_is_sent_only_where_something_was() -> None:
+def test_a_mark_is_sent_only_to_nodes_that_were_sent_something() -> None:
     here, there = pair()
     here.mark_alive("c")
     here.split("b", b"x", 10)

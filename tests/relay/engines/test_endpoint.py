@@ -66,14 +66,14 @@ async def test_the_official_client_with_a_token_reaches_its_users_browser(relay:
         assert closed["params"]["tabId"] == 7
 
 
-async def test_websocket_and_http_share_the_address(relay: HttpRelay) -> None:
+async def test_websocket_and_http_share_the_url(relay: HttpRelay) -> None:
     async with browser(relay.ws), IndependentAgent(relay.ws, token()) as agent, sdk(relay.url, token()) as client:
         await agent.ready()
         assert (await agent.result("getTabs"))["tabs"]
         assert not (await client.call_tool("browser_list_tabs", {})).is_error
 
 
-async def test_files_of_the_relay_are_out_of_reach(relay: HttpRelay) -> None:
+async def test_files_of_the_relay_cannot_be_read_or_written(relay: HttpRelay) -> None:
     async with browser(relay.ws), sdk(relay.url, token()) as client:
         tools = (await client.list_tools()).tools
         assert "filePath" not in json.dumps([tool.model_dump(mode="json", exclude={"output_schema"}) for tool in tools])
@@ -86,7 +86,7 @@ async def test_files_of_the_relay_are_out_of_reach(relay: HttpRelay) -> None:
         assert "neither read nor written" in acted.content[0].text  # type: ignore[union-attr]
 
 
-async def test_there_is_nothing_beside_tools(relay: HttpRelay) -> None:
+async def test_there_are_no_resources_or_prompts(relay: HttpRelay) -> None:
     async with relay.agent() as agent:
         for method, key in (("resources/list", "resources"), ("prompts/list", "prompts")):
             assert (await agent.request(method))["result"][key] == []
@@ -111,7 +111,7 @@ async def test_there_is_nothing_beside_tools(relay: HttpRelay) -> None:
     ids=["none", "no JWT", "another scheme", "expired", "another audience", "no user", "another key"],
 )
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-async def test_who_has_no_good_token_is_told_where_to_get_one(
+async def test_without_a_valid_token_the_response_says_where_to_get_one(
     relay: HttpRelay, given: str, error: str | None, method: str
 ) -> None:
     headers = {**ACCEPT, **({"Authorization": given} if given else {})}
@@ -127,7 +127,7 @@ async def test_who_has_no_good_token_is_told_where_to_get_one(
     assert not len(relay.http.engines)
 
 
-async def test_a_revoked_token_is_refused_and_what_it_had_ends(relay: HttpRelay) -> None:
+async def test_a_revoked_token_is_refused_and_its_sessions_end(relay: HttpRelay) -> None:
     access = token(ident="stolen")
     async with browser(relay.ws) as far, relay.agent(access) as agent:
         far.silent.add("goBack")
@@ -149,7 +149,7 @@ async def test_a_revoked_token_is_refused_and_what_it_had_ends(relay: HttpRelay)
         assert refused.status_code == 401
 
 
-async def test_at_the_end_of_its_token_an_agent_is_out_and_a_newer_one_takes_it_in_again(relay: HttpRelay) -> None:
+async def test_an_expired_token_ends_requests_and_a_newer_one_continues_the_session(relay: HttpRelay) -> None:
     async with browser(relay.ws) as far, relay.agent(token(ttl=2)) as agent:
         async with agent.listening() as stream:
             assert (await agent.post(LIST)).status_code == 200
@@ -189,7 +189,7 @@ async def test_a_foreign_host_is_refused(relay: HttpRelay) -> None:
             assert (await http.get(path, headers={"Host": "evil.example"})).status_code == 403
 
 
-async def test_under_a_public_name_only_that_name_is_taken() -> None:
+async def test_with_a_public_url_only_its_host_is_accepted() -> None:
     async with http_relay(public_url="https://relay.example.com") as relay, relay.client("") as http:
         found = await http.get(META)
         assert found.json()["resource"] == "https://relay.example.com/mcp"
@@ -198,7 +198,7 @@ async def test_under_a_public_name_only_that_name_is_taken() -> None:
         assert expected in refused.headers["www-authenticate"]
 
 
-async def test_what_two_readers_could_read_differently_is_refused(relay: HttpRelay) -> None:
+async def test_ambiguous_headers_are_refused(relay: HttpRelay) -> None:
     access = token()
     async with relay.client("") as http:
         for name in ("Authorization", "Mcp-Session-Id"):
@@ -208,7 +208,7 @@ async def test_what_two_readers_could_read_differently_is_refused(relay: HttpRel
 
 
 @pytest.mark.parametrize("path", [META, f"{META}/mcp"])
-async def test_the_metadata_names_the_resource_and_who_issues_tokens(relay: HttpRelay, path: str) -> None:
+async def test_the_metadata_names_the_resource_and_the_token_issuers(relay: HttpRelay, path: str) -> None:
     async with relay.client("") as http:
         found = await http.get(path)
         assert found.json() == {
@@ -260,7 +260,7 @@ async def test_the_official_oauth_client_finds_the_authorization_server(relay: H
     assert request.url.path == "/.well-known/oauth-authorization-server"
 
 
-async def test_what_is_no_request_is_refused_as_in_mcp(relay: HttpRelay) -> None:
+async def test_invalid_requests_are_refused_as_in_mcp(relay: HttpRelay) -> None:
     async with relay.client() as http:
         assert (await http.post("/mcp", content=b"{", headers=ACCEPT)).json()["error"]["code"] == -32700
         assert (await http.post("/mcp", json=LIST, headers=ACCEPT)).status_code == 400
@@ -281,7 +281,7 @@ async def test_requests_of_a_user_are_limited() -> None:
         assert relay.relay.node.state.counts.rate_limited
 
 
-async def test_a_line_for_every_call_names_the_user_and_no_arguments(tmp_path: Path) -> None:
+async def test_the_audit_line_of_a_call_names_the_user_and_no_arguments(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
     async with http_relay(audit_file=file) as relay, browser(relay.ws), sdk(relay.url, token()) as client:
         await client.call_tool("browser_list_tabs", {})

@@ -11,18 +11,18 @@ from tabhub.relay.engines.metadata import RelayUrl, challenge, document, read_ur
 @pytest.mark.parametrize(
     "host", [b"relay.example.com", b"relay.example.com:443", b"RELAY.example.com", b"localhost:9700"]
 )
-def test_a_public_address_is_told_whatever_name_of_it_was_used(host: bytes) -> None:
+def test_a_public_url_is_returned_for_each_of_its_hosts(host: bytes) -> None:
     place = RelayUrl("https", 9700, "https://relay.example.com")
     assert place.base({b"host": host}) == "https://relay.example.com"
 
 
 @pytest.mark.parametrize("host", [b"evil.example", b"relay.example.com:444", b"relay.example.com.evil.example", b""])
-def test_another_name_than_the_public_one_is_refused(host: bytes) -> None:
+def test_hosts_other_than_the_public_one_are_refused(host: bytes) -> None:
     with pytest.raises(Forbidden):
         RelayUrl("https", 9700, "https://relay.example.com").base({b"host": host})
 
 
-def test_a_port_in_the_public_address_must_be_named() -> None:
+def test_a_port_in_the_public_url_is_required() -> None:
     place = RelayUrl("https", 9700, "https://relay.example.com:8443")
     assert place.base({b"host": b"relay.example.com:8443"}) == "https://relay.example.com:8443"
     with pytest.raises(Forbidden):
@@ -30,17 +30,17 @@ def test_a_port_in_the_public_address_must_be_named() -> None:
 
 
 @pytest.mark.parametrize("host", [b"relay.internal:9700", b"10.0.0.1", b"[::1]:9700"])
-def test_without_a_public_address_a_client_is_told_the_name_it_used(host: bytes) -> None:
+def test_without_a_public_url_a_client_gets_the_host_it_used(host: bytes) -> None:
     assert RelayUrl("https", 9700).base({b"host": host}) == f"https://{host.decode()}"
 
 
 @pytest.mark.parametrize("host", [b"", b'a"b', b"a b", b"a/b", b"a,b", b"a@b", b"x" * 300, b"a:b"])
-def test_what_is_no_name_is_repeated_to_nobody(host: bytes) -> None:
+def test_an_invalid_host_is_refused(host: bytes) -> None:
     with pytest.raises(Forbidden):
         RelayUrl("https", 9700).base({b"host": host})
 
 
-def test_addresses_are_read_without_what_is_added_at_their_end() -> None:
+def test_trailing_slash_and_path_of_urls_are_removed() -> None:
     assert read_url("--public-url", " https://relay.example.com/mcp ") == "https://relay.example.com"
     assert read_url("--public-url", "http://127.0.0.1:9700/") == "http://127.0.0.1:9700"
     assert (
@@ -53,12 +53,12 @@ def test_addresses_are_read_without_what_is_added_at_their_end() -> None:
     "text",
     ["relay.example.com", "ftp://a.b", "https://", "https://u@a.b", "https://a.b?x=1", "https://a.b:x", "http://a.b"],
 )
-def test_what_is_no_address_is_refused(option: str, text: str) -> None:
+def test_invalid_urls_are_refused(option: str, text: str) -> None:
     with pytest.raises(SetupError, match=option):
         read_url(option, text)
 
 
-def test_a_public_address_has_no_path() -> None:
+def test_a_public_url_has_no_path() -> None:
     with pytest.raises(SetupError):
         read_url("--public-url", "https://a.b/relay")
 

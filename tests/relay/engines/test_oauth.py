@@ -52,7 +52,7 @@ def relay_words(auth: AuthServer) -> tuple[str, ...]:
     return ("--jwks-url", f"{auth.url}/keys", "--issuer", auth.url, "--auth-server", auth.url)
 
 
-async def test_a_client_that_knows_only_the_address_logs_in_and_goes_on_when_its_token_is_renewed(
+async def test_a_client_with_only_the_url_logs_in_and_continues_with_a_renewed_token(
     tmp_path: Path,
 ) -> None:
     with auth_server("ann") as auth:

@@ -38,7 +38,7 @@ def failure(answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return result["content"][0]["text"], result["_meta"]["tabhub/error"]
 
 
-async def test_two_users_never_see_one_another() -> None:
+async def test_two_users_never_see_each_other() -> None:
     async with (
         http_relay() as relay,
         browser(relay.ws, token("ann")) as anns,
@@ -54,7 +54,7 @@ async def test_two_users_never_see_one_another() -> None:
 
 
 @pytest.mark.req("B13")
-async def test_what_is_another_users_is_as_what_does_not_exist(tmp_path: Path) -> None:
+async def test_resources_of_another_user_look_like_missing_ones(tmp_path: Path) -> None:
     async with (
         http_relay(audit_file=tmp_path / "audit.log") as relay,
         browser(relay.ws, token("ann")) as anns,
@@ -117,7 +117,7 @@ async def test_several_browsers_of_a_user_are_chosen_by_their_id() -> None:
             assert len(far.asked("closeTab")) == 1
 
 
-async def test_without_a_browser_an_agent_is_told_what_to_do_and_one_that_comes_is_used() -> None:
+async def test_without_a_browser_the_error_says_what_to_do_and_a_later_browser_is_used() -> None:
     async with http_relay() as relay, relay.agent() as agent:
         said, facts = failure(await agent.call("browser_open_tab", {"url": "about:blank"}))
         assert "no browser is connected" in said
@@ -129,7 +129,7 @@ async def test_without_a_browser_an_agent_is_told_what_to_do_and_one_that_comes_
             assert await tabs(agent)
 
 
-async def test_a_browser_that_goes_under_a_call_ends_it_and_one_that_is_back_is_used_again() -> None:
+async def test_a_browser_lost_during_a_call_ends_it_and_is_used_again_once_back() -> None:
     async with http_relay() as relay, relay.agent() as agent:
         async with browser(relay.ws) as far:
             (engine,) = relay.engines()
@@ -150,7 +150,7 @@ async def test_a_browser_that_goes_under_a_call_ends_it_and_one_that_is_back_is_
             assert not far.asked("goBack")  # at most once
 
 
-async def test_what_the_person_refuses_and_what_they_have_not_answered_is_said() -> None:
+async def test_denied_and_undecided_approvals_are_reported() -> None:
     async with http_relay(call_timeout=0.3) as relay, browser(relay.ws) as far, relay.agent() as agent:
 
         def refuse(method: str, params: dict[str, Any]) -> Any:
@@ -169,7 +169,7 @@ async def test_what_the_person_refuses_and_what_they_have_not_answered_is_said()
         assert "may have been asked" in said
 
 
-async def test_a_browser_that_never_says_what_it_is_holds_nobody_up() -> None:
+async def test_a_browser_that_never_replies_does_not_delay_others() -> None:
     async with (
         http_relay(relay_open=0.2) as relay,
         browser(relay.ws) as far,
@@ -194,7 +194,7 @@ async def test_page_tools_of_the_browser_are_listed_and_run() -> None:
         assert len(far.asked("browser/executeTool")) == 1
 
 
-async def test_a_newer_token_of_the_same_user_goes_on_with_the_session() -> None:
+async def test_a_newer_token_of_the_same_user_continues_the_session() -> None:
     async with http_relay() as relay, browser(relay.ws) as far, relay.agent(token(ttl=60, ident="first")) as agent:
         await tabs(agent)
         (engine,) = relay.engines()
@@ -207,7 +207,7 @@ async def test_a_newer_token_of_the_same_user_goes_on_with_the_session() -> None
         assert len(far.asked("closeTab")) == 1
 
 
-async def test_a_token_that_has_an_engine_can_take_up_anothers_session_and_loses_nothing() -> None:
+async def test_a_token_with_an_engine_can_continue_the_session_of_another_token() -> None:
     second = token(ttl=700)
     async with http_relay() as relay, relay.agent(token(ttl=600)) as one, relay.agent(second) as two:
         for access in (second, token(ttl=800), second):
@@ -217,7 +217,7 @@ async def test_a_token_that_has_an_engine_can_take_up_anothers_session_and_loses
             assert len(relay.engines()) == 2
 
 
-async def test_an_engine_whose_token_has_ended_waits_for_another_only_so_long() -> None:
+async def test_an_engine_with_an_expired_token_ends_after_the_idle_limit() -> None:
     async with http_relay(relay_engine_idle=0.0) as relay, relay.agent(token(ttl=2)) as agent:
         assert (await agent.post(LIST)).status_code == 200
         await until(lambda: not relay.engines())
@@ -225,7 +225,7 @@ async def test_an_engine_whose_token_has_ended_waits_for_another_only_so_long() 
         assert (await agent.post(LIST)).status_code == 404
 
 
-async def test_each_token_has_an_engine_and_a_connection_of_its_own() -> None:
+async def test_each_token_has_its_own_engine_and_connection() -> None:
     async with http_relay() as relay, browser(relay.ws) as far, relay.agent() as one, relay.agent() as two:
         for agent in (one, two):
             await agent.call("browser_close_tab", {"tabId": 7})
@@ -234,7 +234,7 @@ async def test_each_token_has_an_engine_and_a_connection_of_its_own() -> None:
         assert len(asked) == 2  # so what a person grants to one is not granted to the other
 
 
-async def test_the_engine_idle_longest_makes_room_for_another_of_its_user() -> None:
+async def test_the_engine_unused_for_longest_is_replaced() -> None:
     async with (
         http_relay(relay_user_engines=2) as relay,
         relay.agent() as first,
@@ -253,7 +253,7 @@ async def test_the_engine_idle_longest_makes_room_for_another_of_its_user() -> N
             assert (await other.post(LIST)).status_code == 200
 
 
-async def test_a_full_node_refuses_new_agents_and_keeps_those_it_has() -> None:
+async def test_a_full_node_refuses_new_agents_and_keeps_existing_ones() -> None:
     async with http_relay(relay_engines=1) as relay, relay.agent() as agent, relay.client(token("bob")) as http:
         body, headers = stateless("tools/list")
         refused = await http.post("/mcp", json=body, headers=headers)
@@ -276,7 +276,7 @@ async def test_open_requests_of_one_engine_are_bounded() -> None:
         assert (await agent.post(LIST)).status_code == 200
 
 
-async def test_an_idle_engine_goes_with_all_it_had() -> None:
+async def test_an_idle_engine_is_freed() -> None:
     async with http_relay(relay_engine_idle=0.0) as relay, browser(relay.ws), relay.client() as http:
         body, headers = stateless("tools/list")
         assert (await http.post("/mcp", json=body, headers=headers)).status_code == 200
@@ -293,7 +293,7 @@ async def test_an_idle_engine_goes_with_all_it_had() -> None:
         await until(collected)
 
 
-async def test_a_session_that_is_ended_closes_the_tab_it_opened() -> None:
+async def test_ending_a_session_closes_the_tab_it_opened() -> None:
     async with http_relay() as relay, browser(relay.ws) as far, relay.agent() as agent:
         opened = await agent.call("browser_open_tab", {"url": "about:blank"})
         assert far.asked("createTab"), opened
@@ -315,14 +315,16 @@ async def test_http_on_one_node_and_the_browser_on_another() -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_relay_that_ends_lets_its_clients_know(mode: str) -> None:
+async def test_a_relay_that_shuts_down_notifies_its_clients(mode: str) -> None:
     async with http_relay() as relay, browser(relay.ws), sdk(relay.url, token(), mode) as client:
         await client.list_tools()
         relay.relay.node.shut_down()
         await until(lambda: not relay.engines())
 
 
-async def test_a_browser_that_floods_and_lies_ends_only_its_own_calls(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_browser_that_sends_floods_and_invalid_data_affects_only_its_own_calls(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with http_relay() as relay, browser(relay.ws) as good, relay.agent() as agent:
         async with IndependentExtension(relay.ws, token(), "Bad", instanceId="bad") as bad:
             bad.handle = lambda method, params: {"tabs": [{"tabId": "x"}, 5, None], "debugger": 7}

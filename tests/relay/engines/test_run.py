@@ -20,7 +20,7 @@ from tests.relay.world import token
 _SERVERS = ("--auth-server", "https://login.example.com", "--auth-server", "https://second.example.com/realm/")
 
 
-async def test_a_process_tells_who_issues_tokens_and_serves_those_who_have_one(tmp_path: Path, key: Path) -> None:  # noqa: F811
+async def test_a_process_names_its_token_issuers_and_serves_valid_tokens(tmp_path: Path, key: Path) -> None:  # noqa: F811
     audit = tmp_path / "audit.log"
     words = (
         "--key-file",
@@ -57,7 +57,7 @@ async def test_a_process_tells_who_issues_tokens_and_serves_those_who_have_one(t
         assert not [line for line in errors.splitlines() if json.loads(line)["level"] == "error"], errors
 
 
-async def test_behind_a_proxy_a_rebound_name_shows_a_page_no_figures(tmp_path: Path, key: Path) -> None:  # noqa: F811
+async def test_behind_a_proxy_a_rebound_host_gets_no_status(tmp_path: Path, key: Path) -> None:  # noqa: F811
     async with (
         relay_process(tmp_path, "--key-file", str(key), "--behind-proxy") as (ws, _),
         httpx2.AsyncClient(verify=False, timeout=30) as http,
@@ -80,7 +80,7 @@ async def test_behind_a_proxy_a_rebound_name_shows_a_page_no_figures(tmp_path: P
         ("--auth-server", "https://login.example.com:99999"),
     ],
 )
-def test_an_address_that_is_none_is_said_at_once(
+def test_an_invalid_url_is_reported_at_start(
     key: Path,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
     option: str,

@@ -1,4 +1,4 @@
-"""The files a team runs a relay with: well formed, in agreement with the command line and with one another."""
+"""The deployment files: valid, and consistent with the command line and with each other."""
 
 from __future__ import annotations
 

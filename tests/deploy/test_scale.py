@@ -1,4 +1,4 @@
-"""The capacity model: its claims on placement and failure hold in the simulation, and the document repeats it."""
+"""The capacity model: the simulation confirms it, and the document repeats its figures."""
 
 from __future__ import annotations
 

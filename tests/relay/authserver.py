@@ -1,4 +1,4 @@
-"""A small OAuth authorization server, as a team's identity provider is one: it registers clients and signs JWTs."""
+"""A small OAuth authorization server, like a team's identity provider: it registers clients and signs JWTs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class AuthServer:
-    """One server; whoever asks is logged in as `user`, and gets tokens that last `ttl` seconds.
+    """One server; every client is logged in as `user`, and gets tokens that last `ttl` seconds.
 
-    Clients are told that they last `told` seconds, and renew them by that.
+    `announced_ttl` is the lifetime that clients are told, and by which they renew tokens.
     """
 
     def __init__(self, user: str, ttl: float) -> None:
         self.user = user
         self.ttl = ttl
-        self.told: float | None = None
+        self.announced_ttl: float | None = None
         """None for how long they really last."""
         self.issued = 0
         self.ends = 0.0
@@ -72,7 +72,7 @@ class AuthServer:
         self.ends = now + self.ttl
         claims = {"iss": self.url, "sub": self.user, "aud": "tabhub-relay", "iat": int(now), "exp": self.ends}
         token = jwt.encode({**claims, "jti": f"token-{self.issued}"}, self._key, "ES256", headers={"kid": "one"})
-        lasts = int(self.ttl if self.told is None else self.told)
+        lasts = int(self.ttl if self.announced_ttl is None else self.announced_ttl)
         return {"access_token": token, "token_type": "Bearer", "expires_in": lasts, "refresh_token": "again"}
 
     def _metadata(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class IndependentExtension:
         self._credentials = {"name": name, "accessToken": token, **more}
         self.handle: Command = lambda method, params: {"method": method, "params": params}
         self.requests: list[dict[str, Any]] = []
-        self.heard: list[Any] = []
+        self.received: list[Any] = []
         """Everything that came, as it came."""
         self.notifications: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.user_id = ""
@@ -61,8 +61,8 @@ class IndependentExtension:
     async def _read(self) -> None:
         try:
             async for text in self.ws:
-                self.heard.append(json.loads(text))
-                await self._take(self.heard[-1])
+                self.received.append(json.loads(text))
+                await self._take(self.received[-1])
         except ConnectionClosed:
             return
 
@@ -70,7 +70,7 @@ class IndependentExtension:
         if "id" not in message:
             self.notifications.put_nowait(message)
         elif "method" not in message:
-            return  # an answer; it asked nothing, so it is only kept in `heard`
+            return  # an answer; it asked nothing, so it is only kept in `received`
         elif str(message["id"]).startswith("proxy:") and message["method"] == "authenticate":
             await self.send({"id": message["id"], "result": self._credentials})
         else:
@@ -85,7 +85,7 @@ class IndependentExtension:
 
 
 class IndependentAgent:
-    """Active: starts every exchange, counts its ids from 1, and leaves connectionId out unless told."""
+    """Active: starts every exchange, counts its ids from 1, and omits connectionId unless given."""
 
     def __init__(self, base: str, token: str) -> None:
         self._url = f"{base}/mcp"
@@ -93,7 +93,7 @@ class IndependentAgent:
         self._next = 0
         self._waiting: dict[Any, asyncio.Future[dict[str, Any]]] = {}
         self.notifications: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.heard: list[Any] = []
+        self.received: list[Any] = []
         """Everything that came, as it came."""
         self.connection_id = ""
         self.ws: ClientConnection
@@ -116,7 +116,7 @@ class IndependentAgent:
         return listed
 
     async def listed(self, count: int, within: float = 30) -> list[dict[str, Any]]:
-        """Its browsers, once there are so many; of those that come and go it is told by `status`."""
+        """Its browsers, once there are so many; changes are reported by `status`."""
         async with asyncio.timeout(within):
             while len(there := await self.browsers()) != count:
                 while (await self.notifications.get()).get("method") != "status":
@@ -187,7 +187,7 @@ class IndependentAgent:
         try:
             async for text in self.ws:
                 message = json.loads(text)
-                self.heard.append(message)
+                self.received.append(message)
                 key = (type(message.get("id")), message.get("id"))
                 if "method" not in message and key in self._waiting:
                     self._waiting.pop(key).set_result(message)

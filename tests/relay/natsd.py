@@ -1,4 +1,4 @@
-"""A real nats-server for tests: on one port, killed and started again at will."""
+"""A real nats-server for tests, which can be killed, frozen and restarted on the same port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two users at one relay: what is another's is, on every way to it, the same as what does not exist."""
+"""Two users at one relay: whatever belongs to another user looks, on every path, as if it did not exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.relay.world import token
 _LIST = message("tools/list")
 
 
-def told(answer: dict[str, Any], name: str) -> Any:
+def error_text(answer: dict[str, Any], name: str) -> Any:
     """All that an answer says, without the name that was asked for."""
     assert answer["result"]["isError"], answer
     return json.loads(json.dumps(answer["result"]).replace(name, "*"))
@@ -27,7 +27,7 @@ def told(answer: dict[str, Any], name: str) -> Any:
 
 async def same(agent: Agent, tool: str, key: str, names: tuple[str, str], **more: Any) -> None:
     """Whether a tool says the same of two names, neither of which is there."""
-    foreign, absent = [told(await agent.call(tool, {key: name, **more}), name) for name in names]
+    foreign, absent = [error_text(await agent.call(tool, {key: name, **more}), name) for name in names]
     assert foreign == absent
 
 

@@ -1,4 +1,4 @@
-"""A relay's keys: from a file, the environment or an address, and their rotation while it runs."""
+"""A relay's keys: from a file, the environment or a URL, and their rotation while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every message of the relay's protocol, shown on conversations in which all kinds of them occur."""
+"""Rules for every message of the relay's protocol, checked on conversations with all kinds of messages."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def conversation(relay: RunningRelay, agent: IndependentAgent, browser: In
     await browser.ws.send(json.dumps({"jsonrpc": "1.0", "id": mapped[1], "result": {}}))
     assert "Invalid response" in (await spoilt[1])["error"]["message"]
     await browser.send({"id": "ext:1", "method": "whoAreYou", "params": {}})
-    await until(lambda: any("error" in message for message in browser.heard))
+    await until(lambda: any("error" in message for message in browser.received))
     await browser.notify("tab.stateChanged", {"tabId": 3})
     await agent.notified("tab.stateChanged")
     await agent.result("disconnect")
@@ -108,7 +108,10 @@ async def test_every_message_is_json_rpc_2_0_and_others_are_refused(relay: Runni
         IndependentAgent(relay.url, token()) as agent,
     ):
         await conversation(relay, agent, browser)
-        kinds = {kind(dict(message)) for message in agent.heard}, {kind(dict(message)) for message in browser.heard}
+        kinds = (
+            {kind(dict(message)) for message in agent.received},
+            {kind(dict(message)) for message in browser.received},
+        )
         assert kinds == ({"notification", "result", "error"}, {"request", "notification", "error"})
         assert relay.node.state.counts.malformed >= 8  # and each of them was answered above
         assert [request["method"] for request in browser.requests].count("x") == 0
@@ -121,13 +124,13 @@ async def test_agents_start_every_exchange_and_receive_no_requests(relay: Runnin
         IndependentAgent(relay.url, token()) as agent,
     ):
         await conversation(relay, agent, browser)
-        assert agent.heard[0]["id"] == 1  # the first it heard is the answer to its first words
-        assert not [message for message in agent.heard if "method" in message and "id" in message]
-        asked = [message for message in browser.heard if "method" in message and "id" in message]
+        assert agent.received[0]["id"] == 1  # the first message it receives is the reply to its first request
+        assert not [message for message in agent.received if "method" in message and "id" in message]
+        asked = [message for message in browser.received if "method" in message and "id" in message]
         assert asked[0]["method"] == "authenticate"
         assert asked[1:] == browser.requests
         assert {request["method"] for request in browser.requests} == {"createTab", "fail", "silent"}
-        refusal = next(message for message in browser.heard if "error" in message)
+        refusal = next(message for message in browser.received if "error" in message)
         assert (refusal["id"], refusal["error"]["code"]) == ("ext:1", -32601)  # a browser asks in vain
 
 
@@ -163,7 +166,7 @@ async def test_the_token_is_required_and_names_the_user_and_the_url(relay: Runni
     head, payload, signature = access.split(".")
     said = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     assert (said["user_id"], said["connection_url"]) == ("ann", relay.url)
-    # whoever has the token needs nothing else: it says where to go, and as whom
+    # the token is enough: it names the relay and the user
     async with IndependentAgent(said["connection_url"], access) as agent:
         assert (await agent.handshake())["user_id"] == "ann"
     forged = base64.urlsafe_b64encode(json.dumps({**said, "user_id": "bob", "sub": "bob"}).encode()).rstrip(b"=")

@@ -1,4 +1,4 @@
-"""A relay node over real sockets: what is refused before anything is read, bad input, slow readers, and its end."""
+"""A relay node over real sockets: early refusals, malformed input, slow readers, and shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relay node as users run it: a process of its own, its options, TLS, tokens from the command line, and its end."""
+"""A relay node as users run it: its own process, options, TLS, tokens from the command line, and shutdown."""
 
 from __future__ import annotations
 

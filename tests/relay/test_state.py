@@ -1,4 +1,4 @@
-"""Conversations with a relay as playbooks: what comes in, what must go out."""
+"""Conversations with a relay as playbooks: which facts produce which effects."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_before_authentication_everything_is_refused_and_the_deadline_is_ten_sec
         (refused,) = play.take(agent)
         assert (refused["id"], refused["error"]["code"]) == (number, -32000)
         assert refused["error"]["message"] == "Not authenticated: send mcp_handshake first."
-    for method in ("createTab", "list_extensions", "mcp_handshake"):  # without an id nobody could be answered
+    for method in ("createTab", "list_extensions", "mcp_handshake"):  # a notification has no reply
         play.say(agent, {"method": method, "params": {"accessToken": "ann"}})
     play.say(browser, {"id": "ext:1", "method": "list_extensions"})
     assert codes(play.take(browser)) == [("ext:1", -32601)]
@@ -259,9 +259,9 @@ def test_a_browser_with_an_instance_id_keeps_its_extension_id() -> None:
     second = play.browser("ann", instanceId="profile-1")
     assert play.take(second)[1]["params"]["extension_id"] == ident
     assert play.closed[first][0] == 4000
-    told = play.take(agent)
-    assert codes(told) == [(1, -32006)]
-    assert [m["params"]["connection_id"] for m in told if m.get("method") == "disconnected"] == [connection]
+    messages = play.take(agent)
+    assert codes(messages) == [(1, -32006)]
+    assert [m["params"]["connection_id"] for m in messages if m.get("method") == "disconnected"] == [connection]
     for other in (play.browser("ann", instanceId="profile-2"), play.browser("bob", instanceId="profile-1")):
         assert play.take(other)[1]["params"]["extension_id"] != ident
     assert play.connect(agent, second)
@@ -275,10 +275,10 @@ def test_at_shutdown_both_sides_are_asked_to_reconnect() -> None:
     play.say(agent, {"id": 1, "method": "x"})
     play.take(browser)
     play.run(play.relay.shutting_down())
-    told = play.take(agent)
-    assert codes(told) == [(1, -32006)]
-    assert methods(told) == ["disconnected", "status"]
-    assert told[1]["params"] == {"connection_id": connection, "reason": "The relay restarts: reconnect"}
+    messages = play.take(agent)
+    assert codes(messages) == [(1, -32006)]
+    assert methods(messages) == ["disconnected", "status"]
+    assert messages[1]["params"] == {"connection_id": connection, "reason": "The relay restarts: reconnect"}
     assert methods(play.take(browser)) == ["cancel", "status"]
     assert methods(play.take(idle)) == ["status"]
     assert set(play.closed.values()) == {(1012, "reconnect")}

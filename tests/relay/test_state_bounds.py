@@ -1,4 +1,4 @@
-"""How long one may stay at a relay and how much one may ask of it: tokens, rates and numbers, as playbooks."""
+"""Limits of the relay as playbooks: token lifetimes, rates and maximum numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relay node inside the test's own event loop, on a free port, and tokens for it."""
+"""A relay node inside the test's event loop, on a free port, and tokens for it."""
 
 from __future__ import annotations
 

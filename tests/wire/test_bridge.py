@@ -1,4 +1,4 @@
-"""The bridge's messages: what is read, what is refused and how, and that nothing is lost on the way."""
+"""The messages of the bridge: decoding, refusals, and results that are passed on unchanged."""
 
 from __future__ import annotations
 

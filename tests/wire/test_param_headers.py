@@ -1,4 +1,4 @@
-"""Arguments repeated as headers: read from the schema, and compared with what came."""
+"""Arguments repeated as headers: declared in the schema and compared with the call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The relay's messages: what is read, what is refused, and ids that come back as they went."""
+"""The relay's messages: decoding, refusals, and ids that are mapped and restored."""
 
 from __future__ import annotations
 

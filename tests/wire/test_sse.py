@@ -1,4 +1,4 @@
-"""Events as bytes: a reader of event streams gets back what was written."""
+"""Server-sent events as bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event streams as a client reads them: the same events however the bytes are cut."""
+"""Event streams as a client reads them: events do not depend on how the bytes are split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses as text, also those that are none."""
+"""URLs as text, also invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every bus promises, shown on each: that of one process, and NATS with a real server."""
+"""The promises of every bus, for the bus of the tests and for NATS with a real server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.relay.test_run import certificate
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def unlimited_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a user has is complete when all nodes have answered, never because one was too slow."""
     monkeypatch.setattr(nats, "_QUERY_TIMEOUT", LONG)
     monkeypatch.setattr(nats, "_RETURN", LONG)
@@ -34,38 +34,38 @@ class Listening:
     """Records the events of the bus."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.events: list[tuple[Any, ...]] = []
         self.messages: list[tuple[str, bytes]] = []
 
     def message_received(self, node: str, message: bytes) -> None:
         self.messages.append((node, message))
 
     def node_lost(self, node: str) -> None:
-        self.told.append(("lost", node))
+        self.events.append(("lost", node))
 
     def browsers_changed(self, user: str) -> None:
-        self.told.append(("changed", user))
+        self.events.append(("changed", user))
 
     def usage_reported(self, user: str, count: int) -> None:
-        self.told.append(("counted", user, count))
+        self.events.append(("counted", user, count))
 
     def tokens_revoked(self, entries: Sequence[str]) -> None:
-        self.told.append(("revoked", *entries))
+        self.events.append(("revoked", *entries))
 
     def bus_changed(self, healthy: bool) -> None:
-        self.told.append(("bus", healthy))
+        self.events.append(("bus", healthy))
 
 
-class Road:
-    """Makes buses of one kind that hear one another."""
+class BusFactory:
+    """Makes buses of one kind that are connected to each other."""
 
     def __init__(self, server: NatsServer | None) -> None:
         self.server = server
-        self._exchange = MemoryNetwork()
+        self._network = MemoryNetwork()
         self._open: list[Bus] = []
 
     async def bus(self, node: str) -> tuple[Bus, Listening]:
-        made: Bus = NatsBus(self.server.url, node) if self.server is not None else MemoryBus(node, self._exchange)
+        made: Bus = NatsBus(self.server.url, node) if self.server is not None else MemoryBus(node, self._network)
         listener = Listening()
         await made.start(listener)
         self._open.append(made)
@@ -77,22 +77,22 @@ class Road:
 
 
 @asynccontextmanager
-async def over_nats() -> AsyncIterator[Road]:
+async def over_nats() -> AsyncIterator[BusFactory]:
     async with nats_server() as server:
-        road = Road(server)
+        factory = BusFactory(server)
         try:
-            yield road
+            yield factory
         finally:
-            await road.close()
+            await factory.close()
 
 
 @pytest.fixture(params=["memory", "nats"])
-async def road(request: pytest.FixtureRequest) -> AsyncIterator[Road]:
+async def factory(request: pytest.FixtureRequest) -> AsyncIterator[BusFactory]:
     if request.param == "nats":
         async with over_nats() as made:
             yield made
     else:
-        yield Road(None)
+        yield BusFactory(None)
 
 
 def browser(user: str, ident: str, node: str, name: str = "Chrome") -> Presence:
@@ -100,12 +100,12 @@ def browser(user: str, ident: str, node: str, name: str = "Chrome") -> Presence:
 
 
 async def known(bus: Bus, other: Bus) -> None:
-    """Wait until a bus has heard of another."""
+    """Wait until a bus knows another."""
     await until(lambda: bus.send(other.node, b"hello"))
 
 
-async def test_a_node_that_joins_a_user_finds_the_browsers_of_all_other_nodes(road: Road) -> None:
-    (a, _), (b, _), (c, _) = [await road.bus(name) for name in "abc"]
+async def test_a_node_that_joins_a_user_finds_the_browsers_of_all_other_nodes(factory: BusFactory) -> None:
+    (a, _), (b, _), (c, _) = [await factory.bus(name) for name in "abc"]
     for bus, ident in ((a, "e1"), (b, "e2"), (c, "e3")):
         bus.join("ann")
         bus.announce(browser("ann", ident, bus.node))
@@ -119,32 +119,32 @@ async def test_a_node_that_joins_a_user_finds_the_browsers_of_all_other_nodes(ro
     for bus, user, browsers in found:
         await becomes(partial(bus.browsers, user), browsers)
     assert await a.browsers("cat") == ()
-    late, _ = await road.bus("d")
+    late, _ = await factory.bus("d")
     late.join("ann")
     assert [found.node for found in await late.browsers("ann")] == ["a", "b", "c"]
 
 
-async def test_only_nodes_that_joined_a_user_are_notified_of_changes(road: Road) -> None:
-    (a, _), (b, listener), (_, others) = [await road.bus(name) for name in "abc"]
+async def test_only_nodes_that_joined_a_user_are_notified_of_changes(factory: BusFactory) -> None:
+    (a, _), (b, listener), (_, others) = [await factory.bus(name) for name in "abc"]
     b.join("ann")
     assert await b.browsers("ann") == ()
     a.join("ann")
     a.announce(browser("ann", "e1", "a"))
-    await until(lambda: ("changed", "ann") in listener.told)
+    await until(lambda: ("changed", "ann") in listener.events)
     assert await b.browsers("ann") == (browser("ann", "e1", "a"),)
-    listener.told.clear()
+    listener.events.clear()
     a.announce(browser("ann", "e1", "a", "Edge"))
-    await until(lambda: ("changed", "ann") in listener.told)
+    await until(lambda: ("changed", "ann") in listener.events)
     assert await b.browsers("ann") == (browser("ann", "e1", "a", "Edge"),)
-    listener.told.clear()
+    listener.events.clear()
     a.withdraw(browser("ann", "e1", "a"))
-    await until(lambda: ("changed", "ann") in listener.told)
+    await until(lambda: ("changed", "ann") in listener.events)
     assert await b.browsers("ann") == ()
-    assert others.told == []
+    assert others.events == []
 
 
-async def test_messages_of_any_size_arrive_complete_once_and_in_order(road: Road) -> None:
-    (a, _), (b, listener), (_, others) = [await road.bus(name) for name in "abc"]
+async def test_messages_of_any_size_arrive_complete_once_and_in_order(factory: BusFactory) -> None:
+    (a, _), (b, listener), (_, others) = [await factory.bus(name) for name in "abc"]
     await known(a, b)
     sizes = [0, 10, 600_000, 512 * 1024, 512 * 1024 + 1, 10 * 1024 * 1024, 3]
     messages = [b"%d:" % number + bytes([number]) * size for number, size in enumerate(sizes)]
@@ -153,12 +153,12 @@ async def test_messages_of_any_size_arrive_complete_once_and_in_order(road: Road
     assert [message for _, message in listener.messages if message != b"hello"] == messages
     assert {node for node, _ in listener.messages} == {"a"}
     assert others.messages == []
-    assert listener.told == []
-    assert not a.send("nobody", b"x")
+    assert listener.events == []
+    assert not a.send("unknown", b"x")
 
 
-async def test_usage_reaches_joined_nodes_and_revocations_reach_all(road: Road) -> None:
-    (a, own), (b, listener), (c, others) = [await road.bus(name) for name in "abc"]
+async def test_usage_reaches_joined_nodes_and_revocations_reach_all(factory: BusFactory) -> None:
+    (a, own), (b, listener), (c, others) = [await factory.bus(name) for name in "abc"]
     a.join("ann")
     b.join("ann")
     await a.browsers("ann")
@@ -169,70 +169,70 @@ async def test_usage_reaches_joined_nodes_and_revocations_reach_all(road: Road) 
     a.revoke(entries)
 
     def revoked(listening: Listening) -> list[str]:
-        return [entry for what, *more in listening.told if what == "revoked" for entry in more]
+        return [entry for what, *more in listening.events if what == "revoked" for entry in more]
 
     await until(lambda: revoked(listener) == entries and revoked(others) == entries)
-    await until(lambda: ("counted", "ann", 7) in listener.told)
-    assert "counted" not in [what for what, *_ in others.told]
-    assert own.told == []
+    await until(lambda: ("counted", "ann", 7) in listener.events)
+    assert "counted" not in [what for what, *_ in others.events]
+    assert own.events == []
 
 
 async def test_a_node_that_closes_is_lost_at_once_after_its_last_message(
-    road: Road, monkeypatch: pytest.MonkeyPatch
+    factory: BusFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nats, "_LOST_AFTER", 10_000)  # its silence alone would be noticed after an hour
-    (a, _), (b, listener) = [await road.bus(name) for name in "ab"]
+    (a, _), (b, listener) = [await factory.bus(name) for name in "ab"]
     b.join("ann")
     a.join("ann")
     a.announce(browser("ann", "e1", "a"))
-    await until(lambda: ("changed", "ann") in listener.told)
+    await until(lambda: ("changed", "ann") in listener.events)
     await known(a, b)
     assert a.send("b", b"last")
     await a.close()
-    await until(lambda: ("lost", "a") in listener.told)
+    await until(lambda: ("lost", "a") in listener.events)
     assert listener.messages[-1] == ("a", b"last")
     assert await b.browsers("ann") == ()
     assert not b.send("a", b"x")
 
 
 async def test_without_its_server_nothing_is_sent_and_afterwards_everything_is_joined_again() -> None:
-    async with over_nats() as road:
-        assert road.server is not None
-        (a, ears_a), (b, ears_b) = [await road.bus(name) for name in "ab"]
+    async with over_nats() as factory:
+        assert factory.server is not None
+        (a, listener_a), (b, listener_b) = [await factory.bus(name) for name in "ab"]
         a.join("ann")
         a.announce(browser("ann", "e1", "a"))
         b.join("ann")
         assert await b.browsers("ann") == (browser("ann", "e1", "a"),)
-        await road.server.kill()
-        await until(lambda: ("bus", False) in ears_a.told and ("bus", False) in ears_b.told)
+        await factory.server.kill()
+        await until(lambda: ("bus", False) in listener_a.events and ("bus", False) in listener_b.events)
         assert not a.healthy
         assert not a.send("b", b"never")
         with pytest.raises(BusUnavailable, match="bus is unavailable"):
             await b.browsers("ann")
         a.announce(browser("ann", "e2", "a"))
         b.join("bob")
-        ears_b.told.clear()
-        await road.server.start()
-        await until(lambda: ("bus", True) in ears_a.told and ("bus", True) in ears_b.told)
+        listener_b.events.clear()
+        await factory.server.start()
+        await until(lambda: ("bus", True) in listener_a.events and ("bus", True) in listener_b.events)
         assert [found.extension_id for found in await b.browsers("ann")] == ["e1", "e2"]
-        assert ("changed", "ann") in ears_b.told
+        assert ("changed", "ann") in listener_b.events
         await known(a, b)
         assert a.send("b", b"now")
-        await until(lambda: ("a", b"now") in ears_b.messages)
-        assert ("a", b"never") not in ears_b.messages
+        await until(lambda: ("a", b"now") in listener_b.messages)
+        assert ("a", b"never") not in listener_b.messages
 
 
 async def test_a_frozen_server_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nats, "_TICK", 0.1)
-    async with over_nats() as road:
-        assert road.server is not None
-        _, listener = await road.bus("a")
-        road.server.freeze(True)
+    async with over_nats() as factory:
+        assert factory.server is not None
+        _, listener = await factory.bus("a")
+        factory.server.freeze(True)
         try:
-            await until(lambda: ("bus", False) in listener.told)
+            await until(lambda: ("bus", False) in listener.events)
         finally:
-            road.server.freeze(False)
-        await until(lambda: ("bus", True) in listener.told)
+            factory.server.freeze(False)
+        await until(lambda: ("bus", True) in listener.events)
 
 
 async def test_an_unreachable_bus_is_reported_with_its_url_without_secrets() -> None:
@@ -271,12 +271,12 @@ async def test_the_connection_to_the_server_may_use_tls(tmp_path: Path, monkeypa
 
 
 async def test_invalid_messages_are_refused_without_effect() -> None:
-    async with over_nats() as road:
-        assert road.server is not None
-        (a, listener), (b, _) = [await road.bus(name) for name in "ab"]
+    async with over_nats() as factory:
+        assert factory.server is not None
+        (a, listener), (b, _) = [await factory.bus(name) for name in "ab"]
         a.join("ann")
         await known(b, a)
-        stranger = await connect(road.server.url, "stranger", max_queue=1000)
+        stranger = await connect(factory.server.url, "stranger", max_queue=1000)
         for subject in ("tabhub.node.a", "tabhub.all", f"tabhub.user.{subject_of('ann')}", "tabhub.reply.a.x"):
             stranger.publish(subject, b"\xc1 nonsense")
             stranger.publish(subject, encode(Beat("no such.name >")))
@@ -284,5 +284,5 @@ async def test_invalid_messages_are_refused_without_effect() -> None:
         await stranger.close()
         assert b.send("a", b"last")
         await until(lambda: ("b", b"last") in listener.messages)
-        assert listener.told == []
+        assert listener.events == []
         assert a.healthy

@@ -1,4 +1,4 @@
-"""Relay nodes as people run several: processes of their own on a real nats-server, killed in the middle of work."""
+"""Relay nodes in their own processes on a real nats-server, killed while calls are running."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _URL = re.compile(rb"is running on (ws://127\.0\.0\.1:\d+)")
 
 
 class RelayProcess:
-    """A node in a process of its own; its log is read as it is written."""
+    """A node in its own process; its log is read as it is written."""
 
     def __init__(self, url: str, process: asyncio.subprocess.Process) -> None:
         self.url = url
@@ -297,7 +297,7 @@ async def test_no_reply_is_doubled_or_crossed_while_the_server_restarts(world: W
 async def _rounds(
     world: World, pairs: dict[str, tuple[IndependentAgent, IndependentExtension]]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Have all call without pause while the server is killed and started; what ended well, and what nobody knows."""
+    """All agents call continuously while the server is killed and restarted; counts results and unknown outcomes."""
     done, unknown = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
     stop = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Pieces between nodes: whatever is lost on the way, no message arrives twice, in the wrong order or in part."""
+"""Pieces between nodes: whatever is lost, no message arrives twice, out of order or incomplete."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_a_loss_is_reported_to_the_sender_unless_it_starts_over() -> None:
     assert there.receive(one).message == b"1"
     late = there.receive(three)
     assert (late.message, late.lost, late.notify) == (b"3", True, True)
-    (word,) = there.give_up("a")
-    told = here.receive(word)
-    assert (told.lost, told.notify) == (True, False)
+    (notice,) = there.give_up("a")
+    reply = here.receive(notice)
+    assert (reply.lost, reply.notify) == (True, False)
     here.clear()
     here.mark_alive("b")
-    anew = there.receive(here.split("b", b"new", 100)[0])
-    assert (anew.message, anew.lost, anew.notify) == (b"new", True, False)
+    restarted = there.receive(here.split("b", b"new", 100)[0])
+    assert (restarted.message, restarted.lost, restarted.notify) == (b"new", True, False)
 
 
 def test_the_first_piece_of_a_node_is_no_loss_and_an_incomplete_message_is_dropped() -> None:
@@ -76,7 +76,7 @@ def test_the_first_piece_of_a_node_is_no_loss_and_an_incomplete_message_is_dropp
 def test_oversize_messages_are_neither_sent_nor_buffered() -> None:
     here, there = pair()
     assert here.split("b", b"x" * (_LARGEST + 1), 10) == []
-    assert here.split("nobody", b"x", 10) == []
+    assert here.split("unknown", b"x", 10) == []
     kinds = (FIRST, *[NEXT] * 20, LAST, WHOLE)
     arrivals = [there.receive(Piece("a", number, kind, b"y" * 10)) for number, kind in enumerate(kinds)]
     assert [arrival.message for arrival in arrivals if arrival.message is not None] == [b"y" * 10]

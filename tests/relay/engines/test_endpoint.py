@@ -1,4 +1,4 @@
-"""MCP over HTTP at a relay: who is let in, what is refused, and what a client with a token can do."""
+"""MCP over HTTP at a relay: authentication, refusals, and what a client with a token can do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address a relay is known by, and what it tells OAuth clients."""
+"""The relay's public URL and its metadata for OAuth clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole of OAuth at a relay: a client that knows only the address finds the login, gets a token and is served."""
+"""OAuth at a relay: a client that knows only the URL finds the login, gets a token and is served."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_a_client_with_only_the_url_logs_in_and_continues_with_a_renewed_t
     tmp_path: Path,
 ) -> None:
     with auth_server("ann") as auth:
-        auth.told = 0  # the client asks for another one each time
+        auth.announced_ttl = 0  # the client asks for another one each time
         async with relay_process(tmp_path, *relay_words(auth)) as (ws, _):
             url, wallet = f"{ws.replace('ws', 'http', 1)}/mcp", Wallet()
             about = OAuthClientMetadata(
@@ -75,7 +75,7 @@ async def test_a_client_with_only_the_url_logs_in_and_continues_with_a_renewed_t
                 async with browser(ws, wallet.tokens.access_token) as far:
                     await eventually(lambda: succeeds("browser_list_tabs", {}))  # as soon as the browser is there
                     assert far.user_id == "ann"
-                auth.told, auth.ttl, issued = None, 1, auth.issued
+                auth.announced_ttl, auth.ttl, issued = None, 1, auth.issued
                 await eventually(lambda: succeeds("browser_get_connection_status", {}))
                 assert auth.issued > issued
                 auth.ttl, issued, ends = 600, auth.issued, auth.ends

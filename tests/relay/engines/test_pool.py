@@ -1,4 +1,4 @@
-"""Agents over HTTP at a relay: kept apart by user and token, bounded, let go when idle; browsers that come and go."""
+"""Agents over HTTP at a relay: isolated by user and token, bounded, ended when idle; browsers that come and go."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_resources_of_another_user_look_like_missing_ones(tmp_path: Path) 
             for each in (handle, f"r_{'A' * 20}")
         ]
         assert read[0] == read[1]
-        # the audit log, which the relay shows to nobody
+        # the audit log, which the relay does not serve
         paths = ("/audit", "/audit?user=ann", "/nothing")
         logs = [await bob.http.get(path) for path in paths]
         assert {(answer.status_code, answer.content) for answer in logs} == {(404, logs[0].content)}

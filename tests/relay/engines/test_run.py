@@ -1,4 +1,4 @@
-"""MCP over HTTP at a relay as people run it: a process with its options, used by the official client, and its end."""
+"""MCP over HTTP at a relay in its own process, used by the official client."""
 
 from __future__ import annotations
 

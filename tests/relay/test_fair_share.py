@@ -270,7 +270,7 @@ def test_timers_due_immediately_work_on_uvloop() -> None:
         for one in slow:
             one.arrive()
         for one in slow:
-            one.share.credit, one.share.at = 0.002 - 1e-7, clock.now
+            one.share.credit, one.share.updated = 0.002 - 1e-7, clock.now
         Piece(fair_share, clock, "eve", pieces=1, each=0.0).arrive()
         for _ in range(5):
             await asyncio.sleep(0)

@@ -157,14 +157,14 @@ class Agents:
             self._send(agent, wire.result(ident, wire.Extensions(extensions)))
             return
         if agent.opening is not opening:
-            return  # cancelled meanwhile
+            return  # it was cancelled
         if opening.extension_id in user.browsers:
             agent.opening = None
             self._open_here(agent, user, ident, opening.extension_id)
             return
         there = next((b for b in remote if b.extension_id == opening.extension_id), None)
         if there is not None:
-            opening.connection, opening.node, opening.name = f"conn-{self._ids()}", there.node, there.name
+            opening.connection, opening.node = f"conn-{self._ids()}", there.node
             self._openings[opening.connection] = agent
             self._out.append(ToNode(there.node, nodes.Open(opening.connection, user.name, there.extension_id)))
         elif browsers is None:

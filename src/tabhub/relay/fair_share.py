@@ -1,8 +1,8 @@
 """The share of one user in a relay node: of the time spent reading, and of the memory for buffered data.
 
-Owns one account for all connections of a user, and one for all clients that are not authenticated yet. Knows nothing of
-frames: a connection reports how long it worked and how many bytes it buffers, and is told to resume or to abort. A user
-who is the only active one may use all of a node's time, otherwise at most half of it.
+Owns one share for all connections of a user, and one for all clients that are not authenticated yet. Knows nothing of
+frames: a connection reports how long it worked and how many bytes it buffers, and is resumed or aborted. A user who is
+the only active one may use all of a node's time, otherwise at most half of it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 _SWEEP_THRESHOLD = 64
-"""Accounts that are buffered without looking whether they are still needed."""
+"""Shares that are kept without checking whether they are still needed."""
 _SLICE = 0.002
 """Seconds a user may work in one iteration of the event loop."""
 _MAX_CREDIT = 0.02
@@ -42,30 +43,28 @@ class Participant(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class UserShare:
-    """The account of one user."""
+    """The share of one user."""
 
-    __slots__ = ("at", "buffered", "credit", "in_debt", "iteration", "name", "participants", "used", "waiting")
-
-    def __init__(self, name: str | None, now: float) -> None:
-        self.name = name
-        self.credit = _MAX_CREDIT
-        """Seconds it may work while others are active."""
-        self.in_debt = False
-        """Whether it exceeded its credit and waits until it has one slice again."""
-        self.at = now
-        """When `credit` was last updated."""
-        self.iteration = 0
-        self.used = 0.0
-        """Seconds worked in that iteration."""
-        self.buffered = 0
-        """Bytes, as last reported."""
-        self.participants: set[Participant] = set()
-        self.waiting: deque[Participant] = deque()
+    name: str | None
+    updated: float
+    """When `credit` was last updated."""
+    credit: float = _MAX_CREDIT
+    """Seconds it may work while others are active."""
+    in_debt: bool = False
+    """Whether it exceeded its credit and waits until it has one slice again."""
+    iteration: int = 0
+    used: float = 0.0
+    """Seconds worked in that iteration."""
+    buffered: int = 0
+    """Bytes, as last reported."""
+    participants: set[Participant] = field(default_factory=set)
+    waiting: deque[Participant] = field(default_factory=deque)
 
 
 class FairShare:
-    """The accounts of all users of one node."""
+    """The shares of all users of one node."""
 
     def __init__(self, max_buffered: int, *, clock: Callable[[], float] = time.perf_counter) -> None:
         """`max_buffered` is the limit of bytes per user."""
@@ -151,8 +150,8 @@ class FairShare:
 
     def _add_credit(self, share: UserShare, now: float) -> None:
         """Add the credit earned since the last update; waiting users divide it among them."""
-        credit = share.credit + (now - share.at) * _FRACTION / max(1, len(self._queue))
-        share.credit, share.at = (credit if credit < _MAX_CREDIT else _MAX_CREDIT), now
+        credit = share.credit + (now - share.updated) * _FRACTION / max(1, len(self._queue))
+        share.credit, share.updated = (credit if credit < _MAX_CREDIT else _MAX_CREDIT), now
 
     def _debt_delay(self, share: UserShare) -> float:
         """Seconds until the user has a whole slice, so that its connections resume together."""

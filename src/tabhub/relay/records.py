@@ -166,7 +166,6 @@ class Opening:
     deadline: float
     connection: str = ""
     node: str | None = None
-    name: str = ""
 
 
 class Pending(msgspec.Struct, gc=False, frozen=True):

@@ -1,7 +1,7 @@
-"""A client's WebSocket at a relay: read in the fair share of its user, kept alive by pings.
+"""A client's WebSocket at a relay: read within the fair share of its user, kept alive by pings.
 
-Owns when received bytes are read. A client that sends more than its user's share (fair_share.py) can be read in is not
-read until it is its user's turn. A client that has not authenticated may send only a little.
+Owns when received bytes are read. What exceeds the user's share (fair_share.py) waits until the user may continue. A
+client that has not authenticated may send only a little.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from tabhub.relay.fair_share import FairShare, UserShare
 from tabhub.relay.node import Node, NodeClient, Role
 
 _PIECE = 1024
-"""Bytes read before the clock is looked at: some hundred of the smallest frames. Pieces grow where they are read
-quickly, for a frame that is cut costs more to read."""
+"""Bytes read between two readings of the clock: some hundred of the smallest frames. Pieces that are read quickly grow,
+because a frame that spans two of them costs more."""
 _MAX_PIECE = 16 * 1024
 _MAX_UNREAD = 64 * 1024
-"""Bytes accepted while it is not the user's turn, before reading is paused."""
+"""Bytes accepted while the user has to wait, before reading is paused."""
 _FAST, _SLOW = 0.001, 0.002
 """Seconds below which a piece was read quickly, and above which it was too large."""
 _FRAME_HEADER = 14
@@ -25,7 +25,7 @@ _FRAME_HEADER = 14
 
 
 class RelaySocket(WebSocket):
-    """A client's connection. One that is dead, or does not answer a close frame, is not waited for."""
+    """A client's connection. A peer that does not answer a close frame is not waited for."""
 
     close_timeout = 1.0
     _receiver: NodeClient
@@ -37,15 +37,15 @@ class RelaySocket(WebSocket):
         self._before_login = limits.relay_stranger
         """Bytes a client may still send before it has authenticated; negative once it has."""
         self._refused = False
-        """Whether it was refused for what it sent: nothing more is read."""
+        """Whether it was refused: nothing more is read."""
         self._unread = b""
-        """What arrived while it was not its user's turn."""
+        """Bytes that arrived while the user had to wait."""
         self._reading_paused = False
         self._piece = _PIECE
         self._partial = 0
-        """Bytes of a frame that has not arrived whole, about."""
+        """Bytes of an incomplete frame, approximately."""
         self._counted = 0
-        """The bytes buffered for it, as its user's account knows."""
+        """Its buffered bytes, as last reported to the user's share."""
         super().__init__(upgrade, lambda _: node.attach(role, self), limits.relay_queue)
         self._ping_timer = self.loop.call_later(limits.ping_interval, self._ping)
 
@@ -101,7 +101,7 @@ class RelaySocket(WebSocket):
         super()._receive_frame(frame)
 
     def resume(self) -> None:
-        """It is its user's turn: read what has waited."""
+        """Its user may continue: read the waiting bytes."""
         data, self._unread = self._unread, b""
         if self._fair_share is not None and not self.transport.is_closing():
             self._read(self._fair_share, data)
@@ -112,11 +112,11 @@ class RelaySocket(WebSocket):
     def buffered_bytes(self) -> int:
         return self._partial + len(self._fragments) + len(self._unread) + self.queued()
 
-    def abort(self, why: str) -> None:
-        """Close it at once, and free what is buffered: until the loop reports it as lost, more may arrive."""
+    def abort(self, reason: str) -> None:
+        """Close at once and free the buffers; more may arrive until the loop reports the connection as lost."""
         self._refused = True
         if not self.transport.is_closing():
-            self._receiver.aborted(why)
+            self._receiver.aborted(reason)
             self.transport.abort()
         self.release()
         self._count_buffered()
@@ -145,7 +145,7 @@ class RelaySocket(WebSocket):
             stop = min(end, at + self._piece)
             self._feed(data if stop - at == end else data[at:stop])
             if self.transport.is_closing() or (
-                self._before_login >= 0 and self._refuse_stranger(fair_share, stop - at)
+                self._before_login >= 0 and self._refuse_unauthenticated(fair_share, stop - at)
             ):
                 return
             at = stop
@@ -165,8 +165,8 @@ class RelaySocket(WebSocket):
         self._unread = data
         fair_share.enqueue(self, self._share)
 
-    def _refuse_stranger(self, fair_share: FairShare, size: int) -> bool:
-        """A client that had not authenticated has sent so much; True if that is too much."""
+    def _refuse_unauthenticated(self, fair_share: FairShare, size: int) -> bool:
+        """Count bytes of a client that had not authenticated; True if it was refused for sending too much."""
         name = self._receiver.user()
         if name is not None:
             self._before_login = -1

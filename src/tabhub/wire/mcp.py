@@ -1,7 +1,7 @@
 """MCP on the wire, both eras: versions, headers, envelopes and the fixed answers.
 
 Owns what differs between the revisions with a handshake (2025-03-26 to 2025-11-25) and the stateless one (2026-07-28).
-Knows nothing of HTTP servers or tools: it is given headers and messages and says what they are.
+Knows nothing of HTTP servers or tools: headers and messages are passed in.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ CAPABILITY_OF = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-"""What a server may ask of a client, and the capability each needs."""
+"""Requests a server may send to a client, and the capability each requires."""
 
 LISTS = ("tools", "resources", "prompts")
-"""What has lists whose changes are told."""
+"""The kinds of lists whose changes are notified."""
 RESOURCE_UPDATED = "notifications/resources/updated"
 LIST_CHANGED = {kind: f"notifications/{kind}/list_changed" for kind in LISTS}
 
@@ -50,7 +50,7 @@ _B64_OPEN, _B64_CLOSE = "=?base64?", "?="
 
 @dataclass(slots=True)
 class Envelope:
-    """What a stateless request says of itself."""
+    """The `_meta` of a stateless request."""
 
     client: str
     capabilities: Mapping[str, Any]
@@ -70,7 +70,7 @@ def client_name(info: Any) -> str:
 
 
 def progress_token(params: Mapping[str, Any]) -> str | int | None:
-    """The token the agent wants progress under, if it does."""
+    """The token for progress notifications, if the agent wants any."""
     meta = params.get("_meta")
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     return token if isinstance(token, str) or type(token) is int else None
@@ -113,15 +113,15 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
 
 
 def read_listen(request: Request) -> tuple[str, ...]:
-    """The lists whose changes a `subscriptions/listen` wants to hear of."""
+    """The lists whose changes a `subscriptions/listen` subscribes to."""
     wanted = request.params.get("notifications")
     if not isinstance(wanted, dict):
-        raise InvalidParams("`notifications` must be an object naming what to listen to.")
+        raise InvalidParams("`notifications` must be an object.")
     return tuple(kind for kind in LISTS if wanted.get(f"{kind}ListChanged") is True)
 
 
 def read_followed(request: Request) -> list[str]:
-    """The resources whose changes a `subscriptions/listen` wants to hear of."""
+    """The resources whose changes a `subscriptions/listen` subscribes to."""
     wanted = request.params["notifications"].get("resourceSubscriptions", [])
     if not isinstance(wanted, list) or not all(isinstance(uri, str) for uri in wanted):
         raise InvalidParams("`notifications.resourceSubscriptions` must be a list of URIs.")
@@ -129,13 +129,13 @@ def read_followed(request: Request) -> list[str]:
 
 
 def acknowledged(kinds: Sequence[str], uris: Sequence[str] = ()) -> dict[str, Any]:
-    """What a listener is told that it will hear of."""
-    told: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
-    return {"notifications": told | ({"resourceSubscriptions": list(uris)} if uris else {})}
+    """The acknowledgement of a subscription: what it covers."""
+    covered: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
+    return {"notifications": covered | ({"resourceSubscriptions": list(uris)} if uris else {})}
 
 
 def header_value(raw: bytes | None) -> str | None:
-    """A header's text, with the base64 form for what does not fit a header undone."""
+    """A header's text, decoded if it has the base64 form for text that does not fit a header."""
     if raw is None:
         return None
     text = raw.decode("latin-1")
@@ -188,7 +188,7 @@ def initialize_payload(
 
 
 def stateless_payload(payload: bytes) -> bytes:
-    """An encoded result object as the stateless revision wants it: marked complete."""
+    """An encoded result object marked complete, as the stateless revision requires."""
     return b'{"resultType":"complete"}' if payload == b"{}" else b'{"resultType":"complete",%b' % payload[1:]
 
 

@@ -1,8 +1,8 @@
-"""What all typed messages share: their base classes, bounded field types and the one way a value becomes a message.
+"""What all typed messages share: base classes, bounded field types, and the conversion of values to messages.
 
 A message from outside is decoded strictly as JSON first (strict_json), then converted to its struct here. Fields that
 a struct does not know are ignored in what the hub receives and refused in what the hub sends, so that a test that
-decodes the hub's own messages finds a field nobody declared.
+decodes the hub's own messages finds undeclared fields.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Sent(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defa
 def received(name: str, summary: str, /, **fields: Any) -> type[msgspec.Struct]:
     """A struct from a table of fields.
 
-    A type is a required field, `T | None` an optional one, `[T]` a list that may be missing, and any other value is
-    the default of its own type.
+    A type is a required field, `T | None` an optional one, `[T]` a list that may be missing, and any other value a
+    default.
     """
     return msgspec.defstruct(name, map(_field, fields.items()), bases=(Received,), namespace={"__doc__": summary})
 

@@ -1,4 +1,4 @@
-"""What the person's panel asks of the hub over the extension link, and the command line over HTTP.
+"""The requests of the person's panel over the extension link, and of the command line over HTTP.
 
 Owns the form and bounds of these requests. The hub accepts them only from extensions on this machine.
 """

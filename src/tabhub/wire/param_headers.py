@@ -1,7 +1,7 @@
-"""`Mcp-Param-*`: arguments a stateless client repeats as headers because the tool's schema asks for it.
+"""`Mcp-Param-*`: arguments that a stateless client repeats as headers because the tool's schema declares it.
 
 Owns reading the `x-mcp-header` marks of a schema and comparing headers with arguments. A schema with an invalid mark
-asks for nothing: clients that follow the revision leave such a tool alone.
+declares no headers: clients that follow the revision do not use such a tool.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = frozenset({"string", "integer", "boolean"})
 
 @dataclass(frozen=True, slots=True)
 class ParamHeader:
-    """One argument that travels in a header too."""
+    """An argument that is repeated in a header."""
 
     path: tuple[str, ...]
     header: bytes
@@ -30,7 +30,7 @@ class ParamHeader:
 
 
 def declared(schema: Mapping[str, Any]) -> tuple[ParamHeader, ...]:
-    """The headers a schema asks for."""
+    """The headers a schema declares."""
     found: list[ParamHeader] = []
     if not _collect(schema, (), found) or _marks(schema) != len(found):
         return ()
@@ -56,7 +56,7 @@ def _collect(schema: Mapping[str, Any], path: tuple[str, ...], found: list[Param
 
 
 def _marks(node: Any) -> int:
-    """How often the mark stands anywhere; one outside a chain of `properties` makes the schema invalid."""
+    """How often the mark occurs; one outside a chain of `properties` makes the schema invalid."""
     if isinstance(node, Mapping):
         return (MARK in node) + sum(_marks(value) for key, value in node.items() if key not in ("default", "enum"))
     if isinstance(node, list):

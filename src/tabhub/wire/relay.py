@@ -25,7 +25,7 @@ RESERVED = ("proxy:", "ext:", "conn-")
 CANCELS = {"cancel": "id", "notifications/cancelled": "requestId"}
 """Notifications that name a request, and the field with its id."""
 
-REPLACED, NOT_AUTHENTICATED, PROTOCOL_ERROR, TOO_SLOW, TOO_MANY = 4000, 4001, 4002, 4003, 4005
+REPLACED, NOT_AUTHENTICATED, PROTOCOL_ERROR = 4000, 4001, 4002
 RESTARTING = 1012
 """Why a relay closes a connection, as WebSocket close codes."""
 
@@ -154,7 +154,7 @@ RELAY_ONLY = frozenset({"authenticate", "authenticated", "status", "disconnected
 
 
 class Frame(msgspec.Struct, gc=False):
-    """The envelope of one message."""
+    """The envelope of one message; what it carries stays encoded."""
 
     jsonrpc: str = ""
     id: int | str | msgspec.UnsetType = UNSET
@@ -183,37 +183,37 @@ def read(data: bytes, limits: Limits = DEFAULTS, parsed: strict.Parsed | None = 
     """Read one message, or raise BadFrame. A text that was `parsed` before is not parsed again."""
     value: Any = UNSET
     try:
-        if len(data) <= LARGE or not _plain(data, limits):
+        if len(data) <= LARGE or not _is_plain(data, limits):
             value = strict.decode(data, limits, parsed=parsed)
         frame = _FRAME.decode(data)
     except ParseError as error:
         raise BadFrame(error) from None
     except msgspec.ValidationError:
-        raise _misshapen(data, limits, value) from None
+        raise _invalid(data, limits, value) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise BadFrame(ParseError(f"Not valid JSON: {error}.")) from None
     if frame.jsonrpc != "2.0" or (frame.method is UNSET) == (frame.result is UNSET and frame.error is UNSET):
-        raise _misshapen(data, limits, value)
+        raise _invalid(data, limits, value)
     if frame.method is UNSET:
-        if frame.id is UNSET or (frame.result is not UNSET and frame.error is not UNSET) or not _true_error(frame):
-            raise _misshapen(data, limits, value)
+        if frame.id is UNSET or (frame.result is not UNSET and frame.error is not UNSET) or not _has_valid_error(frame):
+            raise _invalid(data, limits, value)
     elif not frame.method or (frame.params is not UNSET and bytes(frame.params)[:1] != b"{"):
         if frame.method and bytes(frame.params) == b"null":  # type: ignore[arg-type]
             frame.params = UNSET
             return frame
-        raise _misshapen(data, limits, value)
+        raise _invalid(data, limits, value)
     return frame
 
 
-def _plain(data: bytes, limits: Limits) -> bool:
-    """Whether a large text has so little structure that decoding its envelope is enough: images and long texts."""
+def _is_plain(data: bytes, limits: Limits) -> bool:
+    """Whether a large text has so little structure (images, long texts) that decoding its envelope is enough."""
     if data.count(b"{") + data.count(b"[") > limits.max_depth or b"\\u" in data or data.count(b":") > limits.max_keys:
         return False
     data.decode()
     return True
 
 
-def _true_error(frame: Frame) -> bool:
+def _has_valid_error(frame: Frame) -> bool:
     if frame.error is UNSET:
         return True
     try:
@@ -223,8 +223,8 @@ def _true_error(frame: Frame) -> bool:
     return True
 
 
-def _misshapen(data: bytes, limits: Limits, value: Any) -> BadFrame:
-    """What exactly is wrong with a message that is JSON."""
+def _invalid(data: bytes, limits: Limits, value: Any) -> BadFrame:
+    """The error of a JSON text that is not a valid message."""
     if value is UNSET:
         try:
             value = strict.decode(data, limits)
@@ -307,7 +307,7 @@ def notice(connection: str, frame: Frame) -> bytes:
 
 
 def passed_on(frame: Frame) -> bytes:
-    """A notification without anything but its method and params."""
+    """A notification, reduced to its method and params."""
     if frame.params is UNSET:
         return b'{"jsonrpc":"2.0","method":%b}' % orjson.dumps(frame.method)
     return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (orjson.dumps(frame.method), bytes(frame.params))

@@ -107,7 +107,7 @@ class BusNodes:
         return [self._piece(peer, kind, part) for kind, part in zip(kinds, parts, strict=True)]
 
     def give_up(self, node: str) -> list[Piece]:
-        """The piece that tells a node that all state shared with it is invalid."""
+        """The piece that notifies a node that all state shared with it is invalid."""
         peer = self._peers.get(node)
         return [self._piece(peer, GIVEN_UP, b"")] if peer is not None else []
 

@@ -254,10 +254,6 @@ def _read_limits(values: Mapping[str, Any], unknown: _Unknown) -> Limits:
     return Limits.parse(numbers)
 
 
-def _read_permissions(values: Mapping[str, Any], unknown: _Unknown) -> PermissionSettings:
-    return permission_settings.read(values, unknown.add)
-
-
 def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, Mapping[str, Any]]:
     return {plugin: dict(mapping(f"settings.{plugin}", value)) for plugin, value in values.items()}
 
@@ -288,7 +284,7 @@ _TABLES = {section: settings_of(table) for section, table in _TABLE_TYPES.items(
 """Sections with fixed keys, by name."""
 _SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
     "settings": _read_settings,
-    "permissions": _read_permissions,
+    "permissions": lambda values, unknown: permission_settings.read(values, unknown.add),
     "limits": _read_limits,
     **{section: partial(_read_table, section) for section in _TABLES},
 }

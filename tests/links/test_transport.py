@@ -10,8 +10,7 @@ import pytest
 from tabhub.errors import CallTimeout, InvalidParams, LinkLost, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.sites import LinkSites
-from tabhub.links.transport import LinkTransport, TabHubTransport
+from tabhub.links.transport import LinkSites, LinkTransport, TabHubTransport
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
 from tests.browser.fake_browser import FakeBrowser, settle, tab
 from tests.harness.memory_tabs import MemoryTabs

@@ -329,15 +329,16 @@ class Activity:
         return self._tab(page.key).requests
 
     def _on_event(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
+        tab = self._tabs.get(key)
         if method == "detached":
-            tab = self._tabs.get(key)
             if tab is not None and tab.actions:
                 tab.awake = False
                 tab.requests.pending.clear()
             else:
                 self._tabs.pop(key, None)
             return
-        tab = self._tab(key)
+        if tab is None:
+            tab = self._tab(key)
         tab.requests.handle_event(key[0].loop.time(), method, params, child, acting=bool(tab.actions))
         for action in tab.actions:
             action.handle_event(method, params, child)

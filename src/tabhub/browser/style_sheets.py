@@ -9,11 +9,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_text
 from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.links.browsers import Browsers, TabKey
 
-_MOST = 2000
+_MAX_SHEETS = 2000
 _WHY = "coverage"
 
 
@@ -70,12 +71,10 @@ class StyleSheets:
 
     def start_coverage(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
         """Start coverage in a tab; it ends with the session or when the debugger detaches."""
-        key = page.key
-        self._watch.hold(key, _WHY)
-        used: dict[str, set[tuple[int, int]]] = {}
-        tab = self._tabs.setdefault(key, _Tab())
-        tab.used, tab.session = used, session
-        return used
+        self._watch.hold(page.key, _WHY)
+        tab = self._tabs.setdefault(page.key, _Tab())
+        tab.used, tab.session = {}, session
+        return tab.used
 
     def end_session(self, session: Any) -> None:
         for key, tab in self._tabs.items():
@@ -89,13 +88,12 @@ class StyleSheets:
         if tab is None:
             return
         if method == "CSS.styleSheetAdded":
-            header = params.get("header")
-            if isinstance(header, dict) and len(tab.sheets) < _MOST:
-                length = header.get("length")
+            header = parse_object(params.get("header"))
+            if len(tab.sheets) < _MAX_SHEETS:
                 tab.sheets[str(header.get("styleSheetId"))] = StyleSheet(
-                    url=str(header.get("sourceURL", ""))[:2000],
+                    url=parse_text(header.get("sourceURL"), 2000),
                     inline=header.get("isInline") is True or not header.get("sourceURL"),
-                    length=int(length) if isinstance(length, (int, float)) else 0,
+                    length=parse_int(header.get("length")),
                     frame=str(header.get("frameId")),
                     child=child,
                 )
@@ -106,8 +104,8 @@ class StyleSheets:
             self._watch.release(key, _WHY)
         else:
             # The sheets of a replaced document are removed without an event.
-            gone = params.get("frameId") or (params.get("frame") or {}).get("id")
-            _drop(tab, [sheet_id for sheet_id, sheet in tab.sheets.items() if sheet.frame == gone])
+            frame = params.get("frameId") or (params.get("frame") or {}).get("id")
+            _drop(tab, [sheet_id for sheet_id, sheet in tab.sheets.items() if sheet.frame == frame])
 
 
 def _drop(tab: _Tab, sheet_ids: list[str]) -> None:

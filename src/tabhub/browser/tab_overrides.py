@@ -45,12 +45,12 @@ class TabOverrides:
         self._why = why
         self._tabs: dict[TabKey, dict[str, Override]] = {}
         self._lost: dict[tuple[str, int], str] = {}
-        """By browser and tab, because a link that reconnects is another object."""
-        self._left: dict[tuple[str, int], list[Command]] = {}
-        """Undo commands for then: a browser that only lost its link may still have the overrides."""
+        """Notes on lost overrides, by browser and tab, because a link that reconnects is another object."""
+        self._leftovers: dict[tuple[str, int], list[Command]] = {}
+        """Undo commands for a browser that only lost its link: it may still have the overrides."""
         browsers.drop_with_tab(self._tabs, self._tab_ended)
-        browsers.drop_when_closed(self._lost)
-        browsers.drop_when_closed(self._left)
+        for state in (self._lost, self._leftovers):
+            browsers.drop_when_closed(state)
         watch.subscribe(EventSubscription(("Target.attachedToTarget", "Page.frameNavigated")), self._on_event)
 
     async def apply(self, page: Page, name: str, change: Override, commands: Sequence[Command]) -> None:
@@ -96,7 +96,7 @@ class TabOverrides:
                 raise
         self._undo_in_frames(key, change)
         self._tabs.get(key, {}).pop(name, None)
-        self._rest(key)
+        self._update_watching(key)
         return True
 
     def revoke(self, key: TabKey, name: str, why: str) -> None:
@@ -106,14 +106,14 @@ class TabOverrides:
             self._send(key, change.child, change.undo)
             self._undo_in_frames(key, change)
             self._lost[key[0].browser_id, key[1]] = f"No longer active, because {why}: {change.description}."
-            self._rest(key)
+            self._update_watching(key)
 
     async def clear(self, page: Page) -> list[str]:
         """Undo everything; returns the descriptions."""
-        words = self.descriptions(page)
+        descriptions = self.descriptions(page)
         for name in list(self._tabs.get(page.key, ())):
             await self.remove(page, name)
-        return words
+        return descriptions
 
     def end_session(self, session: Any) -> None:
         """Undo the overrides of a session without waiting."""
@@ -123,7 +123,7 @@ class TabOverrides:
                     del changes[name]
                     self._send(key, change.child, change.undo)
                     self._undo_in_frames(key, change)
-            self._rest(key)
+            self._update_watching(key)
 
     def _undo_in_frames(self, key: TabKey, change: Override) -> None:
         if change.frame_commands:
@@ -135,7 +135,8 @@ class TabOverrides:
         commands = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
         self._watch.set_child_commands(key, self._why, commands)
 
-    def _rest(self, key: TabKey) -> None:
+    def _update_watching(self, key: TabKey) -> None:
+        """Configure new frames for the remaining overrides; without any, stop holding the tab."""
         self._update_child_commands(key)
         if key in self._tabs and not self._tabs[key]:
             self._watch.release(key, self._why)
@@ -152,7 +153,7 @@ class TabOverrides:
             for name in [name for name, change in changes.items() if change.frame is not None]:
                 if changes[name].frame == frame:
                     del changes[name]
-            self._rest(key)
+            self._update_watching(key)
         elif isinstance(info := params.get("targetInfo"), dict) and info.get("type") == "iframe":
             for change in changes.values():
                 self._send(key, str(params.get("sessionId")), change.frame_commands)
@@ -161,14 +162,15 @@ class TabOverrides:
         changes, tab = self._tabs.pop(key), (key[0].browser_id, key[1])
         self._lost[tab] = f"No longer active, because {why}: {', '.join(c.description for c in changes.values())}."
         if key[0].closed is not None:
-            self._left[tab] = [command for change in changes.values() if not change.child for command in change.undo]
+            self._leftovers[tab] = [
+                command for change in changes.values() if not change.child for command in change.undo
+            ]
         self._watch.release(key, self._why)
         self._update_child_commands(key)
 
     def _undo_leftovers(self, page: Page) -> None:
         """Undo what a broken link left behind."""
-        left = self._left.pop((page.link.browser_id, page.tab.chrome_id), ())
-        self._send(page.key, None, left)
+        self._send(page.key, None, self._leftovers.pop((page.link.browser_id, page.tab.chrome_id), ()))
 
     def _send(self, key: TabKey, child: str | None, commands: Sequence[Command]) -> None:
         for method, params in commands:

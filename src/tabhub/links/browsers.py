@@ -73,7 +73,7 @@ class Change:
 
 
 ChangeListener = Callable[[Change], None]
-Aspect = Literal["disconnected", "synced", "opened", "changed"]
+Aspect = Literal["connected", "disconnected", "synced", "opened", "changed", "closed"]
 TabKey = tuple[ExtensionLink, int]
 """A tab by its link and the browser's own id of it."""
 PluginMessage = TabSyncAll | PluginStateChanged | PluginLog

@@ -339,16 +339,13 @@ class ExtensionLink:
                 self._answer(number, error={"code": -32601, "message": f"Method not found: {method[:100]}"})
             return
         try:
-            decoded = decode(method, params)
-        except InvalidParams as error:
-            if self.counts.refused < _MAX_LOGGED_REFUSALS:
-                log.warning("browser %s: refused %s", self.browser_id, error.message)
-            self._refuse_call(number, error, is_request=is_request)
-            return
-        try:
-            result = handler(self, decoded)
+            result = handler(self, decode(method, params))
         except TabhubError as error:
-            self._refuse_call(number, error, is_request=is_request)
+            if isinstance(error, InvalidParams) and self.counts.refused < _MAX_LOGGED_REFUSALS:
+                log.warning("browser %s: refused %s", self.browser_id, error.message)
+            self.counts.refused += 1
+            if is_request:
+                self._answer(number, error=_error_reply(error))
             return
         if asyncio.iscoroutine(result):
             result = asyncio.ensure_future(result)
@@ -358,11 +355,6 @@ class ExtensionLink:
             result.add_done_callback(lambda done: self._answer_later(number, done))
         elif is_request:
             self._answer(number, result={} if result is None else result)
-
-    def _refuse_call(self, number: Any, error: TabhubError, *, is_request: bool) -> None:
-        self.counts.refused += 1
-        if is_request:
-            self._answer(number, error=_error_reply(error))
 
     def _answer_later(self, number: Any, done: asyncio.Future[Any]) -> None:
         if done.cancelled():

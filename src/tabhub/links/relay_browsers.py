@@ -34,14 +34,11 @@ _HELLO = ("browserName", "browserVersion", "extensionVersion", "platform")
 
 Dial = Callable[[str], AbstractAsyncContextManager[RelayLink]]
 """Opens an authenticated connection to the relay for the browser with that id."""
+Poll = Callable[[], Awaitable[None]]
 
 
 def reconnect_backoff() -> Backoff:
     return Backoff(_FIRST_DELAY, _LONGEST_DELAY, jitter=partial(random.uniform, 1.0, 1.3))
-
-
-async def _no_poll() -> None:
-    pass
 
 
 class RelayBrowsers:
@@ -63,7 +60,7 @@ class RelayBrowsers:
 
     def browser_changed(self, change: Change) -> None:
         """Drop the relay link of a browser that is also connected directly."""
-        if change.kind == "tabs" or change.browser_id in self.links:
+        if change.browser_id in self.links:
             return
         self._list_changed.set()
         if change.kind == "connected":
@@ -71,8 +68,8 @@ class RelayBrowsers:
                 if direct == change.browser_id and (link := self.links.get(ident)) is not None:
                     link.close(1000, "the browser is connected directly")
 
-    async def follow(self, link: RelayLink, poll: Callable[[], Awaitable[None]] = _no_poll) -> str:
-        """Keep the links up to date over a connection of its own, until that closes; returns the reason.
+    async def follow(self, link: RelayLink, poll: Poll | None = None) -> str:
+        """Keep the links up to date over a separate connection, until that closes; returns the reason.
 
         `poll` is awaited every two seconds.
         """
@@ -96,14 +93,15 @@ class RelayBrowsers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _wait_for_change(self, end: asyncio.Task[bool], poll: Callable[[], Awaitable[None]]) -> None:
+    async def _wait_for_change(self, end: asyncio.Task[bool], poll: Poll | None) -> None:
         changed = asyncio.create_task(self._list_changed.wait())
         try:
             for _ in range(_POLLS_PER_LIST):
                 if changed.done() or end.done():
                     return
                 await asyncio.wait((changed, end), timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
-                await poll()
+                if poll is not None:
+                    await poll()
         finally:
             changed.cancel()
 
@@ -119,15 +117,12 @@ class RelayBrowsers:
                 task = asyncio.create_task(self._keep(ident))
                 self._tasks[ident] = task
                 task.add_done_callback(partial(self._task_done, ident))
-        self._check_settled()
+        self._connected_or_failed()
 
-    def _check_settled(self) -> None:
+    def _connected_or_failed(self, *idents: str) -> None:
+        self._connecting.difference_update(idents)
         if not self._connecting:
             self.settled.set()
-
-    def _connected_or_failed(self, ident: str) -> None:
-        self._connecting.discard(ident)
-        self._check_settled()
 
     def _task_done(self, ident: str, _: asyncio.Task[None]) -> None:
         self._tasks.pop(ident, None)

@@ -17,7 +17,7 @@ from typing import Any
 from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers
 from tabhub.links.relay_browsers import STABLE, RelayBrowsers, reconnect_backoff
 from tabhub.links.relay_link import RelayLink, relay_link, relay_url
 from tabhub.trust.jwt import unverified
@@ -53,7 +53,7 @@ class RelayClient:
         self._token: Token | None = None
         self._main_link: RelayLink | None = None
         self._relay_browsers = RelayBrowsers(browsers, limits, self._dial)
-        self.browser_changed = self._relay_browsers.browser_changed
+        browsers.on_change(self._relay_browsers.browser_changed, "connected", "disconnected")
         self._reason: str | None = "not connected yet"
 
     def status(self) -> dict[str, Any]:
@@ -126,11 +126,6 @@ class Relays:
     def __init__(self, settings: Iterable[RelaySettings], browsers: Browsers, limits: Limits) -> None:
         self._clients = [RelayClient(each, browsers, limits) for each in settings]
         self._tasks: list[asyncio.Task[None]] = []
-        browsers.on_change(self._browser_changed)
-
-    def _browser_changed(self, change: Change) -> None:
-        for client in self._clients:
-            client.browser_changed(change)
 
     def status(self) -> list[dict[str, Any]]:
         return [client.status() for client in self._clients]

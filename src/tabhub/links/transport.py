@@ -1,4 +1,4 @@
-"""The transport between the hub's page tools and the tabs that offer them: an interface, and its form over the links.
+"""How page tools reach tabs and open sites: the interfaces, and their implementations over the links.
 
 Owns seed 000's TabHubTransport, and the mapping from tab ids of browsers to tab ids of the hub. It forwards messages
 and does not know what a tool is.
@@ -73,6 +73,18 @@ class TabHubTransport(Protocol):
         ...
 
 
+class Sites(Protocol):
+    """How the hub opens a site in a tab."""
+
+    async def open(self, url: str) -> int:
+        """Open a background tab and return its id; the page may still be loading."""
+        ...
+
+    async def revisit(self, tab_id: int, url: str) -> None:
+        """Load a URL again in a tab that was opened here."""
+        ...
+
+
 class LinkTransport:
     """The transport over the links to browsers."""
 
@@ -85,7 +97,7 @@ class LinkTransport:
         self._early: dict[tuple[str, int], list[PageMessage]] = {}
         self._settings: dict[str, Any] | None = None
         browsers.add_handlers(dict.fromkeys(_METHODS, self._receive))
-        browsers.on_change(self._browser_changed)
+        browsers.on_change(self._browser_changed, "connected", "disconnected", "opened", "closed")
         browsers.on_hello(self._send_settings)
 
     async def send_request(
@@ -200,6 +212,23 @@ class LinkTransport:
             del self._documents[document]
         for callback in self._on_tab.pop(tab_id, ()):
             callback(tab_id)
+
+
+class LinkSites:
+    """Sites in the connected browsers."""
+
+    def __init__(self, browsers: Browsers) -> None:
+        self._browsers = browsers
+
+    async def open(self, url: str) -> int:
+        """Open a tab in the browser used last."""
+        link = self._browsers.default_link()
+        reply = await link.request("createTab", {"url": url, "active": False})
+        return self._browsers.update_tab(link, reply).tab_id
+
+    async def revisit(self, tab_id: int, url: str) -> None:
+        ref = self._browsers.tab(tab_id)
+        await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})
 
 
 def _disconnected(tab_id: int) -> TabFailed:

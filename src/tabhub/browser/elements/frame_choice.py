@@ -5,20 +5,18 @@ Owns how an agent names a frame. The script and its value belong to browser_exec
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import find_element
+from tabhub.browser.elements.element import REF, find_element
 from tabhub.errors import CommandFailed
 
 FRAME = {
     "type": ["integer", "string"],
     "description": "Number, URL part, name or ref.",
 }
-_REF = re.compile(r"(f[0-9]{1,6})?[a-z][0-9]{1,7}")
-_NAMED = 12
+_MAX_LISTED = 12
 _GROUP = "tabhub-script"
 
 
@@ -31,7 +29,7 @@ class ScriptTarget:
 
 
 async def script_target(page: Page, wanted: int | str) -> ScriptTarget:
-    frame = await _chosen(page, wanted)
+    frame = await _choose(page, wanted)
     session = frame.session_id
     if frame.parent is None or frame.parent.session_id != session:
         return ScriptTarget(session)
@@ -46,37 +44,37 @@ async def script_target(page: Page, wanted: int | str) -> ScriptTarget:
     return ScriptTarget(session, str(resolved["object"]["objectId"]))
 
 
-async def _chosen(page: Page, wanted: int | str) -> Frame:
-    every = await list_frames(page)
+async def _choose(page: Page, wanted: int | str) -> Frame:
+    frames = await list_frames(page)
     if isinstance(wanted, int):
-        if 0 <= wanted < len(every):
-            return every[wanted]
-        raise _none(page, f"number {wanted}", every)
-    named = [frame for frame in every if wanted in (frame.name, frame.frame_id, frame.url)]
-    if not named and _REF.fullmatch(wanted):
-        return await _by_ref(page, wanted, every)
-    named = named or [frame for frame in every if wanted in frame.url]
+        named = frames[wanted : wanted + 1] if wanted >= 0 else []
+    else:
+        named = [frame for frame in frames if wanted in (frame.name, frame.frame_id, frame.url)]
+        if not named and REF.fullmatch(wanted):
+            return await _by_ref(page, wanted, frames)
+        named = named or [frame for frame in frames if wanted in frame.url]
     if len(named) == 1:
         return named[0]
+    label = f"number {wanted}" if isinstance(wanted, int) else repr(wanted[:200])
     if not named:
-        raise _none(page, repr(wanted[:200]), every)
-    which = ", ".join(f"{every.index(frame)} ({frame.url[:100]})" for frame in named[:_NAMED])
-    raise CommandFailed(f"{len(named)} frames match {wanted[:200]!r}.", hint=f"Choose one by its number: {which}.")
+        raise CommandFailed(f"No frame {label} in tab {page.tab_id}.", hint=f"Frames there: {_list(frames, frames)}.")
+    hint = f"Choose one by its number: {_list(named, frames)}."
+    raise CommandFailed(f"{len(named)} frames match {label}.", hint=hint)
 
 
-async def _by_ref(page: Page, ref: str, every: list[Frame]) -> Frame:
+async def _by_ref(page: Page, ref: str, frames: list[Frame]) -> Frame:
     """The frame of a frame element; for any other element, the frame it is in."""
     element = await find_element(page, {"ref": ref})
     described = await page.cdp("DOM.describeNode", {"objectId": await element.object_id()}, element.frame.session_id)
     element.release()
     inner = described["node"].get("frameId") if isinstance(described, dict) else None
-    return next((frame for frame in every if frame.frame_id == inner and inner is not None), element.frame)
+    return next((frame for frame in frames if frame.frame_id == inner and inner is not None), element.frame)
 
 
-def _none(page: Page, wanted: str, every: list[Frame]) -> CommandFailed:
-    there = ", ".join(
-        f"{number} {frame.name + ' ' if frame.name else ''}({frame.url[:100]})"
-        for number, frame in enumerate(every[:_NAMED])
+def _list(some: list[Frame], frames: list[Frame]) -> str:
+    """Some of the frames, each with its number, name and URL."""
+    shown = ", ".join(
+        f"{frames.index(frame)} {frame.name + ' ' if frame.name else ''}({frame.url[:100]})"
+        for frame in some[:_MAX_LISTED]
     )
-    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
-    return CommandFailed(f"No frame {wanted} in tab {page.tab_id}.", hint=f"Frames there: {there}{more}.")
+    return shown + (f" and {len(some) - _MAX_LISTED} more" if len(some) > _MAX_LISTED else "")

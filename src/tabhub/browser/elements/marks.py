@@ -10,7 +10,7 @@ from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.driver.page import Page
 from tabhub.errors import CommandFailed
 
-_MOST = 300
+_MAX_MARKS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
         # A frame does not know what the page shows above it.
         free = await main.evaluate("uncovered_marks", {"marks": [mark.as_dict() for mark in framed]})
         framed = [mark for mark, is_free in zip(framed, free, strict=True) if is_free]
-    return [*own, *framed][:_MOST]
+    return [*own, *framed][:_MAX_MARKS]
 
 
 async def _of_frame(frame: Frame, whole: bool) -> list[Mark]:
     try:
         # Only the visible part of a frame can be in the picture.
-        told = await frame.evaluate("marks", {"whole": whole and frame.parent is None, "most": _MOST})
-        left, top = await frame.offset() if told else (0.0, 0.0)
+        found = await frame.evaluate("marks", {"whole": whole and frame.parent is None, "most": _MAX_MARKS})
+        left, top = await frame.offset() if found else (0.0, 0.0)
     except CommandFailed:
         if frame.parent is None:
             raise
@@ -58,5 +58,5 @@ async def _of_frame(frame: Frame, whole: bool) -> list[Mark]:
             mark["width"],
             mark["height"],
         )
-        for mark in told
+        for mark in found
     ]

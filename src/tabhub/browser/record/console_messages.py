@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tabhub.browser.driver.cdp_values import parse_int, parse_number, parse_text, parse_url
+from tabhub.browser.driver.cdp_values import parse_int, parse_number, parse_object, parse_objects, parse_text, parse_url
 
 EVENTS = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
 LEVELS: Final = ("debug", "log", "info", "warning", "error")
@@ -19,7 +19,7 @@ _LOG_LEVEL = {"verbose": "debug", "info": "info", "warning": "warning", "error":
 _SILENT = ("clear", "endGroup", "profile", "profileEnd")
 _STACKED = ("error", "warning", "assert", "trace")
 _PLACE = re.compile(r"%([sdifoOc%])")
-_MAX_FRAMES, _MAX_ITEMS, _MAX_PROPERTY, _MAX_DEPTH = 5, 20, 300, 2
+_MAX_ARGUMENTS, _MAX_FRAMES, _MAX_ITEMS, _MAX_PROPERTY, _MAX_DEPTH = 100, 5, 20, 300, 2
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +63,7 @@ def _logged(params: dict[str, Any], most: int) -> Message | None:
     kind, args = parse_text(params.get("type"), 30), params.get("args")
     if kind in _SILENT:
         return None
-    text = _cut(_joined(args if isinstance(args, list) else [], most), most)
+    text = _cut(_joined(args, most), most)
     frames = list(_frames(params.get("stackTrace")))
     url, line = frames[0][1:3] if frames else ("", 0)
     stack = tuple(_shown(frame) for frame in frames[:_MAX_FRAMES]) if kind in _STACKED and len(frames) > 1 else ()
@@ -71,8 +71,7 @@ def _logged(params: dict[str, Any], most: int) -> Message | None:
 
 
 def _thrown(params: dict[str, Any], most: int) -> Message | None:
-    details = params.get("exceptionDetails")
-    details = details if isinstance(details, dict) else {}
+    details = parse_object(params.get("exceptionDetails"))
     exception = details.get("exception")
     shown = format_value(exception) if isinstance(exception, dict) else ""
     prefix = parse_text(details.get("text"), 200)
@@ -101,9 +100,9 @@ def _entry(params: dict[str, Any], most: int) -> Message | None:
     )
 
 
-def _joined(args: list[Any], most: int) -> str:
+def _joined(args: Any, most: int) -> str:
     """The values as a console shows them: the first may be a format string."""
-    given = [arg for arg in args[:100] if isinstance(arg, dict)]
+    given = parse_objects(args)[:_MAX_ARGUMENTS]
     if not given:
         return ""
     first, rest = given[0], given[1:]
@@ -153,20 +152,17 @@ def _described(remote: dict[str, Any]) -> str:
 
 def _preview(preview: dict[str, Any], description: str, depth: int = 0) -> str:
     items: list[str] = []
-    entries, properties = preview.get("entries"), preview.get("properties")
-    for entry in entries[:_MAX_ITEMS] if isinstance(entries, list) else ():
-        if isinstance(entry, dict):
-            pair = [_short(entry[name]) for name in ("key", "value") if isinstance(entry.get(name), dict)]
-            items.append(" => ".join(pair))
+    for entry in parse_objects(preview.get("entries"))[:_MAX_ITEMS]:
+        pair = [_short(entry[name]) for name in ("key", "value") if isinstance(entry.get(name), dict)]
+        items.append(" => ".join(pair))
     array = preview.get("subtype") in ("array", "typedarray")
-    for item in properties[:_MAX_ITEMS] if isinstance(properties, list) and not items else ():
-        if isinstance(item, dict):
-            shown = parse_text(item.get("value"), _MAX_PROPERTY)
-            shown = f'"{shown}"' if item.get("type") == "string" else shown or str(item.get("type"))
-            # CDP includes nested previews only for the rows of console.table.
-            if isinstance(row := item.get("valuePreview"), dict) and depth < _MAX_DEPTH:
-                shown = _preview(row, parse_text(row.get("description"), 100), depth + 1)
-            items.append(shown if array else f"{parse_text(item.get('name'), 100)}: {shown}")
+    for item in parse_objects(preview.get("properties"))[:_MAX_ITEMS] if not items else ():
+        shown = parse_text(item.get("value"), _MAX_PROPERTY)
+        shown = f'"{shown}"' if item.get("type") == "string" else shown or str(item.get("type"))
+        # CDP includes nested previews only for the rows of console.table.
+        if isinstance(row := item.get("valuePreview"), dict) and depth < _MAX_DEPTH:
+            shown = _preview(row, parse_text(row.get("description"), 100), depth + 1)
+        items.append(shown if array else f"{parse_text(item.get('name'), 100)}: {shown}")
     if preview.get("overflow") is True:
         items.append("…")
     if array:
@@ -181,14 +177,9 @@ def _short(preview: dict[str, Any]) -> str:
 
 
 def _frames(trace: Any) -> Iterator[tuple[str, str, int]]:
-    found = trace.get("callFrames") if isinstance(trace, dict) else None
-    for frame in found[:_MAX_FRAMES] if isinstance(found, list) else ():
-        if isinstance(frame, dict):
-            yield (
-                parse_text(frame.get("functionName"), 100),
-                parse_url(frame.get("url")),
-                parse_int(frame.get("lineNumber")) + 1,
-            )
+    for frame in parse_objects(parse_object(trace).get("callFrames"))[:_MAX_FRAMES]:
+        name = parse_text(frame.get("functionName"), 100)
+        yield name, parse_url(frame.get("url")), parse_int(frame.get("lineNumber")) + 1
 
 
 def _shown(frame: tuple[str, str, int]) -> str:

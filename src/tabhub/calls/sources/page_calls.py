@@ -24,8 +24,7 @@ from tabhub.core.page_tools import Frame, PageTool, PageToolTable
 from tabhub.core.tab_routing import Candidate, never_sent, site_url
 from tabhub.core.tools import ToolResult, Validator
 from tabhub.errors import NotConnected, PageToolGone, RateLimited, TabFailed, TabhubError, TabNotFound
-from tabhub.links.sites import Sites
-from tabhub.links.transport import TabHubTransport
+from tabhub.links.transport import Sites, TabHubTransport
 from tabhub.trust.approvals import Ask
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.page_tools import ElicitConfirmation, read_outcome

@@ -28,8 +28,7 @@ from tabhub.core.tabs import Tab, TabTable, origin_of
 from tabhub.core.tools import Source, Tool
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
-from tabhub.links.sites import Sites
-from tabhub.links.transport import TabHubTransport
+from tabhub.links.transport import Sites, TabHubTransport
 from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
 from tabhub.trust.redact import clean

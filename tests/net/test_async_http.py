@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tabhub.client_errors import HttpError
-from tabhub.net.async_http import Bounds, request
+from tabhub.net.async_http import Bounds, Connections, request
 
 
 class Server:
@@ -23,8 +23,10 @@ class Server:
         self.close = close
         self.slowly = slowly
         self.port = 0
+        self.connections = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         while await reader.read(65536):
             pieces = [bytes([each]) for each in self.response] if self.slowly else [self.response]
             for piece in pieces:
@@ -144,3 +146,52 @@ async def test_an_unreachable_host_is_named() -> None:
     with pytest.raises(HttpError, match=r"127\.0\.0\.1:1 cannot be reached: .*refused"):
         async with request("GET", "http://127.0.0.1:1/", {}):
             pass
+
+
+async def fetch_twice(server: Server, connections: Connections) -> list[bytes]:
+    bodies = []
+    for _ in range(2):
+        async with connections.request("GET", f"http://name.example:{server.port}/", {}) as response:
+            bodies.append(await response.body())
+        await asyncio.sleep(0)
+    return bodies
+
+
+async def to_this_machine(_host: str, _port: int) -> list[str]:
+    return ["127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("response", "close", "opened"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", False, 1),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", False, 1),
+        (b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello", False, 2),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n\r\n", False, 2),
+        (b"HTTP/1.1 200 OK\r\n\r\nhello", True, 2),
+    ],
+)
+async def test_a_connection_is_reused_only_after_a_complete_response(response: bytes, close: bool, opened: int) -> None:
+    server = Server(response, close=close)
+    connections = Connections(resolve=to_this_machine)
+    async with running(server):
+        assert await fetch_twice(server, connections) == [b"hello", b"hello"]
+        assert server.connections == opened
+        connections.close()
+
+
+async def test_the_next_address_is_tried_when_one_cannot_be_reached() -> None:
+    async def two(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.2", "127.0.0.1"]
+
+    server = Server(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello")
+    connections = Connections(resolve=two)
+    async with running(server):
+        assert await fetch_twice(server, connections) == [b"hello", b"hello"]
+        connections.close()
+
+
+async def test_values_of_a_repeated_header_are_joined() -> None:
+    server = Server(b"HTTP/1.1 200 OK\r\nx-one: 1\r\nX-One: 2\r\ncontent-length: 0\r\n\r\n")
+    async with running(server), request("GET", f"http://127.0.0.1:{server.port}/", {}) as response:
+        assert response.headers["x-one"] == "1, 2"

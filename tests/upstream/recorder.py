@@ -35,6 +35,8 @@ class Recorder:
         self.tools = list(tools)
         self.received: list[ReceivedRequest] = []
         self.sessions: list[str] = []
+        self.moved_to: str | None = None
+        """The path to which all other paths redirect."""
         recorder = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,6 +44,9 @@ class Recorder:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if recorder.moved_to is not None and self.path != recorder.moved_to:
+                    self._send(307, None, {"Location": recorder.moved_to})
+                    return
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 recorder.received.append(ReceivedRequest("POST", headers, body))
                 status, answer, more = recorder.answer(body, headers.get("mcp-session-id"))

@@ -81,9 +81,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers["content-length"]))
         self.send_response(int(sys.argv[2]))
-        self.send_header("content-type", "text/html")
+        self.send_header("content-type", sys.argv[3])
         self.end_headers()
-        self.wfile.write(b"<h1>Hello</h1>")
+        self.wfile.write(b'{"detail": "Hello"}')
     def log_message(self, *_):
         pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
@@ -91,15 +91,24 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 
 @pytest.mark.req("S001-requirements-01")
-@pytest.mark.parametrize("status", ["200", "404", "405", "500"])
-async def test_a_server_that_does_not_speak_streamable_http_is_reported_as_such(tmp_path: Path, status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("200", "text/html"),
+        ("404", "text/html"),
+        ("404", "application/json"),
+        ("405", "text/html"),
+        ("500", "text/html"),
+    ],
+)
+async def test_a_server_that_does_not_speak_streamable_http_is_reported(tmp_path: Path, status: str, kind: str) -> None:
     port = free_port()
     async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub:
-        async with process(sys.executable, "-c", _WEBSITE, str(port), status, port=port) as url:
+        async with process(sys.executable, "-c", _WEBSITE, str(port), status, kind, port=port) as url:
             (facts,) = await hub.hub.upstream.add({"site": {"url": url}})
         assert facts["state"] == "waiting"
         assert "does not speak Streamable HTTP" in facts["error"]
-        assert f"status {status} and text/html" in facts["error"]
+        assert f"status {status} and {kind}" in facts["error"]
 
 
 @pytest.mark.req("F14")

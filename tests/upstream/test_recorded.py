@@ -1,4 +1,4 @@
-"""What the hub sends to external servers, as a server writes it down that knows nothing but the protocol's text."""
+"""What the hub sends to external servers, recorded by a server without an SDK."""
 
 from __future__ import annotations
 
@@ -162,7 +162,17 @@ async def test_an_error_of_the_server_is_passed_on_and_the_connection_stays(hub:
     with Recorder("shop", "fails", "one") as server:
         await add(hub, {"shop": {"url": server.url}})
         async with Agent(hub) as agent:
-            said = str(await agent.call("mcp__shop__fails"))
-            assert "shop answered tools/call with an error: Out of stock." in said
+            answer = str(await agent.call("mcp__shop__fails"))
+            assert "shop answered tools/call with an error: Out of stock." in answer
             assert text((await agent.call("mcp__shop__one"))["result"]) == "shop: one"
         assert sent(server) == [*BEGINNING, "tools/call", "tools/call"]
+
+
+async def test_a_redirect_within_the_origin_is_followed_with_method_and_headers(hub: RunningHub) -> None:
+    with Recorder("shop", "one") as server:
+        server.moved_to = "/mcp/"
+        await add(hub, {"shop": {"url": server.url, "headers": KEYS}})
+        async with Agent(hub) as agent:
+            assert text((await agent.call("mcp__shop__one"))["result"]) == "shop: one"
+        assert sent(server) == [*BEGINNING, "tools/call"]
+        assert {each.headers["x-api-key"] for each in server.received} == {"abc123"}

@@ -60,7 +60,7 @@ async def test_calls_wait_for_an_extension_the_person_reloads(hub: RunningHub) -
             assert not (await call)["result"].get("isError")
 
 
-async def test_where_none_is_expected_a_call_fails_at_once_and_says_what_to_do(hub: RunningHub) -> None:
+async def test_without_an_expected_browser_a_call_fails_at_once_with_a_hint(hub: RunningHub) -> None:
     async with Agent(hub) as agent:
         assert "no browser is connected" in text(await agent.call("browser_open_tab", {"url": "about:blank"}))
     assert lines(hub, "browser_open_tab") == [False]

@@ -176,7 +176,7 @@ def test_25_calls_of_a_plugin_run_the_26th_waits_and_a_full_queue_refuses(make: 
 
 
 @pytest.mark.req("S002-dispatch-06")
-def test_a_call_ends_after_30_s_and_the_browser_is_told_to_stop(make: Callable[..., World]) -> None:
+def test_a_call_times_out_after_30_s_and_is_cancelled_in_the_browser(make: Callable[..., World]) -> None:
     world = make()
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1])
     call = world.call(world.session(), buy, 1)
@@ -262,7 +262,7 @@ def test_a_session_that_ends_takes_its_own_calls_with_it(make: Callable[..., Wor
     assert value(kept) == {"token": kept.token}
 
 
-def test_what_cannot_be_called_fails_before_anything_is_sent_and_is_in_the_audit_log(
+def test_an_invalid_call_fails_before_sending_and_is_in_the_audit_log(
     make: Callable[..., World],
 ) -> None:
     world = make(DenySome("shop_look", "mail_send"))
@@ -293,7 +293,7 @@ def test_what_cannot_be_called_fails_before_anything_is_sent_and_is_in_the_audit
     ]
 
 
-def test_a_tool_that_breaks_inside_says_so_and_nothing_of_its_inside(
+def test_an_internal_failure_of_a_tool_is_reported_without_details(
     make: Callable[..., World], caplog: pytest.LogCaptureFixture
 ) -> None:
     world = make()
@@ -311,7 +311,7 @@ def test_a_tool_that_breaks_inside_says_so_and_nothing_of_its_inside(
     assert len(world.engine.calls) == 0
 
 
-def test_a_call_in_flight_goes_on_when_its_tool_is_replaced_or_removed(make: Callable[..., World]) -> None:
+def test_a_call_in_flight_continues_when_its_tool_is_replaced_or_removed(make: Callable[..., World]) -> None:
     world = make()
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1])
     call = world.call(world.session(), buy, 1)

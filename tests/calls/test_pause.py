@@ -33,7 +33,7 @@ def offer(hub: RunningHub) -> list[int]:
     return ran
 
 
-async def test_what_acts_waits_and_goes_on_in_order_and_what_reads_is_not_held(hub: RunningHub) -> None:
+async def test_acting_calls_wait_for_the_end_of_a_pause_in_order_and_reading_ones_do_not(hub: RunningHub) -> None:
     ran = offer(hub)
     async with Agent(hub) as agent, client(hub, **{"Tabhub-Client": "the panel"}) as http:
         paused = (await http.post("/pause", json={"reason": "paying"})).json()["paused"]
@@ -54,7 +54,7 @@ async def test_what_acts_waits_and_goes_on_in_order_and_what_reads_is_not_held(h
         assert (await http.post("/resume")).json()["wasPaused"] is False
 
 
-async def test_a_call_waits_no_longer_than_its_deadline_and_says_who_paused(tmp_path: Path) -> None:
+async def test_a_paused_call_fails_at_its_deadline_and_names_who_paused(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"call_timeout": 0.1}) as hub, client(hub) as http:
         ran = offer(hub)
         await http.post("/pause", json={"reason": "paying", "by": "Ada"})
@@ -119,7 +119,7 @@ async def test_a_call_that_had_not_got_its_turn_yet_waits_too(tmp_path: Path) ->
         assert [(await call)["result"].get("isError") for call in calls[1:]] == [None, None]
 
 
-async def test_a_tool_that_is_switched_off_meanwhile_is_not_run_when_the_person_resumes(tmp_path: Path) -> None:
+async def test_a_tool_disabled_during_a_pause_is_not_run_after_it(tmp_path: Path) -> None:
     permissions = {"default": "auto", "hub": {"tools": {"do_act": "auto"}}}
     async with running_hub(tmp_path, permissions=permissions) as hub, client(hub) as http:
         ran = offer(hub)
@@ -158,7 +158,7 @@ async def test_a_batch_goes_no_further_while_agents_are_paused(hub: RunningHub) 
         assert (facts["category"], facts["outcome"], len(went)) == ("paused", "failed", 1)
 
 
-async def test_a_pause_outlives_the_hub_and_its_end_cuts_off_who_waits(tmp_path: Path) -> None:
+async def test_a_pause_survives_a_restart_and_a_shutdown_cancels_waiting_calls(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, client(hub) as http:
         offer(hub)
         before = (await http.post("/pause", json={"by": "Ada", "mode": "wait"})).json()["paused"]

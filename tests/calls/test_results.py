@@ -84,7 +84,7 @@ async def test_a_short_result_is_left_alone(library: RunningHub) -> None:
         assert await result(agent, "library_short") == {"content": [{"type": "text", "text": "short"}]}
 
 
-async def test_a_long_result_is_cut_to_its_budget_and_says_how_to_go_on(library: RunningHub) -> None:
+async def test_a_long_result_is_cut_to_its_budget_with_a_handle_to_the_rest(library: RunningHub) -> None:
     async with Agent(library) as agent:
         answer = await result(agent, "library_lines")
     shown = "".join(block["text"] for block in answer["content"])
@@ -131,7 +131,7 @@ async def test_a_failed_result_stays_a_failure_when_cut(library: RunningHub) -> 
 
 
 @pytest.mark.parametrize("handle", ["r_" + "x" * 20, "nonsense", "", "r_../../etc/passwd"])
-async def test_a_handle_that_is_not_there_says_so(library: RunningHub, handle: str) -> None:
+async def test_an_unknown_handle_is_an_error(library: RunningHub, handle: str) -> None:
     async with Agent(library) as agent:
         answer = await result(agent, "tabhub_read_result", handle=handle)
     assert answer["isError"] is True
@@ -190,7 +190,7 @@ async def test_results_of_9_9_mb_at_once_are_budgeted_outside_the_event_loop(
                 assert 100 <= len(answer["structuredContent"]["value"]) <= 2000
 
 
-async def test_what_is_read_is_in_the_audit_log_like_any_call(library: RunningHub) -> None:
+async def test_reading_a_result_is_in_the_audit_log_like_any_call(library: RunningHub) -> None:
     async with Agent(library) as agent:
         await read(agent, await handle_of(agent, "library_rows"), limit=10)
     entry = library.hub.engine.audit.recent(1)[0]

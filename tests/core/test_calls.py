@@ -37,7 +37,7 @@ def test_25_calls_of_a_source_run_and_the_next_waits_its_turn() -> None:
     assert calls.running() == {"plugin:shop": 26, "plugin:mail": 1}
 
 
-def test_a_full_queue_refuses_and_says_so() -> None:
+def test_a_full_queue_raises_busy() -> None:
     calls = Calls[Call](Limits(concurrent_per_source=2, queue_per_source=3))
     taken = [opened(calls, BUY, 0) for _ in range(5)]
     with pytest.raises(Busy, match="plugin:shop already runs 2 calls and 3 more are waiting") as caught:
@@ -61,7 +61,7 @@ def test_a_tool_may_have_its_own_deadline() -> None:
     assert opened(calls, Tool("shop_slow", SHOP, "", timeout=77), 100).deadline == 177
 
 
-def test_a_call_is_due_once_and_its_error_says_whether_it_was_sent() -> None:
+def test_a_call_is_due_once_and_its_outcome_is_unknown_only_if_it_was_sent() -> None:
     calls = Calls[Call](Limits())
     quiet, sent = opened(calls, BUY, 0), opened(calls, BUY, 0)
     sent.sent = True
@@ -74,7 +74,7 @@ def test_a_call_is_due_once_and_its_error_says_whether_it_was_sent() -> None:
     assert CallTimeout.outcome == "unknown"  # the class was not touched
 
 
-def test_a_call_that_is_late_says_what_to_do() -> None:
+def test_a_timed_out_call_has_a_hint() -> None:
     calls = Calls[Call](Limits(concurrent_per_source=1))
     reads, acts, first, second = (opened(calls, tool, 0) for tool in (OWN, OWN, BUY, BUY))
     reads.tab = acts.tab = 7
@@ -87,7 +87,7 @@ def test_a_call_that_is_late_says_what_to_do() -> None:
     assert hints[2:] == ["Nothing was sent.", "Nothing was sent. Call again when fewer calls are under way."]
 
 
-def test_waiting_counts_until_its_turn_and_the_time_begins_anew_then() -> None:
+def test_the_deadline_of_a_queued_call_restarts_when_it_may_run() -> None:
     calls = Calls[Call](Limits(concurrent_per_source=1))
     first, second = opened(calls, BUY, 0), opened(calls, BUY, 0)
     calls.close(first, 20)

@@ -64,7 +64,7 @@ def test_a_source_is_replaced_as_a_whole() -> None:
     assert registry.sources() == {MAIL: 1}
 
 
-def test_refusals_say_which_tool_and_why_and_do_no_harm_to_others() -> None:
+def test_refusals_name_the_tool_and_reason_and_affect_no_other() -> None:
     registry = Registry()
     registry.replace(MAIL, [entry("mail_send", MAIL)])
     wanted = ["shop_buy", "browser_open", "tabhub_x", "mail_send", "shop buy", "", "shop_buy", "x" * 65]
@@ -130,7 +130,7 @@ def test_listeners_hear_of_changes_and_only_of_changes() -> None:
     assert heard == [1, 2, 3]
 
 
-def test_known_tools_get_new_words_without_anyone_being_told() -> None:
+def test_new_descriptions_of_known_tools_are_not_notified() -> None:
     registry = Registry()
     heard: list[int] = []
     registry.on_change(lambda: heard.append(registry.version))

@@ -53,7 +53,7 @@ def test_every_field_that_does_not_fit_is_named() -> None:
     assert "item" in problems(ORDER, {})["arguments"]
 
 
-def test_what_would_fit_is_named_beside_what_does_not() -> None:
+def test_errors_name_what_would_be_valid() -> None:
     ways = {"properties": {"way": {"enum": ["post", "van", "bike", "foot"]}}}
     assert problems(ways, {"way": "car"})["way"] == '"car" is not one of "post", "van", "bike", "foot"'
     inner = {"properties": {"to": {**ways, "additionalProperties": False}}}
@@ -77,7 +77,7 @@ def test_a_tool_cannot_be_changed() -> None:
         tool(ORDER).description = "other"  # type: ignore[misc]
 
 
-def test_the_listing_says_what_the_tool_declares() -> None:
+def test_the_listing_has_what_the_tool_declares() -> None:
     made = tool(
         ORDER, title="Order", output_schema={"type": "object"}, annotations={"readOnlyHint": True}, meta={"a": 1}
     )
@@ -188,7 +188,7 @@ def test_results_are_encoded_once_as_mcp_has_them() -> None:
     assert orjson.loads(data["content"][0]["text"]) == {"a": [1]}
 
 
-def test_a_tool_told_anew_is_the_same_tool_in_other_words() -> None:
+def test_a_copy_with_another_description_is_otherwise_the_same_tool() -> None:
     made = tool({"type": "object", "properties": {"a": {"type": "string"}}})
     again = made.with_description("other words", {"x": 1})
     assert (again.name, again.input_schema, again.validator) == (made.name, made.input_schema, made.validator)

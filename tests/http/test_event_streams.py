@@ -100,7 +100,7 @@ def test_a_stream_that_cannot_be_resumed_gives_no_ids(loop: VirtualLoop) -> None
 
 
 @given(st.lists(st.integers(0, 3), max_size=12), st.integers(0, 12))
-def test_a_reader_that_comes_back_gets_what_it_missed_and_nothing_twice(steps: list[int], cut_at: int) -> None:
+def test_a_reader_that_reconnects_gets_every_missed_message_once(steps: list[int], cut_at: int) -> None:
     loop = VirtualLoop()
     one = stream(loop)
     sent: list[bytes] = []
@@ -140,7 +140,7 @@ def test_a_quiet_stream_is_kept_alive(loop: VirtualLoop) -> None:
     assert reader.data == [b"1"]
 
 
-def test_what_was_read_is_let_go_within_the_bounds(loop: VirtualLoop) -> None:
+def test_delivered_messages_are_dropped_beyond_the_limits(loop: VirtualLoop) -> None:
     one = stream(loop, Limits(stream_events=3))
     reader = Reader(loop, one)
     for number in range(10):

@@ -54,7 +54,7 @@ async def test_each_iteration_begins_with_a_write_at_once() -> None:
     assert [each for each in seen if each != "log"] == [b"1", b"2"]
 
 
-async def test_a_connection_that_closed_meanwhile_is_not_written_to_and_the_others_are() -> None:
+async def test_a_closed_connection_is_skipped_and_the_others_are_written() -> None:
     seen: list[Any] = []
     batch, open_one, closed = WriteBatch(), Transport(seen), Transport([])
     batch.write(open_one, b"1")
@@ -66,7 +66,7 @@ async def test_a_connection_that_closed_meanwhile_is_not_written_to_and_the_othe
     assert seen == [b"1", [b"3"]]
 
 
-async def test_what_is_held_for_a_connection_can_be_written_before_it_is_closed() -> None:
+async def test_held_data_can_be_flushed_before_its_connection_closes() -> None:
     seen: list[Any] = []
     batch, transport = batch_with_log(seen), Transport(seen)
     batch.write(transport, b"1")

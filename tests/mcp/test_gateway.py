@@ -59,7 +59,7 @@ async def test_the_listing_filters_by_plugin(hub: RunningHub) -> None:
     assert all(entry["plugin"] == "browser" for entry in both["tools"])
 
 
-async def test_a_query_finds_what_an_agent_means_first(hub: RunningHub) -> None:
+async def test_a_query_ranks_the_intended_tool_first(hub: RunningHub) -> None:
     async with gateway(hub) as agent:
         for query, wanted in [
             ("take a picture of the page", "browser_screenshot_tab"),
@@ -70,7 +70,7 @@ async def test_a_query_finds_what_an_agent_means_first(hub: RunningHub) -> None:
             assert wanted in names[:3], (query, names[:5])
 
 
-async def test_detail_says_as_much_as_asked_for(hub: RunningHub) -> None:
+async def test_detail_selects_names_summaries_or_schemas(hub: RunningHub) -> None:
     async with gateway(hub) as agent:
         name = "browser_execute_script"
         names = await found(agent, query=name, detail="names", limit=1)
@@ -173,7 +173,7 @@ async def test_wrong_arguments_give_the_schema(hub: RunningHub) -> None:
 
 
 @pytest.mark.parametrize("shown", [False, True])
-async def test_what_is_off_is_not_listed_or_marked_and_never_run(tmp_path: Path, shown: bool) -> None:
+async def test_disabled_tools_are_hidden_or_marked_and_never_run(tmp_path: Path, shown: bool) -> None:
     async with (
         running_hub(tmp_path, **OFF, showDisabled=shown) as hub,
         FakeExtension(hub) as browser,

@@ -76,14 +76,14 @@ async def test_a_missing_session_is_400_and_a_stale_one_404(
         assert "initialize" in answer.json()["error"]["message"]
 
 
-async def test_a_session_of_one_endpoint_is_none_of_the_other(hub: RunningHub) -> None:
+async def test_a_session_belongs_to_one_endpoint(hub: RunningHub) -> None:
     async with Agent(hub, "/mcp") as agent:
         agent.path = "/mcp/gateway"
         assert (await agent.post(message("ping"))).status_code == 404
 
 
 @pytest.mark.req("B23")
-async def test_a_version_header_that_is_none_of_ours_is_400(hub: RunningHub) -> None:
+async def test_an_unknown_version_header_is_a_400(hub: RunningHub) -> None:
     async with Agent(hub) as agent:
         answer = await agent.post(message("ping"), **{"MCP-Protocol-Version": "2024-01-01"})
         assert answer.status_code == 400
@@ -92,7 +92,7 @@ async def test_a_version_header_that_is_none_of_ours_is_400(hub: RunningHub) -> 
 
 
 @pytest.mark.req("S002-mcp-06")
-async def test_delete_ends_the_session_and_what_it_runs(hub: RunningHub) -> None:
+async def test_delete_ends_the_session_and_its_calls(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Agent(hub) as agent:
         call = asyncio.create_task(agent.call("probe_wait", {"who": "me"}))
@@ -223,7 +223,7 @@ async def test_an_unknown_tool_is_an_error_that_offers_the_nearest(hub: RunningH
 
 @pytest.mark.req("S002-dispatch-01")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_arguments_that_do_not_fit_are_told_as_the_revision_says(hub: RunningHub, version: str) -> None:
+async def test_invalid_arguments_are_reported_as_the_revision_requires(hub: RunningHub, version: str) -> None:
     async with FakeExtension(hub) as browser, Agent(hub, version=version) as agent:
         answer = await agent.call("browser_execute_script", {"tabId": "seven", "code": ""})
         if version < "2025-11-25":

@@ -71,7 +71,7 @@ def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arr
         assert len(agents[0].told) == told
 
 
-def test_a_single_change_is_told_at_once(loop: VirtualLoop) -> None:
+def test_a_single_change_is_notified_at_once(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits())
     told: list[float] = []
     with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
@@ -82,7 +82,7 @@ def test_a_single_change_is_told_at_once(loop: VirtualLoop) -> None:
         assert told == [1000.0, 1010.0]
 
 
-def test_who_has_left_or_does_not_want_to_know_is_not_told(loop: VirtualLoop) -> None:
+def test_only_current_subscribers_of_a_list_are_notified(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits())
     told: list[str] = []
     with notices.subscribe(lambda _: told.append("wants not"), lambda: told.append("ended"), kinds=()):

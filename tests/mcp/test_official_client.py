@@ -70,7 +70,7 @@ async def test_it_gets_progress(hub: RunningHub, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_it_asks_its_human_and_goes_on(hub: RunningHub, mode: str) -> None:
+async def test_a_call_continues_after_an_elicitation_was_answered(hub: RunningHub, mode: str) -> None:
     Probe(hub)
 
     async def human(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:

@@ -43,7 +43,7 @@ async def test_the_core_profile_has_25_tools_at_most_in_12_kb(hub: RunningHub, e
 
 
 @pytest.mark.parametrize("era", ["stateless", "handshake"])
-async def test_an_address_chooses_families_and_all_is_what_is_listed_without(hub: RunningHub, era: str) -> None:
+async def test_the_url_selects_families_and_without_a_selection_all_are_listed(hub: RunningHub, era: str) -> None:
     everything, _ = await listed(hub, "/mcp", era)
     network, _ = await listed(hub, "/mcp?tools=core,network", era)
     without, _ = await listed(hub, "/mcp?tools=all,-network", era)
@@ -52,7 +52,7 @@ async def test_an_address_chooses_families_and_all_is_what_is_listed_without(hub
     assert {tool["name"] for tool in without} == FULL - set(FAMILIES["network"])
 
 
-async def test_the_setting_decides_for_connections_that_say_nothing(hub: RunningHub) -> None:
+async def test_the_setting_applies_to_connections_without_a_selection(hub: RunningHub) -> None:
     hub.home.config.write_text('{"tools": "tabs"}')
     async with client(hub) as http:
         assert (await http.post("/reload")).status_code == 200
@@ -63,7 +63,7 @@ async def test_the_setting_decides_for_connections_that_say_nothing(hub: Running
 
 
 @pytest.mark.parametrize("word", ["nettwork", "%00", "core,__proto__"])
-async def test_a_selection_nobody_knows_is_refused_with_what_there_is(hub: RunningHub, word: str) -> None:
+async def test_an_unknown_selection_is_refused_with_the_known_ones(hub: RunningHub, word: str) -> None:
     body, headers = stateless("tools/list")
     async with client(hub) as http:
         answer = await http.post(f"/mcp?tools={word}", json=body, headers=headers)
@@ -73,7 +73,7 @@ async def test_a_selection_nobody_knows_is_refused_with_what_there_is(hub: Runni
     assert "network" in str(error)
 
 
-async def test_what_is_not_listed_can_still_be_called_and_the_gateway_finds_it(hub: RunningHub) -> None:
+async def test_unlisted_tools_can_be_called_and_found_through_the_gateway(hub: RunningHub) -> None:
     async with FakeExtension(hub), client(hub) as http:
         body, headers = stateless("tools/call", {"name": "browser_get_tab_info", "arguments": {"tabId": 7}})
         answer = (await http.post("/mcp?tools=network", json=body, headers=headers)).json()

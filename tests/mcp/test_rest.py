@@ -192,7 +192,7 @@ async def test_a_tool_that_is_off_is_refused_and_left_out_or_marked(tmp_path: An
 
 @pytest.mark.req("S004-errors-01")
 @pytest.mark.parametrize("tool", ["browser_list_tabs", "browser_execute_script"])
-async def test_without_an_extension_a_call_says_so_and_was_not_sent(hub: RunningHub, tool: str) -> None:
+async def test_without_an_extension_a_call_fails_as_not_sent(hub: RunningHub, tool: str) -> None:
     arguments = {"code": "return 1"} if tool == "browser_execute_script" else {}
     async with client(hub) as http:
         answer = await http.post(f"/tools/{tool}/call", json=arguments)

@@ -39,7 +39,7 @@ async def call(http: httpx2.AsyncClient, name: str, arguments: dict[str, Any], *
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/gateway"])
-async def test_discover_tells_versions_capabilities_and_who_we_are(hub: RunningHub, path: str) -> None:
+async def test_discover_lists_versions_capabilities_and_server_info(hub: RunningHub, path: str) -> None:
     async with client(hub) as http:
         answer = await ask(http, "server/discover", path=path)
         result = answer.json()["result"]
@@ -51,7 +51,7 @@ async def test_discover_tells_versions_capabilities_and_who_we_are(hub: RunningH
     assert len(hub.hub.sessions) == 0
 
 
-async def test_every_result_is_marked_complete_and_a_list_says_how_long_it_holds(hub: RunningHub) -> None:
+async def test_every_result_is_marked_complete_and_lists_have_a_ttl(hub: RunningHub) -> None:
     Probe(hub)
     async with client(hub) as http:
         listed = (await ask(http, "tools/list")).json()["result"]
@@ -112,9 +112,7 @@ async def test_a_name_may_be_sent_in_base64(hub: RunningHub) -> None:
 
 @pytest.mark.req("B23")
 @pytest.mark.parametrize("missing", ["_meta", VERSION, CAPABILITIES])
-async def test_a_request_without_its_envelope_is_refused_and_told_what_is_missing(
-    hub: RunningHub, missing: str
-) -> None:
+async def test_a_request_without_its_envelope_is_refused_with_the_missing_fields(hub: RunningHub, missing: str) -> None:
     async with client(hub) as http:
         body, headers = stateless("tools/list")
         (body["params"] if missing == "_meta" else body["params"]["_meta"]).pop(missing)
@@ -124,7 +122,7 @@ async def test_a_request_without_its_envelope_is_refused_and_told_what_is_missin
 
 
 @pytest.mark.req("B23")
-async def test_versions_that_are_not_spoken_or_disagree_are_told_apart(hub: RunningHub) -> None:
+async def test_unsupported_and_mismatched_versions_are_different_errors(hub: RunningHub) -> None:
     async with client(hub) as http:
         body, headers = stateless("tools/list", None, **{VERSION: "2031-01-01"})
         headers["MCP-Protocol-Version"] = "2031-01-01"
@@ -202,7 +200,7 @@ async def test_log_messages_come_only_to_a_request_that_names_a_level(hub: Runni
         assert [m["params"]["data"] for m in messages if "params" in m] == ["coarse"]
 
 
-async def test_a_listener_is_told_of_changes_under_its_own_id_and_of_the_end(tmp_path: Path) -> None:
+async def test_a_listener_is_notified_under_its_own_id_until_the_end(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub:
         probe = Probe(hub)
         async with client(hub) as http:

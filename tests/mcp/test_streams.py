@@ -37,7 +37,7 @@ async def test_progress_comes_in_order_under_its_token_before_the_answer(hub: Ru
     assert answer["result"]["content"] == [{"type": "text", "text": "reported"}]
 
 
-async def test_a_change_of_the_tools_is_told_on_the_sessions_stream(hub: RunningHub) -> None:
+async def test_a_change_of_the_tools_is_notified_on_the_sessions_stream(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Agent(hub) as agent, agent.listening() as events:
         first = await events.next()
@@ -49,7 +49,7 @@ async def test_a_change_of_the_tools_is_told_on_the_sessions_stream(hub: Running
         assert added in names
 
 
-async def test_a_change_while_nobody_listened_is_told_at_once_when_the_list_was_read_before(hub: RunningHub) -> None:
+async def test_a_change_without_a_listener_is_notified_when_one_connects(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Agent(hub) as agent:
         await agent.request("tools/list")
@@ -58,7 +58,7 @@ async def test_a_change_while_nobody_listened_is_told_at_once_when_the_list_was_
             assert (await events.message())["method"] == "notifications/tools/list_changed"
 
 
-async def test_many_changes_make_few_notices_and_the_last_one_is_told(tmp_path: Path) -> None:
+async def test_many_changes_are_notified_a_few_times_and_the_last_one_always(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"list_changed_rate": 20}) as hub:
         probe = Probe(hub)
         async with Agent(hub) as agent, agent.listening() as events:
@@ -73,7 +73,7 @@ async def test_many_changes_make_few_notices_and_the_last_one_is_told(tmp_path: 
             assert [event for event in await events.rest() if event.message] == []
 
 
-async def test_a_call_whose_stream_is_cut_goes_on_and_its_answer_is_read_by_get(hub: RunningHub) -> None:
+async def test_a_call_continues_without_its_stream_and_its_answer_is_read_by_get(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Agent(hub) as agent:
         params = {"name": "probe_wait", "arguments": {"report": True}, "_meta": {"progressToken": 1}}
@@ -124,7 +124,7 @@ async def test_a_second_reader_takes_the_sessions_stream_over(hub: RunningHub) -
 
 
 @pytest.mark.req("S002-capabilities-04")
-async def test_a_log_level_holds_back_what_is_below_it(hub: RunningHub) -> None:
+async def test_messages_below_the_log_level_are_not_sent(hub: RunningHub) -> None:
     Probe(hub)
     async with Agent(hub) as agent:
         assert (await agent.request("logging/setLevel", {"level": "loud"}))["error"]["code"] == -32602

@@ -53,7 +53,7 @@ def open_log(tmp_path: Path, clock: Clock | None = None, **limits: int) -> Audit
 
 
 @pytest.mark.req("S002-audit-10", "S002-audit-11")
-def test_an_entry_says_who_did_what_where_and_how_it_ended() -> None:
+def test_an_entry_names_client_tool_place_and_outcome() -> None:
     error = CommandFailed("The page said no: Bearer abcdef\nsecond line")
     record = made(
         now=NOON + 0.2455,
@@ -97,7 +97,7 @@ def test_arguments_are_kept_only_when_asked_for() -> None:
     assert digest({"x": "\ud800", "n": 2**100})
 
 
-def test_an_unknown_outcome_is_said() -> None:
+def test_an_unknown_outcome_is_recorded() -> None:
     assert as_json(made(error=CallTimeout("late"), success=False))["outcome"] == "unknown"
     assert "outcome" not in as_json(made())
 
@@ -144,7 +144,7 @@ def test_recent_calls_are_filtered_by_plugin_tool_and_success(tmp_path: Path) ->
     assert log.recent(plugin="nobody") == []
 
 
-def test_the_summary_counts_and_forgets_what_is_older_than_a_day(tmp_path: Path) -> None:
+def test_the_summary_counts_all_calls_and_those_of_the_last_day(tmp_path: Path) -> None:
     clock = Clock()
     log = open_log(tmp_path, clock)
     assert log.summary() == {
@@ -292,7 +292,7 @@ def test_the_log_on_disk_is_filtered_and_limited(tmp_path: Path) -> None:
     assert read_log(tmp_path / "none.log") == ([], 0)
 
 
-def test_reading_copes_with_junk_empty_lines_and_lines_longer_than_a_chunk(tmp_path: Path) -> None:
+def test_invalid_empty_and_very_long_lines_are_read(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     long = orjson.dumps({"tool": "long", "x": "y" * 200_000})
     path.write_bytes(b"\n\njunk\n[1]\n" + long + b'\n\xff\xfe\n{"tool": "a"}\n\n{"tool":')
@@ -302,7 +302,7 @@ def test_reading_copes_with_junk_empty_lines_and_lines_longer_than_a_chunk(tmp_p
     assert open_log(tmp_path).torn == 1
 
 
-def test_what_is_no_call_is_on_disk_and_counts_as_none(tmp_path: Path) -> None:
+def test_events_are_on_disk_and_not_counted_as_calls(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.event("page.tools", Source("page", "https://a.b"), tab_id=7, origin="https://a.b", added=["x\ud800"])
     log.event("page.tools", Source("page", "https://a.b"), tab_id=7, added=["x" * 100_000])
@@ -351,7 +351,7 @@ def test_lines_are_written_together_before_the_next_answer(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("end", [AuditLog.flush, AuditLog.close])
-def test_lines_that_wait_are_written_when_the_log_is_flushed_or_closed(
+def test_waiting_lines_are_written_when_the_log_is_flushed_or_closed(
     tmp_path: Path, end: Callable[[AuditLog], object]
 ) -> None:
     log = AuditLog(tmp_path / "audit.log", clock=Clock(), batch=Batch())

@@ -111,7 +111,7 @@ def test_processes_that_write_and_rotate_at_once_lose_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.req("F12")
-def test_a_writer_whose_file_was_rotated_away_twice_writes_to_the_new_one(tmp_path: Path) -> None:
+def test_a_writer_whose_file_was_rotated_twice_writes_to_the_new_one(tmp_path: Path) -> None:
     idle = journal(tmp_path)
     idle.append(line(0))
     busy = journal(tmp_path, rotate_at=300)
@@ -122,7 +122,7 @@ def test_a_writer_whose_file_was_rotated_away_twice_writes_to_the_new_one(tmp_pa
     assert idle.degraded is None
 
 
-def test_a_log_removed_or_moved_by_hand_is_begun_anew(tmp_path: Path) -> None:
+def test_a_log_removed_or_moved_by_hand_is_created_again(tmp_path: Path) -> None:
     log = journal(tmp_path, rotate_at=500)
     log.append(line(1))
     (tmp_path / "audit.log").unlink()
@@ -137,7 +137,7 @@ def test_a_log_removed_or_moved_by_hand_is_begun_anew(tmp_path: Path) -> None:
 
 @pytest.mark.req("F11")
 @pytest.mark.parametrize("error", [28, 30, 5])
-def test_a_disk_that_fails_degrades_and_what_waited_is_written_when_it_works_again(
+def test_lines_wait_while_the_disk_fails_and_are_written_when_it_works_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     log = journal(tmp_path)
@@ -155,7 +155,7 @@ def test_a_disk_that_fails_degrades_and_what_waited_is_written_when_it_works_aga
     assert numbers(tmp_path / "audit.log") == [1, 2, 3, 4, 5]
 
 
-def test_what_waited_is_written_without_a_further_call_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_lines_are_written_by_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = journal(tmp_path)
     disk = Disk(monkeypatch, tmp_path / "audit.log")
     disk.error = 28
@@ -214,7 +214,7 @@ def test_a_part_that_cannot_be_taken_back_is_ended_by_a_newline(
     assert ([one["n"] for one in entries], skipped) == ([3, 2, 1], 1)
 
 
-def test_a_descriptor_closed_by_somebody_else_is_opened_again_at_once(tmp_path: Path) -> None:
+def test_a_descriptor_closed_from_outside_is_opened_again_at_once(tmp_path: Path) -> None:
     log = journal(tmp_path)
     log.append(line(1))
     os.close(log._fd)
@@ -233,7 +233,7 @@ def test_a_folder_that_appears_later_is_enough_to_recover(tmp_path: Path) -> Non
     assert numbers(tmp_path / "later" / "audit.log") == [1, 2]
 
 
-def test_a_log_that_cannot_be_rotated_goes_on_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_rotated_grows_and_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = journal(tmp_path, rotate_at=200)
 
     def refuse(*_: Any) -> None:

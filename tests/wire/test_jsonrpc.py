@@ -83,13 +83,13 @@ def test_every_value_is_a_message_or_refused(value: Any) -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_message_is_refused(value: Any) -> None:
+def test_invalid_messages_are_refused(value: Any) -> None:
     with pytest.raises(InvalidRequest) as caught:
         jsonrpc.parse(value)
     assert caught.value.code == -32600
 
 
-def test_the_three_kinds_are_told_apart() -> None:
+def test_requests_notifications_and_responses_are_distinguished() -> None:
     assert jsonrpc.parse({"jsonrpc": "2.0", "id": "1", "method": "m", "params": {"a": 1}}) == Request(
         "1", "m", {"a": 1}
     )
@@ -125,7 +125,7 @@ def test_requests_and_notifications_of_ours_read_back(ident: Any, word: str) -> 
     )
 
 
-def test_a_failure_says_what_happened_and_what_to_do() -> None:
+def test_a_failure_has_message_and_hint() -> None:
     error = UnknownTool("There is no tool named 'x'.", hint="Did you mean y?", data={"nearest": ["y"]})
     answer = json.loads(jsonrpc.encode_failure(3, error))
     assert answer["id"] == 3

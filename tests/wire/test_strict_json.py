@@ -64,7 +64,7 @@ def test_valid_json_reads_as_the_standard_library_reads_it(value: Any, ascii_onl
 
 
 @given(VALUES)
-def test_what_is_written_reads_back(value: Any) -> None:
+def test_encoded_values_decode_to_themselves(value: Any) -> None:
     assert strict.decode(strict.encode(value)) == value
 
 
@@ -113,7 +113,7 @@ def test_a_key_written_twice_is_found_at_any_depth_and_in_any_spelling(text: str
         b'{"a":"\\',
     ],
 )
-def test_what_is_not_json_is_refused(data: bytes) -> None:
+def test_invalid_json_is_refused(data: bytes) -> None:
     with pytest.raises(ParseError):
         strict.decode(data)
 
@@ -133,7 +133,7 @@ def test_what_is_not_json_is_refused(data: bytes) -> None:
     ],
     ids=["byte", "overlong", "surrogate", "lone high", "lone low", "BOM", "UTF-16", "UTF-16LE", "UTF-32"],
 )
-def test_what_is_not_clean_utf8_is_refused(data: bytes) -> None:
+def test_invalid_utf8_is_refused(data: bytes) -> None:
     with pytest.raises(ParseError):
         strict.decode(data)
 

@@ -69,7 +69,7 @@ def events(hub: RunningHub, what: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.req("S002-ws-server-08", "S002-ws-extension-19")
-async def test_the_person_sees_who_wants_what_and_the_audit_log_who_allowed_it(tmp_path: Path) -> None:
+async def test_the_request_names_client_and_tool_and_the_audit_log_the_approver(tmp_path: Path) -> None:
     async with asking(tmp_path) as hub, Panel(hub) as panel, Agent(hub) as agent:
         ran = offer(hub)
         calling = asyncio.create_task(agent.call("notes_write", {"text": "hello"}))
@@ -298,7 +298,7 @@ async def test_elicitation_can_be_switched_off(tmp_path: Path) -> None:
         assert (await calling).json()["result"]["resultType"] == "complete"
 
 
-async def test_an_agent_that_waits_is_told_what_for(tmp_path: Path) -> None:
+async def test_an_agent_gets_progress_while_its_call_waits_for_approval(tmp_path: Path) -> None:
     async with asking(tmp_path) as hub, Panel(hub) as panel, Agent(hub) as agent:
         offer(hub)
         params = {"name": "notes_write", "arguments": {}, "_meta": {"progressToken": "p"}}
@@ -331,7 +331,7 @@ async def test_a_browser_of_the_hubs_own_asks_for_nothing_and_without_one_there_
                 assert not (await calling)["result"].get("isError")
 
 
-async def test_nobody_is_asked_for_a_call_on_a_tab_that_is_gone_or_anothers(tmp_path: Path) -> None:
+async def test_a_call_on_a_closed_or_leased_tab_fails_without_asking(tmp_path: Path) -> None:
     async with asking(tmp_path) as hub, Panel(hub) as panel, Agent(hub) as holder, Agent(hub) as agent:
         mine = next(iter(hub.hub.browsers.book)).tab_id
         calling = asyncio.create_task(holder.call("browser_execute_script", {"code": "return 1", "tabId": mine}))

@@ -24,7 +24,7 @@ def written(hub: RunningHub) -> dict[str, Any]:
     return values
 
 
-async def test_what_is_set_for_a_plugin_is_not_set_for_a_server_of_its_name(tmp_path: Path) -> None:
+async def test_settings_of_a_plugin_do_not_apply_to_a_server_with_its_name(tmp_path: Path) -> None:
     made = folder(tmp_path / "p", "github", tools=[tool("add")])
     permissions = {"default": "ask", "github": {"permission": "auto", "tools": {"add": "auto"}}}
     ran = {"output": {"by": "the plugin"}}
@@ -55,7 +55,7 @@ async def test_what_is_set_for_a_plugin_is_not_set_for_a_server_of_its_name(tmp_
         assert written(hub)["github"] == permissions["github"]
 
 
-async def test_what_was_approved_of_a_server_is_forgotten_with_it_and_a_plugins_stays(tmp_path: Path) -> None:
+async def test_removing_a_server_forgets_its_pins_but_not_those_of_a_plugin(tmp_path: Path) -> None:
     made = folder(tmp_path / "p", "github", tools=[tool("add")])
     permissions = {"github": {"permission": "auto"}, "mcp__github": {"permission": "auto"}}
     async with (

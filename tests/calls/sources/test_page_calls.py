@@ -114,7 +114,7 @@ async def test_routing_needs_no_browser(shop: Shop) -> None:
 
 
 @pytest.mark.req("S000-spec-routing-13")
-async def test_what_never_reached_the_page_is_tried_again_and_then_given_up(shop: Shop) -> None:
+async def test_a_call_that_never_reached_the_page_is_retried_a_few_times(shop: Shop) -> None:
     shop.offer(1, "add")
     shop.tabs.answer[1] = lambda params: TabNotFound("frame gone", data={"sent": False})
     error = await outcome(shop, "website_tool_shop_example_tab1_add")
@@ -127,7 +127,7 @@ async def test_what_never_reached_the_page_is_tried_again_and_then_given_up(shop
 
 @pytest.mark.req("S000-spec-routing-14", "F9")
 @pytest.mark.parametrize("error", [LinkLost("x", sent=True), TabNotFound("gone", data={"sent": True})])
-async def test_what_may_have_taken_effect_is_made_again_only_if_that_does_no_harm(shop: Shop, error: Exception) -> None:
+async def test_a_call_that_may_have_taken_effect_is_retried_only_if_repeatable(shop: Shop, error: Exception) -> None:
     shop.offer(1, "add")
     shop.offer(1, "add", "look", document="e", **LOOK)
     shop.offer(2, "look", **LOOK)
@@ -193,7 +193,7 @@ async def test_a_page_without_the_tool_is_reloaded_three_times_in_the_same_tab(s
     assert await shop.call("website_tool_shop_example_look") == 102
 
 
-async def test_without_a_browser_a_call_says_so_at_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_browser_a_call_fails_at_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     closed(shop)
 
     async def nothing(url: str) -> int:
@@ -219,7 +219,7 @@ async def test_a_question_that_belongs_to_no_call_is_answered_no(shop: Shop) -> 
 
 
 @pytest.mark.req("S000-spec-registration-08")
-async def test_what_is_kept_is_written_down_when_it_changed(tmp_path: Path) -> None:
+async def test_cached_tools_are_saved_when_they_changed(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     await shop.pages.keep()
     assert not (tmp_path / "tools.json").exists()

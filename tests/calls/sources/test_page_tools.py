@@ -56,7 +56,7 @@ async def test_updates_and_the_end_of_a_page_are_followed(hub: RunningHub) -> No
 
 
 @pytest.mark.req("S000-spec-routing-09", "S000-flows-04", "S000-principles-06", "S000-overview-05", "S000-overview-04")
-async def test_two_tabs_of_a_site_are_told_apart_and_sites_are_used_together(hub: RunningHub) -> None:
+async def test_tabs_of_a_site_have_numbers_and_several_sites_work_together(hub: RunningHub) -> None:
     tabs = [tab(7, f"{SHOP}/p"), tab(8, f"{SHOP}/q", active=True), tab(9, PAY)]
     async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
         for tab_id in (7, 8):
@@ -70,7 +70,7 @@ async def test_two_tabs_of_a_site_are_told_apart_and_sites_are_used_together(hub
 
 
 @pytest.mark.req("S000-spec-routing-10")
-async def test_another_active_tab_changes_descriptions_and_tells_nobody(hub: RunningHub) -> None:
+async def test_another_active_tab_changes_descriptions_without_a_notification(hub: RunningHub) -> None:
     tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q")]
     async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
         for tab_id in (7, 8):
@@ -156,9 +156,7 @@ async def test_clients_find_what_pages_can_do_in_both_eras(hub: RunningHub) -> N
 
 
 @pytest.mark.req("B19", "S000-security-01", "S000-spec-transport-08", "S000-spec-security-02", "S000-spec-security-07")
-async def test_what_cannot_be_or_is_not_well_formed_is_refused_and_logged(
-    hub: RunningHub, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_invalid_registrations_are_refused_and_logged(hub: RunningHub, caplog: pytest.LogCaptureFixture) -> None:
     good = page(7, tool("add"))
     async with Browser(hub) as browser, Agent(hub) as agent:
         for wrong in (
@@ -253,7 +251,7 @@ async def test_odd_names_are_mapped_and_lead_back(hub: RunningHub) -> None:
 
 
 @pytest.mark.req("S000-spec-security-01")
-async def test_only_allowed_origins_are_taken_and_browsers_are_told(tmp_path: Path) -> None:
+async def test_only_allowed_origins_register_tools_and_browsers_get_the_setting(tmp_path: Path) -> None:
     async with running_hub(tmp_path, pages={"allowedOrigins": [SHOP], "modelContext": False}) as hub:
         tabs = [tab(7, f"{SHOP}/p"), tab(8, PAY)]
         async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
@@ -271,7 +269,7 @@ async def test_only_allowed_origins_are_taken_and_browsers_are_told(tmp_path: Pa
 
 
 @pytest.mark.req("S000-security-04")
-async def test_a_site_is_called_only_so_often_and_what_it_says_is_cleaned_and_its_oddities_logged(
+async def test_calls_of_a_site_are_rate_limited_and_its_texts_cleaned(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tabs = [tab(7, f"{SHOP}/p"), tab(8, PAY)]
@@ -300,7 +298,7 @@ async def test_a_site_is_called_only_so_often_and_what_it_says_is_cleaned_and_it
 
 
 @pytest.mark.req("L8")
-async def test_a_flood_of_updates_is_thinned_and_the_last_state_arrives(
+async def test_a_flood_of_updates_is_rate_limited_and_the_last_state_arrives(
     hub: RunningHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:

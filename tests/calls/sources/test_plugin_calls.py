@@ -160,7 +160,7 @@ async def test_a_tab_that_is_ready_goes_before_one_that_is_not(tmp_path: Path) -
 
 
 @pytest.mark.req("S002-tabid-01")
-async def test_a_tab_that_is_named_takes_the_call_or_nobody_does(tmp_path: Path) -> None:
+async def test_a_call_that_names_its_tab_runs_there_or_not_at_all(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1, active=True), at(2), at(3, "other.example")]) as play:
         assert await play.tab_of(tabId=2) == 2
         wrong = await play.call(tabId=3)
@@ -233,7 +233,7 @@ async def test_an_error_of_no_agreed_form_is_an_error_all_the_same(tmp_path: Pat
         assert "broken" in answer["content"][0]["text"]
 
 
-async def test_what_never_began_is_tried_in_another_tab(tmp_path: Path) -> None:
+async def test_a_call_that_never_began_is_retried_in_another_tab(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1, active=True), at(2)]) as play:
 
         def answer(params: dict[str, Any]) -> Any:
@@ -257,7 +257,7 @@ async def test_a_tab_that_closes_under_a_call_fails_it_and_nothing_is_run_twice(
         assert drained(play.browser) == []
 
 
-async def test_a_reading_call_goes_on_in_another_tab_when_its_own_closes(tmp_path: Path) -> None:
+async def test_a_reading_call_is_retried_in_another_tab_when_its_own_closes(tmp_path: Path) -> None:
     reading = tool("read", annotations={"readOnlyHint": True})
     async with scene(tmp_path, [at(1, active=True), at(2)], tools=[reading]) as play:
         play.answers(lambda params: Silent if params["tabId"] == 1 else {"output": {"tab": 2}})

@@ -82,7 +82,7 @@ async def test_the_same_schema_holds_on_every_surface(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("S002-ws-server-01")
-async def test_a_browser_is_told_all_plugins_when_it_connects_and_after_a_reload(tmp_path: Path) -> None:
+async def test_a_browser_gets_all_plugins_when_it_connects_and_after_a_reload(tmp_path: Path) -> None:
     made = folder(tmp_path / "p", configSchema=_SITES, homepage="https://demo.example/")
     settings = {"demo": {"site": {"a": "https://a.example", "b": "https://b.example"}}}
     async with hub_with(tmp_path, made, settings=settings) as hub, FakeExtension(hub) as browser, client(hub) as http:
@@ -122,7 +122,7 @@ async def test_a_plugin_that_changed_on_disk_is_sent_alone_within_a_second(tmp_p
 
 
 @pytest.mark.req("S002-ws-server-03", "S002-ws-server-04", "S002-reload-03")
-async def test_a_plugin_that_is_gone_is_taken_out_of_browsers_and_lists(tmp_path: Path) -> None:
+async def test_a_removed_plugin_is_removed_from_browsers_and_lists(tmp_path: Path) -> None:
     made = folder(tmp_path / "p")
     async with hub_with(tmp_path, made) as hub, FakeExtension(hub) as browser, client(hub) as http, Agent(hub) as agent:
         async with agent.listening() as events:
@@ -138,7 +138,7 @@ async def test_a_plugin_that_is_gone_is_taken_out_of_browsers_and_lists(tmp_path
 
 
 @pytest.mark.req("S002-health-09", "S002-health-10", "S002-health-11", "S002-ws-extension-02", "S002-ws-extension-04")
-async def test_health_tells_each_plugin_and_its_tabs(tmp_path: Path) -> None:
+async def test_health_lists_each_plugin_and_its_tabs(tmp_path: Path) -> None:
     svg = "<svg><path d='M0 0'/></svg>"
     one = folder(tmp_path / "one", "one", extra={"iconSvg": svg})
     two = folder(tmp_path / "two", "two")
@@ -174,7 +174,7 @@ async def test_health_tells_each_plugin_and_its_tabs(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("S002-health-08", "S002-health-12", "S002-health-21", "S002-health-22")
-async def test_health_tells_what_failed_and_what_is_watched(tmp_path: Path) -> None:
+async def test_health_lists_failed_plugins_and_watched_folders(tmp_path: Path) -> None:
     good = folder(tmp_path / "good", "good", iconSvg="<svg><script/></svg>")
     bad = folder(tmp_path / "bad", "bad", urlPatterns=["x"])
     async with hub_with(tmp_path, good, bad, tmp_path / "gone") as hub:
@@ -189,7 +189,7 @@ async def test_health_tells_what_failed_and_what_is_watched(tmp_path: Path) -> N
 
 
 @pytest.mark.req("S002-tabid-03", "S002-instance-05")
-async def test_plugin_list_tabs_tells_what_is_ready_and_which_instance_it_is(tmp_path: Path) -> None:
+async def test_plugin_list_tabs_reports_readiness_and_instance(tmp_path: Path) -> None:
     made = folder(tmp_path / "p", "jira", configSchema=_SITES)
     settings = {"jira": {"site": {"work": "https://a.example", "home": "https://b.example"}}}
     async with hub_with(tmp_path, made, settings=settings) as hub:
@@ -230,7 +230,7 @@ async def test_settings_are_checked_stored_and_in_force_at_once(tmp_path: Path) 
 
 
 @pytest.mark.req("S002-capabilities-03", "S002-ws-extension-06")
-async def test_what_plugins_log_is_kept_and_reaches_the_agents(tmp_path: Path) -> None:
+async def test_plugin_logs_are_kept_and_sent_to_agents(tmp_path: Path) -> None:
     made = folder(tmp_path / "p")
     async with hub_with(tmp_path, made) as hub, FakeExtension(hub) as browser, Agent(hub) as agent:
         async with agent.listening() as events:

@@ -1,4 +1,4 @@
-"""A real Chromium with the real extension, a hub that is only a test's, and a small web site."""
+"""A real Chromium with the real extension, a fake hub, and a small web site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small hub for the extension's tests: it accepts the WebSocket, speaks JSON-RPC, and remembers what was said."""
+"""A small hub for the extension's tests: it accepts the WebSocket, speaks JSON-RPC, and records messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web site of the page tools' tests: pages beside this file, and the npm packages they use."""
+"""The web site of the page tools' tests: pages from the folder pages, and the npm packages they use."""
 
 from __future__ import annotations
 

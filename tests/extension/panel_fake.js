@@ -1,6 +1,6 @@
 /**
- * A worker and a hub behind it, as far as the panel can tell: it answers the panel's questions from a state of its own,
- * changes that state as the hub would, and keeps what was asked in `panelFake.asked`. Loaded after
+ * A fake worker with a hub: it answers the panel's requests from its own state, changes that state as the hub would, and
+ * records requests in `panelFake.asked`. Loaded after
  * panel_state.js and panel_conversations.js, before the panel's scripts.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What a hub in the midst of work tells the panel: agents, approvals, plugins, one of them broken, servers, settings.
+ * The state of a busy hub for the panel: agents, approvals, plugins (one of them broken), servers, settings.
  */
 
 const now = Date.now();

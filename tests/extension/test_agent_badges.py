@@ -1,4 +1,4 @@
-"""The mark in a tab that an agent works in: seen by the person, out of the way of page and agent."""
+"""The badge in a tab that an agent holds: visible to the person, invisible to page and agent."""
 
 from __future__ import annotations
 

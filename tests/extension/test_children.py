@@ -1,4 +1,4 @@
-"""Frames in other processes and workers: told what the hub wants before they run, and never left waiting for it."""
+"""Frames in other processes and workers: commands run before their scripts do, and none is left waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times of the extension that a browser would make one wait for: its modules in Node, under a virtual clock."""
+"""Timing of the extension, without waiting: its modules in Node, with a virtual clock."""
 
 from __future__ import annotations
 

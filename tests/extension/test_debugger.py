@@ -1,4 +1,4 @@
-"""The DevTools protocol through the extension: commands, events, child frames, cancelling, letting go."""
+"""The DevTools protocol through the extension: commands, events, child frames, cancelling, detaching."""
 
 from __future__ import annotations
 

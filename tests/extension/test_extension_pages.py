@@ -1,4 +1,4 @@
-"""The extension's own pages are the person's alone: no command leads there, and nothing left in a tab runs there."""
+"""Agents cannot use the extension's own pages: no command navigates there, and no injected script runs there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The questions on the desktop: there while somebody waits for an answer, and no longer."""
+"""Approvals as desktop notifications: shown only while the approval is pending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page and its proxy say to each other, by which road, and how little a page sees of anything else."""
+"""The connection between a page and its proxy, and the isolation of the page from everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person decides in the panel: what a card shows, and which key or click answers it."""
+"""Approvals in the panel: what a card shows, and which key or click decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The road between panel pages and the hub: events one way, questions of one list the other, and nobody else on it."""
+"""The connection between panel pages and the hub: events to the panel, listed requests to the hub."""
 
 from __future__ import annotations
 

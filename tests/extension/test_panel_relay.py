@@ -1,4 +1,4 @@
-"""What agents over a relay ask stands among the approvals, and is answered there: the real panel in a real Chromium."""
+"""Approvals of agents over a relay in the panel: the real panel in a real Chromium."""
 
 from __future__ import annotations
 

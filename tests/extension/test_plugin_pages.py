@@ -1,4 +1,4 @@
-"""Adapters that are wrong, that are made in another way, and pages that tamper: each harms itself at most."""
+"""Invalid adapters, adapters of other kinds, and pages that tamper: each affects only itself."""
 
 from __future__ import annotations
 

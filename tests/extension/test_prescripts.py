@@ -1,4 +1,4 @@
-"""Scripts of plugins that run before the page's own: registered for exactly the plugins there are."""
+"""Scripts of plugins that run before the page's own: registered for exactly the current plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the extension makes of messages that are not as they should be."""
+"""Invalid messages to the extension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extension's connection: it comes back by itself, there is only ever one, and its state is shown in words."""
+"""The extension's connection: it reconnects, there is at most one, and its state is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the person's machine: no agent that comes over a relay is given any, whatever it is allowed otherwise."""
+"""Agents over a relay have no access to local files, whatever their permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/health`: what everyone may know, and the truth for who has the token."""
+"""`/health`: the status for everyone, and all facts with the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the tools of pages: one answer each, whatever page or tab do meanwhile, and what a page wants confirmed."""
+"""Calls of page tools: one answer each, whatever happens to page or tab, and confirmations of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The person's routes about sessions: seeing all, freeing a tab, ending one; and the names scripts may have."""
+"""The person's routes for sessions: list, release a tab, end; and the names of script sessions."""
 
 from __future__ import annotations
 

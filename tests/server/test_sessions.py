@@ -1,4 +1,4 @@
-"""Sessions in a running hub: tabs of one's own, leases between agents, and the end of a session."""
+"""Sessions in a running hub: their own tabs, leases between agents, and the end of a session."""
 
 from __future__ import annotations
 

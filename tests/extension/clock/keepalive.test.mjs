@@ -1,4 +1,4 @@
-/** What keeps the worker and finds a dead connection. */
+/** Heartbeats, which keep the worker alive and detect a dead connection. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

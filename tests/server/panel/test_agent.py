@@ -1,4 +1,4 @@
-"""The agent in the panel: messages, what happens told as it happens, approvals, a stop, and conversations kept."""
+"""The assistant in the panel: messages, events, approvals, stopping, and saved conversations."""
 
 from __future__ import annotations
 

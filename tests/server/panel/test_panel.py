@@ -1,4 +1,4 @@
-"""The panel's side in the hub: what it shows, what it changes, and whom it tells."""
+"""The hub's side of the panel: its state, its methods and its notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the panel may do with plugins: over a link of the person's own extension, against a registry of the test's."""
+"""What the panel may do with plugins: over a link of the person's own extension, with a test registry."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ async def test_a_plugins_setting_that_the_hub_refuses_is_marked_at_its_field(hub
     await expect(site).to_have_attribute("aria-invalid", "true")
     await expect(site).to_be_focused()
     message = card.locator("#notes-site-wrong")
-    await expect(message).to_contain_text("must be a web address such as https://example.com")
+    await expect(message).to_contain_text("must be a web URL such as https://example.com")
     assert "notes-site-wrong" in str(await site.get_attribute("aria-describedby"))
     await expect(card.get_by_role("textbox", name="Put under every new note")).not_to_have_attribute(
         "aria-invalid", "true"

@@ -177,17 +177,17 @@ def test_the_registry_is_the_setting_or_npms_own(tmp_path: Path, monkeypatch: py
     (tmp_path / ".npmrc").write_text(
         "; mine\nregistry = https://npm.example/repo/\n//npm.example/repo/:_authToken=${KEY}\n"
     )
-    assert find_registry(None, env).address == "https://npm.example/repo/"
-    assert find_registry(None, {**env, "NPM_CONFIG_REGISTRY": "https://env.example"}).address == "https://env.example/"
-    assert find_registry("https://set.example", env).address == "https://set.example/"
+    assert find_registry(None, env).url == "https://npm.example/repo/"
+    assert find_registry(None, {**env, "NPM_CONFIG_REGISTRY": "https://env.example"}).url == "https://env.example/"
+    assert find_registry("https://set.example", env).url == "https://set.example/"
     (tmp_path / ".npmrc").unlink()
     program = tmp_path / "npm"
     program.write_text("#!/bin/sh\necho https://default.example/\n")
     program.chmod(0o755)
-    assert find_registry(None, {**env, "PATH": str(tmp_path)}).address == "https://default.example/"
-    with pytest.raises(PluginError, match="not the address of a registry"):
+    assert find_registry(None, {**env, "PATH": str(tmp_path)}).url == "https://default.example/"
+    with pytest.raises(PluginError, match="not the URL of a registry"):
         find_registry("file:///x", env)
-    with pytest.raises(PluginError, match="not the address of a registry"):
+    with pytest.raises(PluginError, match="not the URL of a registry"):
         find_registry("http://[x", env)
 
 

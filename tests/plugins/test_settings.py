@@ -52,13 +52,13 @@ def test_one_url_is_one_site(plugin: Plugin) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("site", "nonsense", "web address"),
-        ("site", {"work": "file:///etc/passwd"}, "web address"),
-        ("site", {"work": "https://a.example:port/"}, "web address"),
-        ("site", {"work": "https://user:pw@a.example/"}, "web address"),
+        ("site", "nonsense", "web URL"),
+        ("site", {"work": "file:///etc/passwd"}, "web URL"),
+        ("site", {"work": "https://a.example:port/"}, "web URL"),
+        ("site", {"work": "https://user:pw@a.example/"}, "web URL"),
         ("site", {"": "https://a.example"}, "not an instance name"),
         ("site", {"a\nb": "https://a.example"}, "not an instance name"),
-        ("site", ["https://a.example"], "an address, or an object"),
+        ("site", ["https://a.example"], "a URL, or an object"),
         ("name", 5, "a text"),
         ("limit", "5", "a number"),
         ("limit", True, "a number"),

@@ -91,7 +91,7 @@ def write(extension_folders: Iterable[Path], adapters: Iterable[Adapter]) -> Non
             folder.mkdir(mode=0o700, exist_ok=True)
             there = {path.name for path in folder.iterdir()}
             for file, text in wanted.items():
-                if Path(file).name not in there:  # the name holds the hash of the text
+                if Path(file).name not in there:  # the name contains the hash of the text
                     write_atomic(extension / file, text)
             for name in there - {Path(file).name for file in wanted}:
                 if _OURS.fullmatch(name):

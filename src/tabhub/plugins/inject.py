@@ -39,10 +39,10 @@ def _with(schema: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
     full = dict(schema)
     own = schema.get("properties")
     full["properties"] = {**(own if isinstance(own, Mapping) else {}), **extra}
-    for word in _BRANCHES:
-        branches = schema.get(word)
+    for keyword in _BRANCHES:
+        branches = schema.get(keyword)
         if isinstance(branches, list):
-            full[word] = [_with(b, extra) if isinstance(b, Mapping) and "properties" in b else b for b in branches]
+            full[keyword] = [_with(b, extra) if isinstance(b, Mapping) and "properties" in b else b for b in branches]
     return full
 
 

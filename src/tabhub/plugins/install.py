@@ -178,7 +178,7 @@ class Installer:
 
 
 def _record(folder: Path) -> Installed:
-    """What the record in an installed folder says; without one, only the name."""
+    """The record in an installed folder; without one, only the name is known."""
     try:
         record = json.loads((folder / RECORD).read_bytes()[:65536])
     except (OSError, ValueError):

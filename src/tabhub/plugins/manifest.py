@@ -161,7 +161,7 @@ def _field(name: str, key: str, value: Any) -> Field:
 
 def _tools(plugin: str, raw: Any, problems: list[str]) -> tuple[PluginTool, ...]:
     if not isinstance(raw, list):
-        raise PluginError(f"{plugin}: the tools must be a list.", hint="dist/tools.json holds [...] or {tools: [...]}.")
+        raise PluginError(f"{plugin}: the tools must be a list.", hint="dist/tools.json is [...] or {tools: [...]}.")
     kept: dict[str, PluginTool] = {}
     for number, item in enumerate(raw[:_MAX_TOOLS], 1):
         try:

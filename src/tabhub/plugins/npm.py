@@ -28,7 +28,7 @@ from tabhub.errors import PackageNotFound, ParseError, PluginError, RegistryErro
 from tabhub.net import http_client
 from tabhub.plugins.model import name_of_package
 from tabhub.wire import strict_json as strict
-from tabhub.wire import urls as addresses
+from tabhub.wire import urls
 
 MB = 1024 * 1024
 _MAX_ANSWER = 16 * MB
@@ -67,10 +67,10 @@ class Found:
 class Registry:
     """One npm registry."""
 
-    def __init__(self, address: str, token: str | None = None) -> None:
-        self.address = address.rstrip("/") + "/"
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/") + "/"
         self._token = token
-        self._host = urlsplit(self.address).netloc
+        self._host = urlsplit(self.url).netloc
 
     def search(self, query: str) -> list[Found]:
         """Plugins that match the query; other packages are skipped."""
@@ -93,7 +93,7 @@ class Registry:
         facts = self._json(quote(package, safe="@"), package)
         versions, tags = facts.get("versions"), facts.get("dist-tags")
         if not isinstance(versions, Mapping) or not isinstance(tags, Mapping):
-            raise RegistryError(f"{self.address} sent an invalid package document for {package}.")
+            raise RegistryError(f"{self.url} sent an invalid package document for {package}.")
         wanted: Any = version or "latest"
         if not _VERSION.fullmatch(wanted):
             wanted = tags.get(wanted) if _TAG.fullmatch(wanted) else None
@@ -119,20 +119,20 @@ class Registry:
     def _tarball_url(self, given: str, package: str) -> str:
         """The absolute URL; it must use https or be on the registry itself."""
         with suppress(ValueError):
-            url, own = urljoin(self.address, given), urlsplit(self.address)
+            url, own = urljoin(self.url, given), urlsplit(self.url)
             parts = urlsplit(url)
             if parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
                 return url
         raise RegistryError(f"The registry has no usable tarball URL for {package}: {one_line(given, 200)!r}.")
 
     def _json(self, path: str, package: str = "") -> Mapping[str, Any]:
-        raw = self._get(urljoin(self.address, path), _MAX_ANSWER, package)
+        raw = self._get(urljoin(self.url, path), _MAX_ANSWER, package)
         try:
             answer = strict.decode(raw)
         except ParseError as error:
-            raise RegistryError(f"{self.address} is not an npm registry: {error.message}") from None
+            raise RegistryError(f"{self.url} is not an npm registry: {error.message}") from None
         if not isinstance(answer, Mapping):
-            raise RegistryError(f"{self.address} is not an npm registry.")
+            raise RegistryError(f"{self.url} is not an npm registry.")
         return answer
 
     def _get(self, url: str, max_body: int, package: str) -> bytes:
@@ -152,19 +152,19 @@ class Registry:
                 use_proxy=True,
             )
         except InvalidHttpResponse as error:
-            raise RegistryError(f"The response of {self.address} cannot be used: {error}.") from None
+            raise RegistryError(f"The response of {self.url} cannot be used: {error}.") from None
         except (HttpError, ValueError) as error:
             raise RegistryError(
-                f"{self.address} cannot be reached: {error}.",
+                f"{self.url} cannot be reached: {error}.",
                 hint="Check the network and the setting pluginRegistry: tabhub config show",
             ) from None
         if response.status == 404 and package:
             raise PackageNotFound(
-                f"There is no package {package} at {self.address}.", hint="Search for it: tabhub plugin search"
+                f"There is no package {package} at {self.url}.", hint="Search for it: tabhub plugin search"
             )
         if not 200 <= response.status < 300:
             raise RegistryError(
-                f"{self.address} answered with status {response.status}.",
+                f"{self.url} answered with status {response.status}.",
                 hint="The registry may not support this, or not permit it; the setting pluginRegistry names another. "
                 "A package you have as a file: tabhub plugin install FILE.tgz",
             )
@@ -194,16 +194,14 @@ def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> R
     """The registry from the setting, else from npm's configuration; otherwise RegistryUnset."""
     named = {key.lower(): value for key, value in env.items() if key.lower().startswith("npm_config_")}
     written = _npmrc(env)
-    address = setting or named.get("npm_config_registry") or written.get("registry") or _ask_npm(env)
-    if not address:
+    url = setting or named.get("npm_config_registry") or written.get("registry") or _ask_npm(env)
+    if not url:
         raise RegistryUnset
-    parts = addresses.split(address)
+    parts = urls.split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise PluginError(
-            f"{one_line(address, 200)!r} is not the address of a registry.", hint="It begins with https://"
-        )
+        raise PluginError(f"{one_line(url, 200)!r} is not the URL of a registry.", hint="It begins with https://")
     place = f"//{parts.netloc}{parts.path.rstrip('/')}/:_authToken"
-    return Registry(address, written.get(place))
+    return Registry(url, written.get(place))
 
 
 def _npmrc(env: Mapping[str, str]) -> dict[str, str]:

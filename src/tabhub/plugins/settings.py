@@ -140,14 +140,14 @@ def _value(item: Field, value: Any) -> Any:
 def _urls(value: Any) -> dict[str, str]:
     given = {_ONLY: value} if isinstance(value, str) else value
     if not isinstance(given, Mapping) or len(given) > _MAX_INSTANCES:
-        raise InvalidPluginSettings("it must be an address, or an object of instance names and their addresses")
+        raise InvalidPluginSettings("it must be a URL, or an object of instance names and their URLs")
     for name, url in given.items():
         if not isinstance(name, str) or not _INSTANCE.fullmatch(name):
             raise InvalidPluginSettings(
                 f"{str(name)[:60]!r} is not an instance name: letters, digits, spaces and . _ -"
             )
         if not isinstance(url, str) or len(url) > _MAX_LENGTH or not _is_site(url):
-            raise InvalidPluginSettings(f"the address of {name!r} must be a web address such as https://example.com")
+            raise InvalidPluginSettings(f"the URL of {name!r} must be a web URL such as https://example.com")
     return dict(given)
 
 

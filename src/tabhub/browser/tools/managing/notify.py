@@ -32,7 +32,7 @@ from tabhub.errors import InvalidArguments
 async def notify(call: BrowserCall) -> ToolResult:
     url = call.args.get("url")
     if url is not None and not (origin_of(url) or "").startswith("http"):
-        raise InvalidArguments(f"url must be a full http or https address, not {url[:200]!r}.")
+        raise InvalidArguments(f"url must be a full http or https URL, not {url[:200]!r}.")
     wanted = call.given("title", "message", "iconUrl", "requireInteraction", "contextMessage", "url")
     answer = await call.run(call.link(), "showNotification", wanted)
     facts = pick_fields(answer, {"notificationId": "string", "allowed": "boolean"})

@@ -203,6 +203,23 @@ async def test_a_request_behind_a_slow_one_waits_for_its_turn(hub: RunningHub) -
         assert value(await line.answer()) == {"value": "x"}
 
 
+async def test_a_request_that_arrived_in_pieces_waits_longer_than_the_header_timeout(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"header_timeout": 0.2}) as hub:
+        probe = Probe(hub)
+        data = rest(hub, "probe_echo", {"value": "x"})
+        async with wire(hub.port) as line, wire(hub.port) as other:
+            await line.send(rest(hub, "probe_wait", {"n": 1}))
+            await probe.begun()
+            await line.send(data[:-5])
+            assert (await ask(other, data)).status == 200  # by then the first piece has arrived
+            await line.send(data[-5:])
+            await other.send(data[:-5])
+            assert (await other.closed()).startswith(b"HTTP/1.1 408 ")
+            probe.release.set()
+            assert value(await line.answer()) == {"n": 1}
+            assert value(await line.answer()) == {"value": "x"}
+
+
 @pytest.mark.parametrize("make", [mcp_stateless, rest])
 async def test_a_client_that_disconnects_cancels_its_call(hub: RunningHub, make: Make) -> None:
     probe = Probe(hub)

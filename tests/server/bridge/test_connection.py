@@ -76,6 +76,15 @@ async def test_bytes_may_come_one_at_a_time(hub: RunningHub) -> None:
         assert (await client.receive())["id"] == "slow"
 
 
+async def test_a_call_is_in_the_audit_log_before_its_answer_is_written(hub: RunningHub) -> None:
+    Probe(hub)
+    audited: list[str] = []
+    hub.hub.batch.before_write(lambda: audited.append(hub.home.audit.read_text()))
+    async with initialized(hub) as client:
+        await client.request("tools/call", call("probe_echo", value="x"))
+        assert '"tool":"probe_echo"' in audited[-1]
+
+
 async def test_silence_ends_a_connection_without_a_session_only(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"header_timeout": 0.2}) as hub, registered(hub) as quiet:
         async with connected(hub) as silent:

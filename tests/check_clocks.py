@@ -6,7 +6,8 @@ it needs nothing but the standard library:
     python tests/check_clocks.py    print what was found; exit code 1 with findings
 
 Rejected are clocks for measuring (time.monotonic, perf_counter, loop.time() and the like), comparisons of a duration
-(durationMs, elapsed, took), and sleeps of a fixed time. A line that needs one nevertheless says why, for reviewers:
+(durationMs, elapsed, took), deadlines of Hypothesis, and sleeps of a fixed time. A line that needs one nevertheless
+says why, for reviewers:
 
     time.sleep(3600)  # clock: a server that never answers
 """
@@ -141,6 +142,9 @@ def _call_problems(node: ast.Call, names: _Names) -> Iterator[str]:
         length = names.number(node.args[0])
         if length is not None and length > LONGEST_SLEEP:
             yield f"waits for a fixed time: {'.'.join(member)}({length:g})"
+    limits = [each.value for each in node.keywords if each.arg == "deadline" and names.number(each.value) is not None]
+    if limits and ast.unparse(function).rpartition(".")[2] == "settings":
+        yield "limits the time of an example"
     if isinstance(function, ast.Attribute) and function.attr == "wait_for_timeout":
         yield "waits for a fixed time: wait_for_timeout"
 

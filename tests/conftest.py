@@ -7,8 +7,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.harness.hub import RunningHub, running_hub
+
+# Hypothesis measures how long examples take; on a busy machine that says nothing.
+settings.register_profile("tabhub", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tabhub")
 
 # Whoever starts the tests in the background may have them ignore Ctrl+C; what they start must not inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.config.permissions import PluginPermission
@@ -201,7 +201,6 @@ def test_the_environment_overrides_port_and_skips_permissions() -> None:
         Config().with_environment({"TABHUB_PORT": "http"})
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(["port", "limits", "permissions", "settings", "browser", "x"]), JSON))
 def test_any_json_object_is_parsed_or_refused(values: dict[str, Any]) -> None:
     try:

@@ -41,7 +41,7 @@ sizes = st.tuples(st.sampled_from(HEADS), st.binary(min_size=12, max_size=12)).m
 cut = st.integers(0, len(WHOLE)).map(lambda end: gzip.compress(WHOLE[:end], 1))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(changes, sizes, cut, st.binary(max_size=600)))
 def test_a_package_of_any_bytes_is_unpacked_in_its_folder_or_refused(data: bytes) -> None:
     with TemporaryDirectory() as place:

@@ -173,4 +173,4 @@ class RelayMachine(RuleBasedStateMachine):
 
 
 TestRelayMachine = pytest.mark.req("S003-ids-06")(RelayMachine.TestCase)
-TestRelayMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestRelayMachine.settings = settings(max_examples=60, stateful_step_count=40)

@@ -202,7 +202,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, int]:
     return data, draw(st.integers(0, len(data)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(streams())
 def test_the_hub_and_another_parser_see_the_same_requests(case: tuple[bytes, int]) -> None:
     data, cut = case

@@ -149,7 +149,7 @@ frames = st.one_of(
 BYE = frame(0x88, b"\x03\xe8")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(frames, min_size=1, max_size=6), st.lists(st.integers(0, 3000), max_size=4))
 @example([BYE, frame(0x81, b"behind the good-bye")], [])
 @example([frame(0x81, b"x" * (LARGEST + 1))], [])

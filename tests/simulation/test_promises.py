@@ -339,7 +339,6 @@ def test_every_call_gets_one_answer_and_its_own_whatever_happens() -> None:
     story = settings(
         max_examples=120,
         stateful_step_count=50,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

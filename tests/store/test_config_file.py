@@ -172,7 +172,7 @@ STEP = st.tuples(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
 @given(steps=st.lists(STEP, max_size=8))
 def test_the_file_is_always_complete_and_valid_even_if_the_disk_fails(
     home: Home, steps: list[tuple[str, str, int | None]]

@@ -303,7 +303,7 @@ def test_a_rotation_while_reading_shows_nothing_twice(tmp_path: Path) -> None:
     assert list(lines_backward(path)) == [line(1)[:-1]]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(lines=st.lists(st.integers(0, 150_000).map(lambda n: b"x" * n) | st.binary(max_size=30), max_size=6))
 def test_lines_read_backward_are_the_lines_reversed(tmp_path: Path, lines: list[bytes]) -> None:
     path = tmp_path / "log"

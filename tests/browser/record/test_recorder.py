@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.browser.driver.tab_watch import TabWatch
@@ -71,7 +71,6 @@ def test_a_ring_keeps_the_newest_within_both_bounds_and_counts_the_rest(
     assert ring.dropped == len(fallen) == len(weights) - len(kept)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # generating input is slow on a busy machine
 @given(st.lists(st.tuples(st.sampled_from((*EVENTS, *CONSOLE_EVENTS, "Page.frameNavigated")), EVENT), max_size=30))
 def test_a_record_stays_consistent_whatever_the_events(events: list[tuple[str, dict[str, Any]]]) -> None:
     record = TabRecord(Limits(record_requests=5, record_console=5, record_frames=5), 0.0)

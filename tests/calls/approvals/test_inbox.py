@@ -424,7 +424,7 @@ class Client:
         return False
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(DECISIONS))))
 def test_an_answer_closes_only_the_request_it_names_and_only_with_an_offered_decision(
     tmp_path: Path, answers: list[tuple[int, Decision]]

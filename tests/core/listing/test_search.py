@@ -131,7 +131,7 @@ def test_ties_are_broken_by_name() -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 59), max_size=40), min_size=1, max_size=6), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_an_index_with_reused_entries_ranks_as_a_new_one(steps: list[list[int]], shuffle: random.Random) -> None:
     pool = CATALOGUE[90:150]
     index: ToolIndex | None = None
@@ -164,7 +164,7 @@ def test_a_tool_is_found_in_a_large_catalogue() -> None:
 
 
 @given(st.text(max_size=400))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_query_and_any_unknown_name_has_a_result(text: str) -> None:
     assert set(names(text)) <= {tool.name for tool in CATALOGUE}
     assert len(nearest(text, [tool.name for tool in CATALOGUE])) <= 3

@@ -89,7 +89,6 @@ def test_the_sampled_estimate_of_long_data_is_near_the_full_one(kind: str) -> No
 
 
 @given(st.text())
-@settings(deadline=None)
 def test_there_are_never_more_tokens_than_bytes_and_bytes_count_as_their_text(value: str) -> None:
     raw = value.encode()
     assert estimate_tokens(value) == estimate_tokens(raw) <= len(raw)
@@ -271,7 +270,7 @@ json_values = st.recursive(
 
 
 @given(st.lists(json_values, min_size=1), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_formatting_json_changes_no_value(value: list[Any], indented: bool) -> None:
     raw = json.dumps(value * 20, indent=3 if indented else None).encode()
     laid = json_lines(raw)
@@ -297,7 +296,7 @@ def test_formatting_very_many_values_does_not_double_the_text() -> None:
     st.text(min_size=1, max_size=30),
     st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_cut_result_is_within_its_budget(kinds: list[str], budget: int, word: str, structured: bool) -> None:
     made = {"text": text((word + " ") * 700), "image": image(9_000), "json": text(json.dumps([word] * 700))}
     more = {"structuredContent": {"rows": [word] * 900}} if structured else {}

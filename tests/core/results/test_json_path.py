@@ -154,7 +154,7 @@ def leaves(value: Any, path: str = "$", single: str = "$") -> Iterator[tuple[str
 
 
 @given(values)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_path_to_any_leaf_picks_the_leaf(value: Any) -> None:
     for path, single, leaf in leaves(value):
         assert pick(path, value) == leaf
@@ -162,7 +162,7 @@ def test_the_path_to_any_leaf_picks_the_leaf(value: Any) -> None:
 
 
 @given(st.text(max_size=60) | st.text("$.[]*?:'\"@&|=<>~!() ab01-", max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_a_valid_path_or_is_refused(path: str) -> None:
     with suppress(InvalidParams):
         pick(path)

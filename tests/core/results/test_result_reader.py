@@ -29,7 +29,6 @@ def everything(text: str, limit: int, max_tokens: int = 25_000) -> list[Reading]
     st.integers(1, 60),
     st.integers(1, 40),
 )
-@settings(deadline=None)
 def test_all_pages_together_are_the_whole_text(text: str, limit: int, max_tokens: int) -> None:
     pages = everything(text, limit, max_tokens)
     assert "".join(page.text for page in pages) == text
@@ -147,7 +146,6 @@ def test_offsets_are_right_where_lower_case_is_longer() -> None:
 
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=5), st.integers(1, 50))
-@settings(deadline=None)
 def test_any_search_ends(text: str, query: str, limit: int) -> None:
     offset: int | None = 0
     rounds = 0

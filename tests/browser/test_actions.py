@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from tabhub.browser.actions import TrackedAction
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import TabWatch
+from tabhub.browser.driver.tab_watch import Dialog, TabWatch
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tests.browser.fake_browser import FakeBrowser, tab
@@ -102,3 +103,13 @@ async def test_a_reply_sent_before_the_navigation_counts() -> None:
         return "here"
 
     assert await action.unless_navigating(ask()) == "here"
+
+
+async def test_a_dialog_that_opens_before_the_next_command_ends_the_action_without_an_error() -> None:
+    action = tracked_action()
+    asking = asyncio.ensure_future(action.round_trip())
+    await asyncio.sleep(0)  # it has looked for dialogs, and is about to send its command
+    action.page.state.dialog = Dialog("alert", "Really done", "")  # the action caused it: the action itself succeeded
+    assert await asking is None
+    answer = json.loads((await action.result("Accepted the dialog")).payload)
+    assert answer["structuredContent"]["dialog"] == {"type": "alert", "message": "Really done"}

@@ -163,9 +163,9 @@ class TrackedAction:
         return None
 
     async def unless_navigating(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """The result of a page command; None once the page is navigating.
+        """The result of a page command after the action; None once the page is navigating or a dialog has opened.
 
-        From then on the browser holds commands back until the next page has arrived, however slow its site is.
+        While it navigates, the browser holds commands back until the next page has arrived, however slow its site is.
         """
         replying = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(self.wait_until(lambda: bool(self.navigating), None))
@@ -174,6 +174,8 @@ class TrackedAction:
             if not replying.done():
                 await asyncio.wait((replying,), timeout=_LAST_REPLY)  # it may have run in time
             return replying.result() if replying.done() else None
+        except DialogOpen:  # also one that opened just before the command was to be sent
+            return None
         finally:
             replying.cancel()
             leaving.cancel()

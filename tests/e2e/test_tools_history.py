@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.e2e.live import Caller
 from tests.e2e.site import Site
+from tests.harness.waiting import becomes
 
 
 async def test_visited_pages_are_found_by_text_and_time(agent: Caller, site: Site) -> None:
@@ -45,7 +46,8 @@ async def test_a_closed_tab_is_restored_in_the_background(agent: Caller, site: S
     assert (back["kind"], tab["url"], tab["active"]) == ("tab", url, False)
     agent.opened.append(tab["tabId"])
     assert [each["tabId"] for each in (await agent.get("browser_list_tabs"))["tabs"] if each["active"]] == active
-    assert await agent.run("return location.pathname", tabId=tab["tabId"]) == "/closed-and-back"
+    # The browser reports the URL before the page is there.
+    await becomes(lambda: agent.run("return location.pathname", tabId=tab["tabId"]), "/closed-and-back")
     error = await agent.fail("browser_restore_session", sessionId="never-was")
     assert "There is no closed tab or window with sessionId 'never-was'" in error["text"]
     assert error["category"] == "not_found"

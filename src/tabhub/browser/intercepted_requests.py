@@ -63,7 +63,7 @@ class _Interception:
     """When an agent last listed the paused requests, or decided on one."""
     paused: dict[str, PausedRequest] = field(default_factory=dict)
     timeouts: int = 0
-    """Requests that timed out since an agent was last told."""
+    """Requests that timed out since the last report to an agent."""
 
     def drop(self, paused: PausedRequest) -> None:
         self.paused.pop(paused.id, None)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.e2e.live import Caller
 from tests.e2e.zoo import Zoo
-from tests.harness.waiting import eventually
 
 TYPE, DIALOG = "browser_type_text", "browser_handle_dialog"
 
@@ -67,17 +64,17 @@ async def test_submitting_reports_the_navigation(guest: Caller, zoo: Zoo) -> Non
     assert answer["navigated"].startswith(f"{zoo.url}/form-sent?name=Eve")
 
 
-async def test_a_dialog_while_typing_stops_the_remaining_keys(guest: Caller, zoo: Zoo) -> None:
+async def test_a_dialog_while_typing_is_reported_and_how_much_was_typed_is_said_to_be_unknown(
+    guest: Caller, zoo: Zoo
+) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
+    await guest.run("asks.oninput = () => { asks.oninput = null; alert('typed ' + asks.value); }")
     answer = await guest.get(TYPE, selector="#asks", text="ab")
     assert answer["dialog"]["message"] == "typed a"
+    assert answer["note"].startswith("How much was typed is unknown.")
     await guest.get(DIALOG, action="accept")
-
-    async def asked() -> Any:
-        return (await guest.get("browser_get_tab_info")).get("dialog")
-
-    assert (await eventually(asked))["message"] == "typed ab"
-    await guest.get(DIALOG, action="accept")
+    # The browser drops keys that reach it while the dialog is open; one that was already with the page is typed.
+    assert await guest.run("return asks.value") in ("a", "ab")
 
 
 async def test_a_dialog_on_focus_receives_no_late_keys(guest: Caller, zoo: Zoo) -> None:

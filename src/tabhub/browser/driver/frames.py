@@ -190,6 +190,9 @@ async def main_frame(page: Page) -> Frame:
 
 async def list_frames(page: Page) -> list[Frame]:
     """All frames in tree order, the main frame first."""
+    page.ensure_watching()
+    if page.state.starting:  # frames in other processes are known once the browser has confirmed
+        await page.watch.wait_watching(page.key)
     trees: dict[str | None, dict[str, Any]] = {}
     while True:
         wanted = [None, *(session for session, kind in page.state.children.items() if kind in _KINDS)]

@@ -40,10 +40,6 @@ class Pause:
         self._wall = wall
         self.held_calls = HeldCalls()
 
-    @property
-    def waiting(self) -> int:
-        return len(self.held_calls)
-
     def begin(self, by: str, reason: str, mode: Mode) -> None:
         """Pause. A pause that is extended keeps its start; in mode `fail` the calls that wait fail at once."""
         since = self.paused.since if self.paused is not None else self._wall()

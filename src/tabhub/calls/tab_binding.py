@@ -49,8 +49,6 @@ class TabBinding:
         self.reading = config.read_leased_tabs
         self.keep_tabs = config.keep_tabs
 
-    # a call's tab
-
     def find_tab(self, session: Session, tab_id: int | None, reads: bool = False) -> TabRef | None:
         """The named tab, to which the session is bound if it is free, or the session's own; None if it has none."""
         bound = session.tab
@@ -122,8 +120,6 @@ class TabBinding:
         if session.kind == "handle" and not self.sessions.knows(session):
             self._assign_id(session)
             self.sessions.adopt(session, session.id)
-
-    # what others hold
 
     def blocking_lease(self, session: Session, tab_id: int) -> Lease | None:
         """Another session's lease that blocks this one from the tab; idle leases do not."""
@@ -201,8 +197,6 @@ class TabBinding:
         tab = self.browsers.book.get(tab_id)
         facts: dict[str, Any] = {"tabId": tab_id, "reachable": tab is not None}
         return facts if tab is None else {**facts, "title": tab.title, "url": tab.url}
-
-    # tabs of browsers that disconnect and reconnect
 
     def marks(self) -> tuple[list[TabFingerprint], dict[str, set[int]]]:
         """What it takes to recognise leased tabs after a restart: their fingerprints, and all tab ids by browser."""

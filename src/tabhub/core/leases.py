@@ -56,8 +56,7 @@ class Leases:
         return [lease for lease in self._by_tab.values() if lease.holder is session]
 
     def is_idle(self, lease: Lease, now: float) -> bool:
-        """Whether the holder has made no call, or was disconnected, for so long that another session may take the
-        tab."""
+        """Whether another session may take the tab: its holder made no call, or was disconnected, for too long."""
         return self._free_in(lease.holder, now) <= 0
 
     def _free_in(self, holder: Session, now: float) -> float:
@@ -82,9 +81,9 @@ class Leases:
         self._sessions.bind(session, tab, opened=opened)
         session.acted = acting or opened or again
 
-    def restore(self, session: Session, tab: int, since: float) -> bool:
-        """Restore a lease from before a restart; False if another session holds the tab."""
-        return self._by_tab.setdefault(tab, Lease(tab, session, since)).holder is session
+    def restore(self, session: Session, tab: int, since: float) -> None:
+        """Restore a lease from before a restart, unless another session holds the tab."""
+        self._by_tab.setdefault(tab, Lease(tab, session, since))
 
     def release(self, session: Session, tab: int) -> bool:
         """Release a tab; False if the session does not hold it."""

@@ -52,20 +52,15 @@ class ServerResources:
     reads: bool = False
     """Whether it supports reading; unlisted resources may be readable too."""
 
-    def items(self, listing_name: ListName) -> tuple[ListedItem, ...]:
-        found: tuple[ListedItem, ...] = getattr(self, listing_name)
-        return found
-
 
 NO_RESOURCES = ServerResources()
-Hidden = Callable[[str, str], bool]
-"""Whether a server's entries that a method reaches are switched off."""
 
 
 class ResourceDirectory:
     """The resources, templates and prompts of all servers."""
 
-    def __init__(self, page: int, hidden: Hidden) -> None:
+    def __init__(self, page: int, hidden: Callable[[str, str], bool]) -> None:
+        """`hidden` tells whether a server's entries that a method reaches are switched off."""
         self._size = max(page, 1)
         self._hidden = hidden
         self._servers: dict[str, ServerResources] = {}
@@ -86,8 +81,6 @@ class ResourceDirectory:
             self.versions[kind] += 1
         return changed
 
-    # listings
-
     def page(self, listing_name: ListName, cursor: str | None, *, stateless: bool) -> bytes:
         rows = self._rows(listing_name)
         after = None if cursor is None else decode_cursor(cursor, _KEY_PREFIXES)
@@ -99,13 +92,11 @@ class ResourceDirectory:
     def _rows(self, listing_name: ListName) -> list[ListedItem]:
         method = GET if listing_name == "prompts" else READ
         shown = (
-            resources.items(listing_name)
+            getattr(resources, listing_name)
             for server, resources in self._servers.items()
             if not self._hidden(server, method)
         )
         return sorted((row for rows in shown for row in rows), key=attrgetter("key"))
-
-    # names
 
     def prompt(self, name: str) -> tuple[str, ListedItem]:
         """A prompt and its server; the server's own name is accepted if only one server has it."""

@@ -88,12 +88,12 @@ class McpSession:
 
     def saved(self, endpoint: str) -> SavedMcp:
         can = [name for name in CAPABILITIES if isinstance(self.capabilities.get(name), dict)]
-        subscribed = self.subscriber.uris if self.subscriber is not None else []
+        subscribed = [each.asked for each in self.subscriber.subscriptions] if self.subscriber is not None else []
         return SavedMcp(endpoint, self.version, can, self.log_level, subscribed)
 
     def resource_subscriber(self, subscribers: ResourceSubscribers) -> ResourceSubscriber:
         if self.subscriber is None:
-            self.subscriber = subscribers.subscriber(self.updated)
+            self.subscriber = ResourceSubscriber(subscribers, self.updated)
         return self.subscriber
 
     def updated(self, uri: str) -> None:

@@ -18,20 +18,12 @@ import orjson
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.core.registry import Entry
-from tabhub.core.resource_subscriptions import Subscription
-from tabhub.core.resources import (
-    COMPLETE,
-    GET,
-    READ,
-    SUBSCRIBE,
-    ListName,
-    ResourceDirectory,
-)
+from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, ListName, ResourceDirectory
 from tabhub.core.results.resource_results import as_blocks, completions, from_blocks
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource, UpstreamError
-from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers
+from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers, Subscription
 from tabhub.upstream.calls import encode_result
 
 if TYPE_CHECKING:
@@ -126,8 +118,6 @@ class UpstreamResources:
             raise InvalidParams("`cursor` must be a string.")
         return self._directory.page(LISTS[method], cursor, stateless=stateless)
 
-    # requests
-
     def find(self, method: str, params: Mapping[str, Any]) -> Wanted:
         """Which server answers a request; an error if it is invalid."""
         if method in (READ, SUBSCRIBE):
@@ -180,8 +170,6 @@ class UpstreamResources:
 
     def _servers(self) -> list[str]:
         return [] if self._upstream is None else self._upstream.enabled_servers()
-
-    # answers
 
     async def answer(self, caller: Caller, wanted: Wanted, *, stateless: bool) -> bytes:
         """The encoded result of a request."""

@@ -24,11 +24,9 @@ class Surface(Protocol):
 
     def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
         """One page of tools/list, encoded; `tools` is the selection the connection asked for."""
-        ...
 
     def takes_session(self, name: str) -> bool:
         """Whether the tool accepts a `session` handle from stateless clients."""
-        ...
 
     async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 

@@ -176,7 +176,7 @@ class Hub:
             allowed_hosts=lambda: settings.current.upstream_hosts,
             list_changed=listing.notices.changed,
             resource_updated=subscribers.updated,
-            subscribed_uris=subscribers.book.uris,
+            subscribed_uris=subscribers.uris,
         )
         resources = UpstreamResources(engine, permission.is_off, directory, subscribers, upstream)
         session_rate = SlidingWindow(limits.session_rate)
@@ -361,8 +361,6 @@ class Hub:
             port=self._port,
         )
 
-    # lifetime
-
     async def start(self) -> None:
         await self.bridge.start()
         self._key.publish()
@@ -417,8 +415,6 @@ class Hub:
             await self.pages.keep()
             self.plugins.keep()
             await asyncio.to_thread(self.engine.results.expire)
-
-    # changes while running
 
     def _apply_settings(self, config: Config) -> None:
         for part in (self.engine, self.guard, self.extension, self.approvals, self.permission, self.binding):

@@ -37,8 +37,6 @@ class SessionControl:
     notices: ListNotifier
     locked_out: Callable[[str | None], bool]
 
-    # listing
-
     def overview(self) -> dict[str, Any]:
         """All sessions with the tabs they hold, and whether agents are paused."""
         held = self.leases.by_holder()
@@ -73,8 +71,6 @@ class SessionControl:
                 f"There is no session {session_id[:100]!r}.", hint="`tabhub sessions` lists those there are."
             )
         return session
-
-    # ending
 
     def end(self, session_id: str, reason: str = "the person ended the session") -> bool:
         """End a session of any kind: cancel its calls, free its leases, close its tabs. False if there is none."""
@@ -112,8 +108,6 @@ class SessionControl:
         if lease is None:
             raise TabNotFound(f"No agent holds tab {tab_id}.", hint="It has been released already.")
         return self.leases.free(lease.holder, lease.tab)
-
-    # pausing
 
     @property
     def paused(self) -> bool:

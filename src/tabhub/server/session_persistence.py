@@ -36,8 +36,6 @@ class SessionPersistence:
     _saved_changes: int = -1
     _number: int = 0
 
-    # writing
-
     def snapshot(self) -> Saved:
         marks, ids = self.binding.marks()
         held = self.leases.by_holder()
@@ -81,8 +79,6 @@ class SessionPersistence:
     def _numbered(self) -> tuple[Saved, int]:
         self._number += 1
         return self.snapshot(), self._number
-
-    # reading
 
     def restore(self) -> int:
         """Restore the sessions from before the restart. Returns how many there are."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import orjson
+from jsonschema_rs import Validator
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Context, InputRequired
@@ -22,7 +23,7 @@ from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.page_tool_names import PageKey
 from tabhub.core.page_tools import Frame, PageTool, PageToolTable
 from tabhub.core.tab_routing import Candidate, never_sent, site_url
-from tabhub.core.tools import ToolResult, Validator
+from tabhub.core.tools import ToolResult
 from tabhub.errors import NotConnected, PageToolGone, RateLimited, TabFailed, TabhubError, TabNotFound
 from tabhub.links.transport import Sites, TabHubTransport
 from tabhub.trust.approvals import Ask
@@ -134,8 +135,6 @@ class PageCall(TabCall[Frame]):
         """Wait a moment for an answer, then fail."""
         if self._scope.when() is None:
             self._scope.reschedule(asyncio.get_running_loop().time() + _GRACE)
-
-    # a page that wants the person to confirm
 
     def asked(self, question: ElicitConfirmation) -> asyncio.Future[dict[str, Any]]:
         task = asyncio.ensure_future(self._confirm(question.message))

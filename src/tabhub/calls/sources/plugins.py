@@ -80,8 +80,6 @@ class Plugins:
         self.browsers.on_hello(self._send_all)
         self.browsers.on_change(self._disconnected, "disconnected")
 
-    # the table
-
     def __len__(self) -> int:
         return len(self._active)
 
@@ -155,8 +153,6 @@ class Plugins:
         self.load(watched=True)
         log.info("plugins reloaded after a change on disk, in %.0f ms", (time.monotonic() - began) * 1000)
 
-    # life
-
     def start(self) -> None:
         """Begin to watch; the managed browser's folder is there by now."""
         self._write()
@@ -170,8 +166,6 @@ class Plugins:
         self.watcher.stop()
         for task in self._uninstalls:
             task.cancel()
-
-    # to the browsers
 
     def _send_all(self, link: ExtensionLink) -> None:
         link.notify("sync.full", {"plugins": [self._wire(active, link) for active in self.all()]})
@@ -215,8 +209,6 @@ class Plugins:
             facts["instances"] = [{"name": each.name, "urlPatterns": list(each.patterns)} for each in setup.instances]
         return facts
 
-    # from the browsers
-
     def _receive(self, link: ExtensionLink, message: PluginMessage) -> None:
         if isinstance(message, PluginLog):
             self.logs.receive(message, self._active.__contains__)
@@ -242,8 +234,6 @@ class Plugins:
     def _is_ready(self, tab: Tab, plugin: str) -> bool:
         reported = self._ready_tabs.get(tab.browser_id)
         return reported is not None and reported.ready.get(plugin, {}).get(tab.chrome_id) is True
-
-    # facts
 
     def sites(self) -> list[PluginSite]:
         """What the browser tools know of plugins."""
@@ -288,8 +278,6 @@ class Plugins:
         if plugin.icon_svg is not None:
             facts["iconSvg"] = plugin.icon_svg
         return facts
-
-    # settings
 
     def configure(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Set settings of a plugin, checked against its schema, and put them in force; gives what may be shown."""

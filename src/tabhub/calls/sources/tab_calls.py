@@ -16,7 +16,7 @@ from tabhub.calls.engine import Context
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
-from tabhub.core.tab_routing import Candidate, best_tab, retry_where
+from tabhub.core.tab_routing import Candidate, best_tab, may_retry
 from tabhub.core.tabs import TabTable
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabhubError
@@ -72,7 +72,7 @@ class TabCall(ABC, Generic[T]):
     def may_retry(self, error: TabhubError, target: T) -> bool:
         hints = self.annotations(target)
         repeatable = hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
-        return retry_where(error, repeatable=repeatable, exact=self.exact) != "no"
+        return may_retry(error, repeatable=repeatable)
 
     @abstractmethod
     async def before_retry(self, error: TabhubError, target: T, failed: set[int]) -> None:
@@ -80,8 +80,6 @@ class TabCall(ABC, Generic[T]):
 
     def explain(self, error: TabhubError, target: T) -> TabhubError:
         return error
-
-    # while it runs
 
     def progress(self, progress: ToolProgress) -> None:
         text = None if progress.message is None else visible(progress.message[:MESSAGE])[0]

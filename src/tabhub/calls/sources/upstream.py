@@ -88,8 +88,6 @@ class Upstreams:
     def enabled_servers(self) -> list[str]:
         return [server.name for server in self._servers.values() if server.enabled]
 
-    # start and stop
-
     def start(self) -> None:
         self._starting = asyncio.ensure_future(self._start())
 
@@ -103,8 +101,6 @@ class Upstreams:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
         await self.pool.stop()
-
-    # tools and resources
 
     async def _listed(self, connection: ServerConnection, listed: ToolListing) -> None:
         server = self._servers.get(connection.server.name)
@@ -155,8 +151,6 @@ class Upstreams:
         self.changes += 1
         await asyncio.to_thread(self.store.change, lambda _before: after)
 
-    # logging in
-
     def _authorize(self, connection: ServerConnection, plan: ConnectionPlan) -> Any:
         """OAuth for servers with a URL, unless the person set their Authorization header."""
         if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
@@ -174,8 +168,6 @@ class Upstreams:
                 except TabhubError as error:
                     log.info("the login page could not be opened in a browser: %s", error.message)
                 return
-
-    # changes by a person
 
     def get(self, name: str) -> Server:
         found = self._servers.get(name)
@@ -261,8 +253,6 @@ class Upstreams:
             self._share(name, NO_RESOURCES)
             self._pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)
-
-    # for panel, command line and health
 
     def all(self) -> list[dict[str, Any]]:
         return [self.describe(self._servers[name]) for name in sorted(self._servers)]

@@ -99,8 +99,6 @@ class Fitted:
     """The cut result; `{handle}` stands in its last block and in its `_meta`."""
     full_text: str
     mime: str
-    total_chars: int
-    total_tokens: int
 
     def render(self, handle: str) -> bytes:
         """The cut result, encoded, with the handle under which the full text was stored."""
@@ -153,7 +151,7 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
     )
     meta = head.get("_meta")
     head["_meta"] = {**(meta if isinstance(meta, dict) else {}), "tabhub/result": details}
-    return Fitted(head, full, mime, len(full), total_tokens)
+    return Fitted(head, full, mime)
 
 
 def _shortened(structured: bytes, budget: int) -> bytes | None:

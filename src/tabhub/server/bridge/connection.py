@@ -40,8 +40,6 @@ class Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self.client: BridgeSession | None = None
 
-    # bytes
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept only this user, and close a client that stays silent."""
         self._transport = cast(asyncio.Transport, transport)
@@ -93,8 +91,6 @@ class Connection(asyncio.Protocol):
             self._timer.cancel()
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self._limits.header_timeout, self.close) if self.client is None else None
-
-    # lines
 
     def refuse(self, ident: str | None, error: TabhubError) -> None:
         """Report a line that was refused."""

@@ -59,8 +59,6 @@ class BridgeListener:
     _server: asyncio.AbstractServer | None = field(default=None, init=False)
     _token: bytes | None = field(default=None, init=False)
 
-    # the socket
-
     @property
     def _record(self) -> Path:
         return Path(tcp_record(str(self.home)))
@@ -130,8 +128,6 @@ class BridgeListener:
             await asyncio.wait(tasks, timeout=_LAST_ANSWERS)
         for connection in list(self.connections):
             connection.close()
-
-    # sessions
 
     def register(self, message: wire.Register) -> tuple[BridgeSession, bool]:
         """The session a client reconnects to, or a new one, and whether it is resumed."""

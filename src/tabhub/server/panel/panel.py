@@ -89,8 +89,6 @@ class Panel:
         self.browsers.on_hello(self._greet)
         self.browsers.add_handlers(self.methods, local_only=True)
 
-    # settings
-
     def _set_tool(self, _link: ExtensionLink, wanted: ToolPermission) -> dict[str, Any]:
         source, name, level = wanted.plugin, wanted.tool, wanted.permission
         entry = self.engine.registry.by_name.get(name)
@@ -130,8 +128,6 @@ class Panel:
         self.settings.set_text(key, value if value is None or isinstance(value, str) else json.dumps(value))
         return {"ok": True}
 
-    # sessions and the pause
-
     def _end_session(self, _link: ExtensionLink, session: OneSession) -> dict[str, Any]:
         if not self.sessions.end(session.id):
             raise SessionNotFound("This session has already ended.")
@@ -150,12 +146,8 @@ class Panel:
         calls = self.engine.audit.recent(self.engine.limits.audit_ring)
         return {"entries": [call for call in calls if _matches(call, wanted)][: wanted.limit]}
 
-    # approvals
-
     def _decide(self, _link: ExtensionLink, response: ConfirmationResponse) -> dict[str, Any]:
         return {"ok": self.approvals.answer(response.id, response.decision, response.by, response.reason)}
-
-    # notifications
 
     def _greet(self, link: ExtensionLink) -> None:
         """A browser has connected: send it pending approvals and the marks of tabs."""

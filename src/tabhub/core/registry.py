@@ -96,7 +96,7 @@ class Registry:
         return problems
 
     def refresh(self, source: Source, entries: Iterable[Entry]) -> bool:
-        """Replace descriptions of a source's tools without notifying agents; False if names differ, and nothing is done."""
+        """Replace descriptions without notifying agents; False, with nothing done, if names differ."""
         fresh = {entry.tool.name: entry for entry in entries}
         there = {entry.tool.name: entry.listed for entry in self._sources.get(source, ())}
         if {name: entry.listed for name, entry in fresh.items()} != there:

@@ -52,7 +52,6 @@ class Health:
 
     @property
     def uptime(self) -> int:
-        """Seconds since the start."""
         return round(self.engine.clock() - self.started)
 
     def problems(self) -> list[str]:

@@ -103,7 +103,6 @@ class Hub:
         """`managed` is a browser to start; `more_relays` are relays in addition to those of the settings."""
         self._port = port
         self._managed = managed
-        self._started = clock()
         self._upkeep: asyncio.Task[None] | None = None
         self.settings = settings = Settings(home, config_file)
         self.secret = Secret(home, secret)
@@ -230,7 +229,7 @@ class Hub:
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
-        self.extension = ExtensionSocket(browsers, secret.encode(), limits, log_messages=config.log_messages)
+        self.extension = ExtensionSocket(browsers, secret.encode(), limits, config.log_messages)
         self.bridge = BridgeListener(
             bridge_path(str(home.root), os.environ),
             home.root,
@@ -261,7 +260,7 @@ class Hub:
         self.health = health = Health(
             home=home,
             port=port,
-            started=self._started,
+            started=clock(),
             settings=settings,
             engine=engine,
             browsers=browsers,
@@ -337,11 +336,10 @@ class Hub:
 
     def _describe(self) -> dict[str, Any]:
         """What agents learn about the hub itself."""
-        managed = {"managedBrowser": self._managed.status()} if self._managed is not None else {}
         return {
-            **managed,
+            **({"managedBrowser": self._managed.status()} if self._managed is not None else {}),
             "version": __version__,
-            "uptimeSeconds": round(self.engine.clock() - self._started),
+            "uptimeSeconds": self.health.uptime,
             "sessions": len(self.sessions),
             "callsInFlight": len(self.engine.calls),
         }
@@ -427,7 +425,6 @@ class Hub:
             self.notices.changed(kind)
 
     def _apply_secret(self, secret: str) -> None:
-        """Put a rotated secret in force: from now on the old one is refused."""
         self.guard.replace_secret(secret.encode())
         if self._managed is not None:
             self._managed.install(secret)

@@ -59,10 +59,6 @@ class BridgeListener:
     _server: asyncio.AbstractServer | None = field(default=None, init=False)
     _token: bytes | None = field(default=None, init=False)
 
-    @property
-    def _record(self) -> Path:
-        return Path(tcp_record(str(self.home)))
-
     def bind(self) -> socket.socket:
         """Bind the socket, or fail with the reason; connections wait until `start`."""
         if self._listener is not None:
@@ -71,8 +67,9 @@ class BridgeListener:
             self._listener = listen_tcp()
             token = secrets.token_hex(32)
             self._token = token.encode()
-            self._record.parent.mkdir(mode=0o700, exist_ok=True)
-            write_atomic(self._record, json.dumps({"port": self._listener.getsockname()[1], "token": token}))
+            record = Path(tcp_record(str(self.home)))
+            record.parent.mkdir(mode=0o700, exist_ok=True)
+            write_atomic(record, json.dumps({"port": self._listener.getsockname()[1], "token": token}))
         else:
             self._listener = listen_unix(self.path)
             self._inode = _inode(self.path)
@@ -113,7 +110,7 @@ class BridgeListener:
             self._listener.close()
             self._listener = None
         if self.path == TCP:
-            self._record.unlink(missing_ok=True)
+            Path(tcp_record(str(self.home))).unlink(missing_ok=True)
         elif self._inode is not None and _inode(self.path) == self._inode:
             Path(self.path).unlink(missing_ok=True)
 

@@ -150,14 +150,16 @@ class Panel:
         return {"ok": self.approvals.answer(response.id, response.decision, response.by, response.reason)}
 
     def _greet(self, link: ExtensionLink) -> None:
-        """A browser has connected: send it pending approvals and the marks of tabs."""
         if link.local:
             for request in self.approvals.pending():
                 link.notify("confirmation.request", {**request, "notify": False})
             self.mark_tabs()
 
     def _watch(self, link: ExtensionLink, panel: PanelOpen) -> None:
-        self.panels.set_open(link, is_open=panel.open)
+        if panel.open:
+            self.panels.add(link)
+        else:
+            self.panels.discard(link)
         if not self.panels:
             self.engine.unwatch(self)
             return
@@ -167,10 +169,9 @@ class Panel:
             self._polling = asyncio.ensure_future(self._poll())
 
     async def _poll(self) -> None:
-        """Notify open panels of what has changed, a few times a second."""
         while self.panels:
             await asyncio.sleep(_POLL)
-            self.panels.drop_closed()
+            self.panels -= {link for link in self.panels if link.closed is not None}
             now = self.state.versions()
             changed = [what for what, version in now.items() if self._versions.get(what) != version]
             self._versions = now

@@ -47,23 +47,11 @@ TOOL = Tool(
 
 
 def read_result_tool(store: ResultStore) -> Entry:
-
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         stored = await asyncio.to_thread(store.get, args["handle"], ctx.session.owner)
-        reading = await asyncio.to_thread(
-            read,
-            stored.data.decode("utf-8", "replace"),
-            stored.mime,
-            offset=args.get("offset", 0),
-            limit=args.get("limit", 20_000),
-            search=args.get("search"),
-            pick=args.get("pick"),
-        )
-        facts: dict[str, Any] = {
-            "text": reading.text,
-            "offset": reading.offset,
-            "totalChars": reading.total_chars,
-        }
+        options = {name: value for name, value in args.items() if name != "handle"}
+        reading = await asyncio.to_thread(read, stored.data.decode("utf-8", "replace"), stored.mime, **options)
+        facts: dict[str, Any] = {"text": reading.text, "offset": reading.offset, "totalChars": reading.total_chars}
         if reading.next_offset is not None:
             facts["nextOffset"] = reading.next_offset
         if reading.matches is not None:

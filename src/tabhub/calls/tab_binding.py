@@ -41,7 +41,7 @@ class TabBinding:
         self._opening: dict[Session, asyncio.Future[TabRef]] = {}
         self.away: dict[str, tuple[dict[int, TabFingerprint], set[int]]] = {}
         """By disconnected browser: its leased tabs, and the ids of all its tabs."""
-        self._orphans = OrphanTabs(self.browsers)
+        self.orphans = OrphanTabs(self.browsers)
         self._on_end: list[Callable[[Session], None]] = []
         self.browsers.on_change(self._changed)
 
@@ -101,7 +101,7 @@ class TabBinding:
     def adopt(self, session: Session, tab_id: int) -> None:
         """Bind the session to a tab it opened. A session of a single request is registered from here on."""
         if session.ended:  # while the tab was being opened
-            self._orphans.close([tab_id])
+            self.orphans.close([tab_id])
             return
         self._register(session)
         self.leases.bind(session, tab_id, self.clock(), acting=True, opened=True)
@@ -162,17 +162,10 @@ class TabBinding:
         for listener in self._on_end:
             listener(session)
         if not self.keep_tabs:
-            self._orphans.close(own)
+            self.orphans.close(own)
 
     def on_session_end(self, listener: Callable[[Session], None]) -> None:
         self._on_end.append(listener)
-
-    async def wait_until_closed(self, seconds: float) -> None:
-        """Wait until the tabs of ended sessions are closed, up to `seconds`."""
-        await self._orphans.wait_until_closed(seconds)
-
-    def stop(self) -> None:
-        self._orphans.stop()
 
     def session_by_handle(self, handle: str, to: Session) -> Session:
         """The session a handle names; only a client with the same token may use it."""
@@ -226,8 +219,8 @@ class TabBinding:
             if held:
                 self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.disconnected}
         elif change.kind == "tabs":
-            if self._orphans.waiting:
-                self._orphans.tabs_changed(change.tabs)
+            if self.orphans.waiting:
+                self.orphans.tabs_changed(change.tabs)
             if change.synced and change.browser_id in self.away:
                 self._match_tabs(change.browser_id)
             for tab in change.tabs.closed:
@@ -240,8 +233,8 @@ class TabBinding:
         still = {tab_id: mark for tab_id, mark in before.items() if self.leases.get(tab_id) is not None}
         now = self.browsers.book.of(browser_id)
         free = {tab.tab_id for tab in now if self.leases.get(tab.tab_id) is None}
-        reunion = match_tabs(still, ids_before, now, free)
-        for old, new in reunion.moved.items():
+        matches = match_tabs(still, ids_before, now, free)
+        for old, new in matches.moved.items():
             self.leases.tab_rematched(old, new)
-        for tab_id in reunion.lost:
+        for tab_id in matches.lost:
             self.leases.tab_closed(tab_id)

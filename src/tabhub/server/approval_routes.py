@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Engine
-from tabhub.errors import ApprovalNotFound
+from tabhub.errors import NotFound
 from tabhub.http.messages import Request, Response, json_response
 from tabhub.server.access import ApproverKey
 from tabhub.wire.messages import convert
@@ -32,7 +32,7 @@ class ApprovalRoutes:
         ident = request.path.removeprefix("/approvals/")
         body = convert("decision", request.json_object(self.engine.limits), ApprovalDecision)
         if not self.inbox.answer(ident, body.decision, "terminal", body.reason):
-            raise ApprovalNotFound(
+            raise NotFound(
                 f"No request {ident[:60]!r} waits for that answer.",
                 hint="It was answered elsewhere, has ended, or does not offer this decision.",
             )

@@ -397,7 +397,7 @@ class Hub:
         self.pages.close()
         self.plugins.stop()
         await self.upstream.stop()
-        self.binding.stop()
+        self.binding.orphans.stop()
         self.persistence.save_now()
         self.engine.audit.close()
 
@@ -411,7 +411,7 @@ class Hub:
             self.panel.mark_tabs()
             await self.bridge.restore_socket()
             await self.pages.keep()
-            self.plugins.keep()
+            self.plugins.watcher.poll()
             await asyncio.to_thread(self.engine.results.expire)
 
     def _apply_settings(self, config: Config) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import orjson
-from jsonschema_rs import Validator
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Context, InputRequired
@@ -319,7 +318,10 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     fields["content"] = fields.get("content", msgspec.Raw(b"[]"))
     problem = None
     if not is_error and tool.output is not None:
-        problem = _schema_problem(fields.get("structuredContent"), tool.output)
+        if "structuredContent" not in fields:
+            problem = "The page promises structured content and gave none."
+        elif not tool.output.is_valid(orjson.loads(bytes(fields["structuredContent"]))):
+            problem = "The page's structured content does not fit the page's own outputSchema, and is left out."
     if problem is not None:
         blocks.append({"type": "text", "text": f"[{problem}]"})
         fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
@@ -330,15 +332,6 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     if is_error:
         fields["isError"] = msgspec.Raw(b"true")
     return ToolResult(msgspec.json.encode(fields), is_error)
-
-
-def _schema_problem(structured: msgspec.Raw | None, schema: Validator) -> str | None:
-    """What is wrong with the structured content, by the page's own outputSchema."""
-    if structured is None:
-        return "The page promises structured content and gave none."
-    if not schema.is_valid(orjson.loads(bytes(structured))):
-        return "The page's structured content does not fit the page's own outputSchema, and is left out."
-    return None
 
 
 def _failed(payload: Any, origin: str) -> ToolResult:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tabhub.config.settings import Config
 from tabhub.core.registry import Registry
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source
-from tabhub.errors import SetupError, TabhubError, UnknownPlugin
+from tabhub.errors import NotFound, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change, PluginMessage
 from tabhub.links.extension import ExtensionLink
@@ -38,13 +38,6 @@ from tabhub.store.home import Home
 from tabhub.wire.extension_link import PluginLog, PluginState, PluginStateChanged
 
 log = logging.getLogger("tabhub.plugins")
-
-
-@dataclass(slots=True)
-class _ReadyTabs:
-    """What one browser reports, by plugin: its own tab ids and whether each tab is ready."""
-
-    ready: dict[str, dict[int, bool]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -64,13 +57,14 @@ class Plugins:
 
     def __post_init__(self, transport: TabHubTransport, leases: TabBinding, wall: Callable[[], float]) -> None:
         self.problem: str | None = None
-        """Why adapters cannot reach the self.browsers."""
+        """Why adapters cannot reach the browsers."""
         self.changes = 0
         """Counts changes of what the panel shows."""
         self._discovery = Discovery(self.home.plugins)
         self._found = Discovered()
         self._active: dict[str, Active] = {}
-        self._ready_tabs: dict[str, _ReadyTabs] = {}
+        self._ready_tabs: dict[str, dict[str, dict[int, bool]]] = {}
+        """By browser and plugin: the browser's own tab ids, and whether each tab is ready."""
         self._uninstalls: set[asyncio.Task[None]] = set()
         self.calls = PluginCalls(
             TabCalls(transport, self.browsers.book, self.limits, leases), self.browsers, self._is_ready
@@ -90,7 +84,7 @@ class Plugins:
         found = self._active.get(name)
         if found is None:
             names = ", ".join(sorted(self._active)[:30])
-            raise UnknownPlugin(
+            raise NotFound(
                 f"There is no plugin named {name[:100]!r}.",
                 hint=f"Plugins: {names}." if names else "No plugins are installed: tabhub plugin install",
             )
@@ -158,10 +152,6 @@ class Plugins:
         self._write()
         self.watcher.start()
 
-    def keep(self) -> None:
-        """Look for changes the operating system did not report."""
-        self.watcher.poll()
-
     def stop(self) -> None:
         self.watcher.stop()
         for task in self._uninstalls:
@@ -215,7 +205,7 @@ class Plugins:
         elif isinstance(message, PluginStateChanged):
             self._state(link.browser_id, message.plugin, message)
         else:
-            self._ready_tabs[link.browser_id] = _ReadyTabs()
+            self._ready_tabs[link.browser_id] = {}
             for name, state in message.plugins.items():
                 self._state(link.browser_id, name, state)
 
@@ -223,7 +213,7 @@ class Plugins:
         if name not in self._active:
             return
         ready = {tab.tab_id: tab.ready for tab in state.tabs[: self.limits.tabs_per_browser]}
-        reported = self._ready_tabs.setdefault(browser_id, _ReadyTabs()).ready
+        reported = self._ready_tabs.setdefault(browser_id, {})
         if reported.get(name) != ready:
             reported[name] = ready
             self.changes += 1
@@ -232,8 +222,7 @@ class Plugins:
         self._ready_tabs.pop(change.browser_id, None)
 
     def _is_ready(self, tab: Tab, plugin: str) -> bool:
-        reported = self._ready_tabs.get(tab.browser_id)
-        return reported is not None and reported.ready.get(plugin, {}).get(tab.chrome_id) is True
+        return self._ready_tabs.get(tab.browser_id, {}).get(plugin, {}).get(tab.chrome_id) is True
 
     def sites(self) -> list[PluginSite]:
         """What the browser tools know of plugins."""

@@ -21,7 +21,7 @@ from tabhub.core.registry import Registry
 from tabhub.core.resources import NO_RESOURCES, ChangeKind, ResourceDirectory, ServerResources
 from tabhub.core.tools import Source
 from tabhub.core.upstream_names import upstream_name
-from tabhub.errors import InvalidParams, TabhubError, UnknownServer, UpstreamOffline
+from tabhub.errors import InvalidParams, NotFound, TabhubError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.pins import PinStore
@@ -173,7 +173,7 @@ class Upstreams:
         found = self._servers.get(name)
         if found is None:
             names = ", ".join(sorted(self._servers)[:30])
-            raise UnknownServer(
+            raise NotFound(
                 f"There is no external server named {name[:100]!r}.",
                 hint=f"Servers: {names}." if names else "Add one: tabhub mcp add NAME URL",
             )
@@ -268,10 +268,6 @@ class Upstreams:
             | ({"error": each["error"]} if "error" in each else {})
             for each in self.all()
         ]
-
-    def problem(self) -> str | None:
-        """The problem with the file of servers, if any, for health."""
-        return f"External servers cannot be saved: {self.store.error}" if self.store.error else None
 
 
 def merge(wanted: Server, known: Server | None) -> Server:

@@ -39,7 +39,6 @@ class Pause:
             self.held_calls.fail(self._error)
 
     def restore(self, state: SavedPause) -> None:
-        """Continue a pause from before a restart."""
         self.paused = state
 
     def end(self) -> int:

@@ -205,6 +205,5 @@ def json_or_text(text: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as an error message shows it."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -42,7 +42,6 @@ class Leases:
         return self._by_tab.get(tab)
 
     def held_by_other(self, session: Session, tab: int) -> Lease | None:
-        """The lease on a tab if another session has it."""
         lease = self._by_tab.get(tab)
         return None if lease is None or lease.holder is session else lease
 

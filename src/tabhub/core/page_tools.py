@@ -145,7 +145,6 @@ class PageToolTable:
         return list(found.values())
 
     def sites_of(self, tab_id: int) -> set[str]:
-        """The sites that have frames in a tab."""
         return {frame.origin for frame in self._frames.values() if frame.tab_id == tab_id}
 
     def capabilities(self) -> dict[str, bool]:
@@ -164,7 +163,6 @@ class PageToolTable:
         return (cached for tools in self._cached.values() for cached in tools.values())
 
     def restore(self, tools: Iterable[CachedTool]) -> None:
-        """Add tools cached by an earlier run."""
         for cached in tools:
             self._cache(cached)
 

@@ -173,7 +173,6 @@ class TabTable:
         return TabChanges(tuple(opened), tuple(closed), tuple(changed), problems=tuple(problems))
 
     def apply(self, browser_id: str, report: TabStateChanged) -> TabChanges:
-        """Apply one tab's report."""
         chrome_id, info = report.tab_id, report.tab
         if report.change == "removed":
             if self.find(browser_id, chrome_id) is not None:

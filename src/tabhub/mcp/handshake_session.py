@@ -140,7 +140,6 @@ class McpSession:
         return read_answer(method, await self.question(stream.append, method, params))
 
     def close(self) -> None:
-        """End its streams and questions."""
         if self.subscriber is not None:
             self.subscriber.close()
         for stream in self.streams.values():
@@ -156,7 +155,6 @@ class HandshakeCaller(McpCaller):
     mcp: McpSession
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        """A log message of the tool, at or above the client's level."""
         if LOG_LEVELS.index(level) >= self.mcp.log_level:
             self.send_log(level, logger, data)
 

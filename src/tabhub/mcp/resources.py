@@ -63,7 +63,6 @@ class Wanted:
 
     @property
     def subscription(self) -> Subscription:
-        """The resource as a subscription."""
         return Subscription(self.server, self.params["uri"], self.asked)
 
 
@@ -97,7 +96,6 @@ class UpstreamResources:
     """None where there are no external servers, as at a relay."""
 
     def versions(self) -> dict[str, int]:
-        """Counts the changes of each list."""
         return {"tools": self.engine.registry.version, **self.directory.versions}
 
     def page(self, method: str, params: Mapping[str, Any], *, stateless: bool) -> bytes:
@@ -160,7 +158,6 @@ class UpstreamResources:
         return [] if self.upstream is None else self.upstream.enabled_servers()
 
     async def answer(self, caller: Caller, wanted: Wanted, *, stateless: bool) -> bytes:
-        """The encoded result of a request."""
         server, method = wanted.server, wanted.method
         entry = Entry(request_tool(server, method), partial(self._run, server, method))
         result = await self.engine.call(caller, method, wanted.params, entry)

@@ -60,7 +60,6 @@ def failure_result(error: TabhubError) -> ToolResult:
 
 
 def with_note(result: ToolResult, note: str, meta: dict[str, Any]) -> ToolResult:
-    """A result with one more line of text for the agent."""
     body = orjson.loads(result.payload)
     body["content"].append({"type": "text", "text": note})
     body["_meta"] = {**body.get("_meta", {}), **meta}

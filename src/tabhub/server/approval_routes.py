@@ -22,7 +22,6 @@ class ApprovalRoutes:
     engine: Engine
 
     async def all(self, request: Request) -> Response:
-        """Pending approvals."""
         self._require_key(request)
         return json_response({"approvals": self.inbox.pending(), "time": round(self.engine.wall() * 1000)})
 

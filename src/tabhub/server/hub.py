@@ -383,7 +383,6 @@ class Hub:
         self.engine.cancel_all(_SHUTTING_DOWN)
 
     async def stop(self) -> None:
-        """Stop all parts, and save what outlives the hub."""
         if self._upkeep is not None:
             self._upkeep.cancel()
         await self.agent.stop()

@@ -119,7 +119,6 @@ async def start_up(hub: Hub, sockets: list[socket.socket]) -> HttpServer:
 
 
 async def shut_down(hub: Hub, server: HttpServer) -> None:
-    """Notify agents and browsers before their connections are closed."""
     hub.closing()
     await server.stop(_GRACE)
     await hub.stop()

@@ -80,7 +80,6 @@ class SessionControl:
         return known
 
     def tabs_to_close(self, session: Session) -> list[int]:
-        """The tabs that are closed when the session ends."""
         return [] if self.binding.keep_tabs else sorted(session.opened_tabs)
 
     def expire(self) -> None:
@@ -97,7 +96,6 @@ class SessionControl:
         self.notices.end(self.locked_out)
 
     def release(self, session: Session, tab_id: int) -> None:
-        """Free a tab the session holds."""
         if not self.leases.free(session, tab_id):
             held = ", ".join(str(lease.tab) for lease in self.leases.of(session)) or "none"
             raise TabNotFound(f"{session.client} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")

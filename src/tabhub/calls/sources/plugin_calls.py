@@ -49,7 +49,6 @@ class Active:
         return tuple(each.name for each in self.setup.instances)
 
     def owns(self, url: str, instance: str | None = None) -> bool:
-        """Whether a URL is one of its pages."""
         return any_matches(self.setup.patterns_of(instance), url, self.plugin.exclude_patterns)
 
 

@@ -98,8 +98,8 @@ class Plugins:
         """What is wrong and stops nothing."""
         return [*self._found.problems, *(p for active in self.all() for p in active.setup.problems)]
 
-    def load(self, *, watched: bool = False) -> int:
-        """Find plugins and replace the table. Returns how many there are."""
+    def load(self, *, watched: bool = False) -> None:
+        """Find plugins and replace the table."""
         config = self.config()
         found = self._discovery.look(config)
         for failure in found.failures:
@@ -124,7 +124,6 @@ class Plugins:
         self._notify_browsers(
             changed, removed, only_changed=watched and not removed and all(name in before for name in changed)
         )
-        return len(fresh)
 
     def _activate(self, plugin: Plugin, config: Config) -> Active:
         setup = settings.resolve(plugin, config.settings.get(plugin.name, {}))

@@ -38,7 +38,6 @@ def takes_tab(tool: Tool) -> bool:
 
 
 def with_session(listing: dict[str, Any]) -> dict[str, Any]:
-    """A listing entry with the `session` handle among its arguments."""
     schema = dict(listing["inputSchema"])
     schema["properties"] = {**schema.get("properties", {}), "session": SESSION_PROPERTY}
     return {**listing, "inputSchema": schema}
@@ -82,7 +81,6 @@ class Catalogue:
         self._version = self._index_version = -1
 
     def page(self, cursor: str | None, *, stateless: bool) -> bytes:
-        """One page of tools/list, encoded."""
         self._refresh()
         start = 0 if cursor is None else bisect_right(self._keys, decode_cursor(cursor, _KEY_PREFIXES))
         page = self._pages.get((start, stateless))

@@ -190,7 +190,6 @@ class ToolIndex:
         yield from takewhile(lambda term: term.startswith(word), self._vocabulary[at : at + _MAX_PREFIXED])
 
     def _spelled_like(self, word: str) -> list[str]:
-        """The terms that a misspelled word may mean."""
         if len(word) < 4:
             return []
         similar = (

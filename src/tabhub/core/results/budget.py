@@ -244,7 +244,6 @@ def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def _full_text(blocks: list[dict[str, Any]], texts: list[str], structured: bytes) -> tuple[str, str]:
-    """The text to store, and its MIME type."""
     source = structured or (texts[0].strip().encode() if len(texts) == 1 else b"")
     if source[:1] in (b"{", b"["):
         formatted = json_lines(source)

@@ -100,7 +100,6 @@ class Connection(asyncio.Protocol):
         self.refuse(wire.beginning_id(beginning), TooLarge(text))
 
     def _line(self, line: bytes) -> None:
-        """Execute one message, or report why not."""
         if not line.strip() or self._transport is None or self._transport.is_closing():
             return
         message: wire.Message | None = None

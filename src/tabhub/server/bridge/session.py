@@ -95,7 +95,6 @@ class BridgeSession:
         return self._mcp is not None
 
     def send(self, line: bytes) -> None:
-        """Send to the client, if it is connected."""
         if self._out is not None:
             self._out(line)
 

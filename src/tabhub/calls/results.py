@@ -9,6 +9,7 @@ from tabhub.calls.engine import READ_RESULT
 from tabhub.core.registry import Entry
 from tabhub.core.results.result_reader import read
 from tabhub.core.tools import HUB, CallContext, Tool, ToolResult
+from tabhub.limits import Limits
 from tabhub.store.results import ResultStore
 
 TOOL = Tool(
@@ -46,10 +47,11 @@ TOOL = Tool(
 )
 
 
-def read_result_tool(store: ResultStore) -> Entry:
+def read_result_tool(store: ResultStore, limits: Limits) -> Entry:
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         stored = await asyncio.to_thread(store.get, args["handle"], ctx.session.owner)
-        options = {name: value for name, value in args.items() if name != "handle"}
+        options = {"limit": limits.read_chars, "max_tokens": limits.result_tokens, **args}
+        del options["handle"]
         reading = await asyncio.to_thread(read, stored.data.decode("utf-8", "replace"), stored.mime, **options)
         facts: dict[str, Any] = {"text": reading.text, "offset": reading.offset, "totalChars": reading.total_chars}
         if reading.next_offset is not None:

@@ -116,7 +116,7 @@ class TabParts:
             session_ended=self.binding.session_ended,
             keep_arguments=keep_arguments,
         )
-        self.register(HUB, [read_result_tool(results)])
+        self.register(HUB, [read_result_tool(results, self.limits)])
         return engine
 
     def register(self, source: Source, entries: Iterable[Entry]) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tabhub.calls.engine import Engine
+from tabhub.core.sessions import Session
 from tabhub.errors import InvalidRequest, RateLimited, TabhubError
 from tabhub.http.write_batch import WriteBatch
 from tabhub.mcp.endpoint import McpEndpoint
@@ -81,7 +82,7 @@ class BridgeListener:
         for session in self.engine.sessions.all():
             if session.kind == "bridge":
                 session.disconnected_at = self.engine.clock()
-                self.start_expiry(self._client(session.id, self.endpoints["all"], None))
+                self.start_expiry(self._client(session, self.endpoints["all"], None))
 
     async def _serve(self) -> None:
         listener = self.bind()
@@ -145,13 +146,12 @@ class BridgeListener:
                 "Too many new sessions.", retry_after=int(retry_after) + 1, hint="Wait, or raise limits.session_rate."
             )
         ident = secrets.token_hex(16)
-        self.engine.sessions.open(ident, "bridge", message.display_name or "unknown", now, token)
-        return self._client(ident, endpoint, message.tools), False
+        session = self.engine.sessions.open(ident, "bridge", message.display_name or "unknown", now, token)
+        return self._client(session, endpoint, message.tools), False
 
-    def _client(self, ident: str, endpoint: McpEndpoint, tools: str | None) -> BridgeSession:
-        session = self.engine.sessions.require(ident, "bridge")
+    def _client(self, session: Session, endpoint: McpEndpoint, tools: str | None) -> BridgeSession:
         client = BridgeSession(session, endpoint, tools, self.engine, self.notices, self.in_flight)
-        self.sessions[ident] = client
+        self.sessions[session.id] = client
         return client
 
     def _disconnect(self, client: BridgeSession) -> None:

@@ -52,6 +52,10 @@ class ServerResources:
     reads: bool = False
     """Whether it supports reading; unlisted resources may be readable too."""
 
+    def items(self, listing_name: ListName) -> tuple[ListedItem, ...]:
+        found: tuple[ListedItem, ...] = getattr(self, listing_name)
+        return found
+
 
 NO_RESOURCES = ServerResources()
 
@@ -92,7 +96,7 @@ class ResourceDirectory:
     def _rows(self, listing_name: ListName) -> list[ListedItem]:
         method = GET if listing_name == "prompts" else READ
         shown = (
-            getattr(resources, listing_name)
+            resources.items(listing_name)
             for server, resources in self._servers.items()
             if not self._hidden(server, method)
         )

@@ -14,7 +14,7 @@ from tabhub.links.browsers import Browsers
 from tabhub.store.audit import BUCKETS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _HubCollector:
     """Reads the numbers when they are asked for, so that counting costs nothing else."""
 

@@ -29,7 +29,7 @@ class ExtensionSocket:
     """Accepts connections of extensions."""
 
     browsers: Browsers
-    secret: bytes
+    secret: bytes = field(repr=False)
     limits: Limits
     log_messages: bool
     links: set[ExtensionLink] = field(default_factory=set, init=False)

@@ -232,7 +232,7 @@ def tool_rounds(rounds: int) -> dict[str, float]:
 
     for _ in range(rounds):
         registry = Registry()
-        catalogue = Catalogue(registry, Limits(), hidden=lambda _: False, mark=False)
+        catalogue = Catalogue(registry, Limits(), disabled=lambda _: False, mark=False)
         timed(f"register {TOOLS:,} tools", partial(register, registry, range(SITES)))
         timed("first list", partial(list_all, catalogue))
         timed("first search, with its index", partial(search, catalogue, "send order"))

@@ -203,19 +203,7 @@ class PermissionDenied(Refused, code=-32005, category="permission", outcome="not
 
 
 class NotFound(TabhubError, status=404, category="not_found"):
-    """Nothing at this URL."""
-
-
-class ApprovalNotFound(NotFound):
-    """No such approval is pending."""
-
-
-class UnknownPlugin(NotFound):
-    """No plugin of that name."""
-
-
-class UnknownServer(NotFound):
-    """No external server of that name."""
+    """Nothing of that name, or at this URL."""
 
 
 class SessionNotFound(NotFound, code=-32012):

@@ -41,7 +41,7 @@ async def test_acting_calls_wait_for_the_end_of_a_pause_in_order_and_reading_one
         calls = []
         for n in range(5):
             calls.append(asyncio.create_task(agent.call("do_act", {"n": n})))
-            await until(lambda: hub.hub.engine.pause.waiting == len(calls))
+            await until(lambda: len(hub.hub.engine.pause.held_calls) == len(calls))
         await agent.call("do_read", {"n": 99})
         assert ran == [99]
         health = (await http.get("/health")).json()
@@ -73,7 +73,7 @@ async def test_in_the_other_mode_calls_fail_at_once_also_those_that_wait(hub: Ru
     async with client(hub) as http:
         await http.post("/pause", json={})
         waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
-        await until(lambda: hub.hub.engine.pause.waiting == 1)
+        await until(lambda: len(hub.hub.engine.pause.held_calls) == 1)
         since = (await http.get("/sessions")).json()["paused"]["since"]
         assert (await http.post("/pause", json={"mode": "fail"})).json()["paused"]["since"] == since
         assert (await waiting).status_code == 423
@@ -88,15 +88,15 @@ async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub:
         pause = hub.hub.engine.pause
         request = message("tools/call", {"name": "do_act", "arguments": {"n": 1}})
         first = asyncio.create_task(agent.post(request))
-        await until(lambda: pause.waiting == 1)
+        await until(lambda: len(pause.held_calls) == 1)
         await agent.notify("notifications/cancelled", {"requestId": request["id"]})
         assert (await first).json()["result"]["_meta"]["tabhub/error"]["outcome"] == "not_sent"
         gone = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 2}))
-        await until(lambda: pause.waiting == 1)
+        await until(lambda: len(pause.held_calls) == 1)
         gone.cancel()
-        await until(lambda: pause.waiting == 0)
+        await until(lambda: len(pause.held_calls) == 0)
         last = asyncio.create_task(agent.call("do_act", {"n": 3}))
-        await until(lambda: pause.waiting == 1)
+        await until(lambda: len(pause.held_calls) == 1)
         await agent.http.delete("/mcp", headers=agent.headers)
         assert (await last)["result"]["isError"] is True
         await http.post("/resume")
@@ -113,7 +113,7 @@ async def test_a_call_that_had_not_got_its_turn_yet_waits_too(tmp_path: Path) ->
         pause.begin("Ada", "paying", "wait")
         probe.release.set()
         await calls[0]
-        await until(lambda: pause.waiting == 1)
+        await until(lambda: len(pause.held_calls) == 1)
         assert probe.started.empty()
         pause.end()
         assert [(await call)["result"].get("isError") for call in calls[1:]] == [None, None]
@@ -125,7 +125,7 @@ async def test_a_tool_disabled_during_a_pause_is_not_run_after_it(tmp_path: Path
         ran = offer(hub)
         await http.post("/pause")
         waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
-        await until(lambda: hub.hub.engine.pause.waiting == 1)
+        await until(lambda: len(hub.hub.engine.pause.held_calls) == 1)
         hub.home.config.write_text('{"permissions": {"hub": {"tools": {"do_act": "off"}}}}')
         await http.post("/reload")
         await http.post("/resume")
@@ -147,7 +147,7 @@ async def test_a_batch_goes_no_further_while_agents_are_paused(hub: RunningHub) 
         browser.handlers["browser_navigate"] = navigate
         steps = [{"action": "navigate", "url": f"https://example.com/{n}"} for n in range(3)]
         acting = asyncio.create_task(agent.call("browser_act", {"actions": steps, "tabId": 7}))
-        await until(lambda: pause.waiting == 1)
+        await until(lambda: len(pause.held_calls) == 1)
         assert len(went) == 1
         pause.begin("Ada", "paying", "fail")
         answer = (await acting)["result"]
@@ -163,7 +163,7 @@ async def test_a_pause_survives_a_restart_and_a_shutdown_cancels_waiting_calls(t
         offer(hub)
         before = (await http.post("/pause", json={"by": "Ada", "mode": "wait"})).json()["paused"]
         waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
-        await until(lambda: hub.hub.engine.pause.waiting == 1)
+        await until(lambda: len(hub.hub.engine.pause.held_calls) == 1)
         hub.hub.closing()
         assert (await waiting).json()["error"]["category"] == "cancelled"
     async with running_hub(tmp_path) as hub, client(hub) as http:

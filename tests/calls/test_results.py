@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tabhub.core.registry import Entry
 from tabhub.core.results.budget import Fitted, estimate_tokens, fit
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.hub import RunningHub
+from tests.harness.hub import RunningHub, running_hub
 
 LIBRARY = Source("plugin", "library")
 ROWS = [{"id": n, "title": f"Book number {n}", "price": n % 50} for n in range(20_000)]
@@ -77,6 +78,18 @@ async def read(agent: Agent, handle: str, **how: Any) -> dict[str, Any]:
     assert "isError" not in answer, answer
     facts: dict[str, Any] = answer["structuredContent"]
     return facts
+
+
+async def test_what_is_read_at_once_is_bounded_by_the_settings(tmp_path: Path) -> None:
+    async def lines(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
+        return ToolResult.text(LINES)
+
+    bounds = {"read_chars": 500, "result_tokens": 1_000}
+    async with running_hub(tmp_path, limits=bounds) as hub, Agent(hub) as agent:
+        hub.hub.tabs.register(LIBRARY, [Entry(Tool("library_lines", LIBRARY, "lines", {"type": "object"}), lines)])
+        handle = await handle_of(agent, "library_lines")
+        assert 400 < len((await read(agent, handle))["text"]) <= 500
+        assert 500 < estimate_tokens((await read(agent, handle, limit=80_000))["text"]) <= 1_000
 
 
 async def test_a_short_result_is_left_alone(library: RunningHub) -> None:

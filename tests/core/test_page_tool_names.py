@@ -70,11 +70,10 @@ def test_every_name_is_valid_and_unique(keys: list[PageKey], gone: list[int]) ->
         if index < len(keys):
             namer.release(keys[index])
     names = {key: namer.name(key) for key in keys}
-    assert len(set(names.values())) == len(names) == len(namer)
+    assert len(set(names.values())) == len(names)
     for key, name in names.items():
         assert NAME.fullmatch(name)
         assert name.startswith("website_tool_")
-        assert namer.parse(name) == key
         assert namer.name(key) == name
 
 
@@ -125,7 +124,7 @@ def test_two_sites_with_the_same_label_get_different_names() -> None:
 def test_a_hash_in_use_is_extended() -> None:
     namer = ToolNamer()
     key = PageKey("https://a.com", 1, "ü")
-    namer._keys[hashed_name(key)] = PageKey("https://b.com", 1, "y")
+    namer._used.add(hashed_name(key))
     assert namer.name(key) == hashed_name(key, 14)
     assert len(namer.name(key)) <= 64
 

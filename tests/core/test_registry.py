@@ -38,7 +38,7 @@ def test_the_name_rules_hold_whatever_the_sources_say(steps: list[tuple[Source, 
         before = {n: registry.by_name.get(n) for n in registry.by_name}
         problems = registry.replace(source, entries)
         tools = registry.tools()
-        assert len(problems) + registry.sources().get(source, 0) == len(entries)
+        assert len(problems) + sum(tool.source == source for tool in tools) == len(entries)
         assert len({tool.name for tool in tools}) == len(tools) == len(list(registry.by_name))
         for tool in tools:
             assert NAME.fullmatch(tool.name)
@@ -61,7 +61,7 @@ def test_a_source_is_replaced_as_a_whole() -> None:
     assert sorted(registry.by_name) == ["mail_send", "shop_find"]
     assert held is not None  # who holds the old entry goes on with it
     registry.remove(SHOP)
-    assert registry.sources() == {MAIL: 1}
+    assert list(registry.by_name) == ["mail_send"]
 
 
 def test_refusals_name_the_tool_and_reason_and_affect_no_other() -> None:
@@ -154,7 +154,6 @@ def test_a_tool_that_is_not_listed_can_be_called_and_changes_nothing_agents_see(
     registry.replace(SHOP, [entry("shop_buy"), Entry(Tool("shop_any", SHOP, ""), _never, listed=False)])
     assert [tool.name for tool in registry.tools()] == ["shop_buy"]
     assert registry.by_name.get("shop_any") is not None
-    assert registry.sources() == {SHOP: 1}
     version = registry.version
     registry.replace(SHOP, [entry("shop_buy")])
     assert registry.version == version

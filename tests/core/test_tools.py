@@ -94,18 +94,17 @@ def test_the_listing_has_what_the_tool_declares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "repeatable"),
+    ("annotations", "read_only"),
     [
         ({}, False),
         ({"readOnlyHint": True}, True),
-        ({"idempotentHint": True}, True),
-        ({"readOnlyHint": False, "idempotentHint": False}, False),
+        ({"idempotentHint": True}, False),
         ({"readOnlyHint": "true"}, False),
         ({"readOnlyHint": 1}, False),
     ],
 )
-def test_only_a_plain_true_makes_a_tool_repeatable(annotations: dict[str, Any], repeatable: bool) -> None:
-    assert tool(ORDER, annotations=annotations).repeatable is repeatable
+def test_only_a_plain_true_makes_a_tool_read_only(annotations: dict[str, Any], read_only: bool) -> None:
+    assert tool(ORDER, annotations=annotations).read_only is read_only
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ class Listener:
 def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arrives(loop: VirtualLoop) -> None:
     limits, registry = Limits(), Registry()
     notices, catalogue = ListNotifier(limits), Catalogue(registry, limits, lambda tool: False, mark=False)
-    registry.on_change(notices.tools_changed)
+    registry.on_change(partial(notices.changed, "tools"))
     agents = [Listener(loop, notices, catalogue) for _ in range(3)]
     with ExitStack() as stack:
         for agent in agents:
@@ -75,10 +76,10 @@ def test_a_single_change_is_notified_at_once(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits())
     told: list[float] = []
     with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
-        loop.act(notices.tools_changed)
+        loop.act(partial(notices.changed, "tools"))
         assert told == [loop.now]
         loop.run_for(10)
-        loop.act(notices.tools_changed)
+        loop.act(partial(notices.changed, "tools"))
         assert told == [1000.0, 1010.0]
 
 
@@ -87,8 +88,8 @@ def test_only_current_subscribers_of_a_list_are_notified(loop: VirtualLoop) -> N
     told: list[str] = []
     with notices.subscribe(lambda _: told.append("wants not"), lambda: told.append("ended"), kinds=()):
         with notices.subscribe(lambda _: told.append("left"), lambda: None):
-            loop.act(notices.tools_changed)
-            loop.act(notices.tools_changed)
+            loop.act(partial(notices.changed, "tools"))
+            loop.act(partial(notices.changed, "tools"))
         loop.run_for(10)
         assert told == ["left"]
         loop.act(notices.close)
@@ -102,7 +103,7 @@ def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
     told: list[float] = []
     with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
         for _ in range(5):
-            loop.act(notices.tools_changed)
+            loop.act(partial(notices.changed, "tools"))
     assert len(told) == 5
 
 

@@ -163,7 +163,7 @@ async def test_a_locked_out_client_gets_no_notifications_and_loses_its_tabs(tmp_
                 while said["type"] == "EVENT":
                     said = await bridge.receive()
                 assert (said["type"], said["error"]["code"]) == ("ERROR", -32012), said
-                hub.hub.notices.tools_changed()
+                hub.hub.notices.changed("tools")
                 assert (await others.message())["method"] == "notifications/tools/list_changed"
                 assert "isError" not in (await other.call(TOOL, ARGUMENTS))["result"]
 

@@ -260,7 +260,7 @@ class Promises(RuleBasedStateMachine):
     def every_answer_has_a_cause_and_is_the_calls_own(self) -> None:
         for call in getattr(self, "calls", []):
             sent = self.dispatched(call)
-            assert call.tool.repeatable or len(sent) <= 1, "dispatched twice"
+            assert call.tool.read_only or len(sent) <= 1, "dispatched twice"
             assert all(link.browser_id == self.browser_of(call.tab_id) for link, _ in sent)
             if not call.task.done():
                 just_now = self.deadline(call) > self.world.loop.now - TICK

@@ -26,7 +26,6 @@ class BrowserWait:
         self._until = 0.0
 
     def expect(self, seconds: float) -> None:
-        """A browser should connect within `seconds`."""
         self._until = max(self._until, self._clock() + seconds)
 
     def stop_waiting(self) -> None:

@@ -37,6 +37,7 @@ class OrphanTabs:
             task.add_done_callback(self._tasks.discard)
 
     async def wait_until_closed(self, seconds: float) -> None:
+        """Wait until the tabs of ended sessions are closed, up to `seconds`."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 

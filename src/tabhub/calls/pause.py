@@ -7,13 +7,15 @@ end. Who may pause, and how a pause survives a restart, is decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec.structs import asdict
 
 from tabhub.calls.held_calls import HeldCalls
 from tabhub.core.leases import duration
 from tabhub.core.tools import Tool
 from tabhub.errors import Paused
+from tabhub.store.sessions import SavedPause
 
 if TYPE_CHECKING:
     from tabhub.calls.protocols import Caller
@@ -21,38 +23,22 @@ if TYPE_CHECKING:
 Mode = Literal["wait", "fail"]
 
 
-@dataclass(frozen=True, slots=True)
-class PauseState:
-    """Who paused the agents, when and why."""
-
-    since: float
-    """In seconds since 1970: a pause outlives the hub."""
-    by: str
-    reason: str
-    mode: Mode
-
-
 class Pause:
     """Holds calls that act while the agents are paused."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
-        self.paused: PauseState | None = None
+        self.paused: SavedPause | None = None
         self._wall = wall
         self.held_calls = HeldCalls()
-
-    @property
-    def waiting(self) -> int:
-        return len(self.held_calls)
 
     def begin(self, by: str, reason: str, mode: Mode) -> None:
         """Pause. A pause that is extended keeps its start; in mode `fail` the calls that wait fail at once."""
         since = self.paused.since if self.paused is not None else self._wall()
-        self.paused = PauseState(since, by, reason, mode)
+        self.paused = SavedPause(since, by, reason, mode)
         if mode == "fail":
             self.held_calls.fail(self._error)
 
-    def restore(self, state: PauseState) -> None:
-        """Continue a pause from before a restart."""
+    def restore(self, state: SavedPause) -> None:
         self.paused = state
 
     def end(self) -> int:
@@ -86,13 +72,4 @@ class Pause:
 
     def facts(self) -> dict[str, Any] | None:
         """The pause for status and panel; None when there is none."""
-        state = self.paused
-        if state is None:
-            return None
-        return {
-            "since": state.since,
-            "by": state.by,
-            "reason": state.reason,
-            "mode": state.mode,
-            "callsWaiting": len(self.held_calls),
-        }
+        return None if self.paused is None else {**asdict(self.paused), "callsWaiting": len(self.held_calls)}

@@ -35,12 +35,10 @@ class Caller(Protocol):
     @property
     def answers(self) -> Answers | None:
         """What the client brought in answer to earlier questions; None if it does not answer by calling again."""
-        ...
 
     @property
     def params(self) -> Mapping[str, Any]:
         """The request's own parameters, for what passes through the hub (`_meta`, `extensions`); REST has none."""
-        ...
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
 
@@ -48,11 +46,9 @@ class Caller(Protocol):
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
         """Ask the agent's own client, and through it its person."""
-        ...
 
     def can(self, capability: str) -> bool:
         """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
-        ...
 
 
 class Waits(Protocol):
@@ -60,7 +56,6 @@ class Waits(Protocol):
 
     def cancel(self, which: Callable[[Caller | None, Session], bool], reason: str) -> None:
         """Cancel the calls of these callers and sessions; a caller between two rounds of its call is None."""
-        ...
 
 
 class Watcher(Protocol):

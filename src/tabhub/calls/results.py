@@ -9,6 +9,7 @@ from tabhub.calls.engine import READ_RESULT
 from tabhub.core.registry import Entry
 from tabhub.core.results.result_reader import read
 from tabhub.core.tools import HUB, CallContext, Tool, ToolResult
+from tabhub.limits import Limits
 from tabhub.store.results import ResultStore
 
 TOOL = Tool(
@@ -46,24 +47,13 @@ TOOL = Tool(
 )
 
 
-def read_result_tool(store: ResultStore) -> Entry:
-
+def read_result_tool(store: ResultStore, limits: Limits) -> Entry:
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         stored = await asyncio.to_thread(store.get, args["handle"], ctx.session.owner)
-        reading = await asyncio.to_thread(
-            read,
-            stored.data.decode("utf-8", "replace"),
-            stored.mime,
-            offset=args.get("offset", 0),
-            limit=args.get("limit", 20_000),
-            search=args.get("search"),
-            pick=args.get("pick"),
-        )
-        facts: dict[str, Any] = {
-            "text": reading.text,
-            "offset": reading.offset,
-            "totalChars": reading.total_chars,
-        }
+        options = {"limit": limits.read_chars, "max_tokens": limits.result_tokens, **args}
+        del options["handle"]
+        reading = await asyncio.to_thread(read, stored.data.decode("utf-8", "replace"), stored.mime, **options)
+        facts: dict[str, Any] = {"text": reading.text, "offset": reading.offset, "totalChars": reading.total_chars}
         if reading.next_offset is not None:
             facts["nextOffset"] = reading.next_offset
         if reading.matches is not None:

@@ -41,15 +41,13 @@ class TabBinding:
         self._opening: dict[Session, asyncio.Future[TabRef]] = {}
         self.away: dict[str, tuple[dict[int, TabFingerprint], set[int]]] = {}
         """By disconnected browser: its leased tabs, and the ids of all its tabs."""
-        self._orphans = OrphanTabs(self.browsers)
+        self.orphans = OrphanTabs(self.browsers)
         self._on_end: list[Callable[[Session], None]] = []
         self.browsers.on_change(self._changed)
 
     def apply_settings(self, config: Config) -> None:
         self.reading = config.read_leased_tabs
         self.keep_tabs = config.keep_tabs
-
-    # a call's tab
 
     def find_tab(self, session: Session, tab_id: int | None, reads: bool = False) -> TabRef | None:
         """The named tab, to which the session is bound if it is free, or the session's own; None if it has none."""
@@ -103,7 +101,7 @@ class TabBinding:
     def adopt(self, session: Session, tab_id: int) -> None:
         """Bind the session to a tab it opened. A session of a single request is registered from here on."""
         if session.ended:  # while the tab was being opened
-            self._orphans.close([tab_id])
+            self.orphans.close([tab_id])
             return
         self._register(session)
         self.leases.bind(session, tab_id, self.clock(), acting=True, opened=True)
@@ -122,8 +120,6 @@ class TabBinding:
         if session.kind == "handle" and not self.sessions.knows(session):
             self._assign_id(session)
             self.sessions.adopt(session, session.id)
-
-    # what others hold
 
     def blocking_lease(self, session: Session, tab_id: int) -> Lease | None:
         """Another session's lease that blocks this one from the tab; idle leases do not."""
@@ -166,17 +162,10 @@ class TabBinding:
         for listener in self._on_end:
             listener(session)
         if not self.keep_tabs:
-            self._orphans.close(own)
+            self.orphans.close(own)
 
     def on_session_end(self, listener: Callable[[Session], None]) -> None:
         self._on_end.append(listener)
-
-    async def wait_until_closed(self, seconds: float) -> None:
-        """Wait until the tabs of ended sessions are closed, up to `seconds`."""
-        await self._orphans.wait_until_closed(seconds)
-
-    def stop(self) -> None:
-        self._orphans.stop()
 
     def session_by_handle(self, handle: str, to: Session) -> Session:
         """The session a handle names; only a client with the same token may use it."""
@@ -201,8 +190,6 @@ class TabBinding:
         tab = self.browsers.book.get(tab_id)
         facts: dict[str, Any] = {"tabId": tab_id, "reachable": tab is not None}
         return facts if tab is None else {**facts, "title": tab.title, "url": tab.url}
-
-    # tabs of browsers that disconnect and reconnect
 
     def marks(self) -> tuple[list[TabFingerprint], dict[str, set[int]]]:
         """What it takes to recognise leased tabs after a restart: their fingerprints, and all tab ids by browser."""
@@ -232,8 +219,8 @@ class TabBinding:
             if held:
                 self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.disconnected}
         elif change.kind == "tabs":
-            if self._orphans.waiting:
-                self._orphans.tabs_changed(change.tabs)
+            if self.orphans.waiting:
+                self.orphans.tabs_changed(change.tabs)
             if change.synced and change.browser_id in self.away:
                 self._match_tabs(change.browser_id)
             for tab in change.tabs.closed:
@@ -246,8 +233,8 @@ class TabBinding:
         still = {tab_id: mark for tab_id, mark in before.items() if self.leases.get(tab_id) is not None}
         now = self.browsers.book.of(browser_id)
         free = {tab.tab_id for tab in now if self.leases.get(tab.tab_id) is None}
-        reunion = match_tabs(still, ids_before, now, free)
-        for old, new in reunion.moved.items():
+        matches = match_tabs(still, ids_before, now, free)
+        for old, new in matches.moved.items():
             self.leases.tab_rematched(old, new)
-        for tab_id in reunion.lost:
+        for tab_id in matches.lost:
             self.leases.tab_closed(tab_id)

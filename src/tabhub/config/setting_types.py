@@ -97,16 +97,12 @@ def _one_of(*choices: str) -> Reader:
     return _checked(lambda value: value in choices, f"one of {', '.join(choices)}")
 
 
-def _list_of(valid: Callable[[str], object], wanted: str, hint: str) -> Reader:
+def _list_of(valid: Callable[[str], object], wanted: str, hint: str, *, lower: bool = False) -> Reader:
     def is_list(value: Any) -> bool:
         return isinstance(value, (list, tuple)) and all(isinstance(item, str) and valid(item) for item in value)
 
     check = _checked(is_list, f"a list of {wanted}", hint)
-    return lambda path, value: tuple(check(path, value))
-
-
-def _lower(reader: Reader) -> Reader:
-    return lambda path, value: tuple(item.lower() for item in reader(path, value))
+    return lambda path, value: tuple(item.lower() if lower else item for item in check(path, value))
 
 
 def _whole(low: int, high: float) -> Callable[[Any], bool]:
@@ -166,19 +162,17 @@ READERS: Mapping[str, Reader] = {
         )
     ),
     "selection": _checked(_text(_SELECTION), "terms separated by commas", "Example: core,network or all,-emulation."),
-    "origins": _lower(
-        _list_of(
-            _ORIGIN.fullmatch,
-            "origins",
-            'Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.',
-        )
+    "origins": _list_of(
+        _ORIGIN.fullmatch,
+        "origins",
+        'Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.',
+        lower=True,
     ),
-    "hosts": _lower(
-        _list_of(
-            _HOST.fullmatch,
-            "hosts and networks",
-            'Write it as ["wiki.corp.example", "192.168.1.20", "10.0.0.0/8"].',
-        )
+    "hosts": _list_of(
+        _HOST.fullmatch,
+        "hosts and networks",
+        'Write it as ["wiki.corp.example", "192.168.1.20", "10.0.0.0/8"].',
+        lower=True,
     ),
     "name": _optional(
         _checked(lambda value: isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable(), "a name")
@@ -211,6 +205,5 @@ def json_or_text(text: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as an error message shows it."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -6,25 +6,26 @@ Owns the arithmetic only: the caller sleeps, and supplies the randomness that ke
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 _MAX_DOUBLINGS = 30
 
 
+@dataclass(slots=True, eq=False)
 class Backoff:
     """Delays that double with every failure, from `first` up to `longest` seconds."""
 
-    def __init__(self, first: float, longest: float, *, jitter: Callable[[], float]) -> None:
-        """`jitter` returns the factor for one delay; the product stays between `first` and `longest`."""
-        self._first = first
-        self._longest = longest
-        self._jitter = jitter
-        self._failures = 0
+    first: float
+    longest: float
+    jitter: Callable[[], float]
+    """Returns the factor for one delay; the product stays between `first` and `longest`."""
+    failures: int = 0
 
     def next_delay(self) -> float:
         """Seconds to wait after one more failure."""
-        delay: float = self._first * 2 ** min(self._failures, _MAX_DOUBLINGS)
-        self._failures += 1
-        return min(max(min(delay, self._longest) * self._jitter(), self._first), self._longest)
+        delay: float = self.first * 2 ** min(self.failures, _MAX_DOUBLINGS)
+        self.failures += 1
+        return min(max(min(delay, self.longest) * self.jitter(), self.first), self.longest)
 
     def reset(self) -> None:
-        self._failures = 0
+        self.failures = 0

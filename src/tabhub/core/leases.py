@@ -42,7 +42,6 @@ class Leases:
         return self._by_tab.get(tab)
 
     def held_by_other(self, session: Session, tab: int) -> Lease | None:
-        """The lease on a tab if another session has it."""
         lease = self._by_tab.get(tab)
         return None if lease is None or lease.holder is session else lease
 
@@ -56,8 +55,7 @@ class Leases:
         return [lease for lease in self._by_tab.values() if lease.holder is session]
 
     def is_idle(self, lease: Lease, now: float) -> bool:
-        """Whether the holder has made no call, or was disconnected, for so long that another session may take the
-        tab."""
+        """Whether another session may take the tab: its holder made no call, or was disconnected, for too long."""
         return self._free_in(lease.holder, now) <= 0
 
     def _free_in(self, holder: Session, now: float) -> float:
@@ -82,9 +80,9 @@ class Leases:
         self._sessions.bind(session, tab, opened=opened)
         session.acted = acting or opened or again
 
-    def restore(self, session: Session, tab: int, since: float) -> bool:
-        """Restore a lease from before a restart; False if another session holds the tab."""
-        return self._by_tab.setdefault(tab, Lease(tab, session, since)).holder is session
+    def restore(self, session: Session, tab: int, since: float) -> None:
+        """Restore a lease from before a restart, unless another session holds the tab."""
+        self._by_tab.setdefault(tab, Lease(tab, session, since))
 
     def release(self, session: Session, tab: int) -> bool:
         """Release a tab; False if the session does not hold it."""

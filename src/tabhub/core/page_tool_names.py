@@ -98,10 +98,7 @@ class ToolNamer:
 
     def __init__(self) -> None:
         self._names: dict[PageKey, str] = {}
-        self._keys: dict[str, PageKey] = {}
-
-    def __len__(self) -> int:
-        return len(self._names)
+        self._used: set[str] = set()
 
     def name(self, key: PageKey) -> str:
         """The name of a key; with a hash if the plain one is in use, as names without a tab may be by two sites."""
@@ -110,21 +107,16 @@ class ToolNamer:
             return known
         name = plain_name(key)
         digits = _HASH
-        while name is None or name in self._keys:
+        while name is None or name in self._used:
             name = hashed_name(key, digits)
             digits += 4
         self._names[key] = name
-        self._keys[name] = key
+        self._used.add(name)
         return name
-
-    def parse(self, name: str) -> PageKey | None:
-        return self._keys.get(name)
 
     def release(self, key: PageKey) -> None:
         """The key is no longer in use; its name may be given to another."""
-        name = self._names.pop(key, None)
-        if name is not None:
-            del self._keys[name]
+        self._used.discard(self._names.pop(key, ""))
 
 
 class TabNumbers:

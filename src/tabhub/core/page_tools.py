@@ -14,9 +14,10 @@ from operator import itemgetter
 from typing import Any
 
 import orjson
+from jsonschema_rs import Validator
 
 from tabhub.core.schema_bounds import find_problem
-from tabhub.core.tools import Validator, compile_schema
+from tabhub.core.tools import compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire.messages import convert
@@ -144,7 +145,6 @@ class PageToolTable:
         return list(found.values())
 
     def sites_of(self, tab_id: int) -> set[str]:
-        """The sites that have frames in a tab."""
         return {frame.origin for frame in self._frames.values() if frame.tab_id == tab_id}
 
     def capabilities(self) -> dict[str, bool]:
@@ -156,8 +156,6 @@ class PageToolTable:
             "elicitation": any(each.get("elicitation") not in (None, False) for each in declared),
         }
 
-    # cached tools
-
     def cached(self, origin: str) -> dict[str, CachedTool]:
         return self._cached.get(origin, {})
 
@@ -165,7 +163,6 @@ class PageToolTable:
         return (cached for tools in self._cached.values() for cached in tools.values())
 
     def restore(self, tools: Iterable[CachedTool]) -> None:
-        """Add tools cached by an earlier run."""
         for cached in tools:
             self._cache(cached)
 
@@ -182,8 +179,6 @@ class PageToolTable:
             del self._cached[oldest.origin][oldest.tool.name]
             if not self._cached[oldest.origin]:
                 del self._cached[oldest.origin]
-
-    # inside
 
     def _put(self, before: Frame | None, frame: Frame, problems: list[str]) -> PageChange:
         others = sum(len(other.tools) for other in self._frames.values() if other is not before)

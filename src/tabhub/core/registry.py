@@ -71,10 +71,6 @@ class Registry:
             self._sorted = tuple(tools)
         return self._sorted
 
-    def sources(self) -> dict[Source, int]:
-        """How many tools each source lists."""
-        return {source: sum(entry.listed for entry in entries) for source, entries in self._sources.items()}
-
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change of what is listed."""
         self._listeners.append(listener)
@@ -100,8 +96,7 @@ class Registry:
         return problems
 
     def refresh(self, source: Source, entries: Iterable[Entry]) -> bool:
-        """Replace descriptions of a source's tools without notifying agents; False, with nothing done, if names
-        differ."""
+        """Replace descriptions without notifying agents; False, with nothing done, if names differ."""
         fresh = {entry.tool.name: entry for entry in entries}
         there = {entry.tool.name: entry.listed for entry in self._sources.get(source, ())}
         if {name: entry.listed for name, entry in fresh.items()} != there:

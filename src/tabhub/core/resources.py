@@ -58,14 +58,13 @@ class ServerResources:
 
 
 NO_RESOURCES = ServerResources()
-Hidden = Callable[[str, str], bool]
-"""Whether a server's entries that a method reaches are switched off."""
 
 
 class ResourceDirectory:
     """The resources, templates and prompts of all servers."""
 
-    def __init__(self, page: int, hidden: Hidden) -> None:
+    def __init__(self, page: int, hidden: Callable[[str, str], bool]) -> None:
+        """`hidden` tells whether a server's entries that a method reaches are switched off."""
         self._size = max(page, 1)
         self._hidden = hidden
         self._servers: dict[str, ServerResources] = {}
@@ -86,8 +85,6 @@ class ResourceDirectory:
             self.versions[kind] += 1
         return changed
 
-    # listings
-
     def page(self, listing_name: ListName, cursor: str | None, *, stateless: bool) -> bytes:
         rows = self._rows(listing_name)
         after = None if cursor is None else decode_cursor(cursor, _KEY_PREFIXES)
@@ -104,8 +101,6 @@ class ResourceDirectory:
             if not self._hidden(server, method)
         )
         return sorted((row for rows in shown for row in rows), key=attrgetter("key"))
-
-    # names
 
     def prompt(self, name: str) -> tuple[str, ListedItem]:
         """A prompt and its server; the server's own name is accepted if only one server has it."""

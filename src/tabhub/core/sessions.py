@@ -138,7 +138,6 @@ class Sessions:
         return session
 
     def expired(self, now: float) -> list[Session]:
-        """The sessions that were idle for too long."""
         horizon = now - self._limits.session_idle
         return [s for s in self._all.values() if s.seen <= horizon and not s.busy]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from tabhub.core.tabs import Tab
 from tabhub.errors import LinkLost, NotConnected, PluginToolFailed, TabhubError, TabNotFound
-
-RetryWhere = Literal["no", "same", "other"]
 
 
 class Candidate(NamedTuple):
@@ -52,13 +50,7 @@ def never_sent(error: TabhubError) -> bool:
     return isinstance(error, NotConnected | LinkLost | PluginToolFailed) and error.outcome == "not_sent"
 
 
-def retry_where(error: TabhubError, *, repeatable: bool, exact: bool) -> RetryWhere:
-    """Whether a call that failed may be retried, and in which tab.
-
-    A call that never reached the page may; one that did only if it is repeatable. A call that names its tab stays
-    there.
-    """
+def may_retry(error: TabhubError, *, repeatable: bool) -> bool:
+    """Whether a call that failed may be retried: if it never reached the page, or is repeatable."""
     lost = isinstance(error, TabNotFound | LinkLost) or error.outcome == "unknown"
-    if never_sent(error) or (repeatable and lost):
-        return "same" if exact else "other"
-    return "no"
+    return never_sent(error) or (repeatable and lost)

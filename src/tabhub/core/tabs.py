@@ -164,8 +164,7 @@ class TabTable:
         opened, changed = [], []
         for chrome_id, info in described.items():
             before = self.find(browser_id, chrome_id)
-            tab_id = self._id_for(browser_id, chrome_id, before or aside.get(chrome_id))
-            tab = self._put(_read(info, tab_id, browser_id, self._limits.tab_text))
+            tab = self._put(self._read(info, browser_id, before or aside.get(chrome_id)))
             if before is None:
                 opened.append(tab)
             elif before != tab:
@@ -173,7 +172,6 @@ class TabTable:
         return TabChanges(tuple(opened), tuple(closed), tuple(changed), problems=tuple(problems))
 
     def apply(self, browser_id: str, report: TabStateChanged) -> TabChanges:
-        """Apply one tab's report."""
         chrome_id, info = report.tab_id, report.tab
         if report.change == "removed":
             if self.find(browser_id, chrome_id) is not None:
@@ -191,8 +189,7 @@ class TabTable:
         if before is None and len(self._by_browser.get(browser_id, ())) >= most:
             return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is ignored",))
         aside = self._disconnected.get(browser_id, {}).pop(chrome_id, None)
-        tab_id = self._id_for(browser_id, chrome_id, before or aside)
-        tab = _read(info, tab_id, browser_id, self._limits.tab_text)
+        tab = self._read(info, browser_id, before or aside)
         if before == tab:
             return TabChanges()
         self._put(tab)
@@ -247,6 +244,28 @@ class TabTable:
                 changed.append(self._put(replace(other, active=active, window_focused=focused)))
         return tuple(changed)
 
+    def _read(self, info: TabInfo, browser_id: str, before: Tab | None) -> Tab:
+        longest = self._limits.tab_text
+        return Tab(
+            tab_id=self._id_for(browser_id, info.tab_id, before),
+            browser_id=browser_id,
+            chrome_id=info.tab_id,
+            url=info.url[:longest],
+            title=info.title[:longest],
+            active=info.active,
+            window_id=info.window_id,
+            window_focused=info.window_focused,
+            index=info.index,
+            status=info.status if info.status in _STATUSES else "complete",
+            pinned=info.pinned,
+            incognito=info.incognito,
+            group_id=None if info.group_id < 0 else info.group_id,
+            opener_chrome_id=info.opener_tab_id,
+            discarded=info.discarded,
+            audible=info.audible,
+            last_accessed=info.last_accessed,
+        )
+
     def _id_for(self, browser_id: str, chrome_id: int, before: Tab | None) -> int:
         if before is not None:
             return before.tab_id
@@ -290,25 +309,3 @@ def origin_of(url: str) -> str | None:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     suffix = "" if parts.port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
     return f"{parts.scheme}://{host}{suffix}"
-
-
-def _read(info: TabInfo, tab_id: int, browser_id: str, longest: int) -> Tab:
-    return Tab(
-        tab_id=tab_id,
-        browser_id=browser_id,
-        chrome_id=info.tab_id,
-        url=info.url[:longest],
-        title=info.title[:longest],
-        active=info.active,
-        window_id=info.window_id,
-        window_focused=info.window_focused,
-        index=info.index,
-        status=info.status if info.status in _STATUSES else "complete",
-        pinned=info.pinned,
-        incognito=info.incognito,
-        group_id=None if info.group_id < 0 else info.group_id,
-        opener_chrome_id=info.opener_tab_id,
-        discarded=info.discarded,
-        audible=info.audible,
-        last_accessed=info.last_accessed,
-    )

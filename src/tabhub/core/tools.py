@@ -92,15 +92,7 @@ class ToolResult(msgspec.Struct):
         return cls(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
 
 
-class Validator(Protocol):
-    """A compiled schema."""
-
-    def is_valid(self, instance: Any) -> bool: ...
-
-    def iter_errors(self, instance: Any) -> Any: ...
-
-
-def compile_schema(schema: Mapping[str, Any]) -> Validator:
+def compile_schema(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
     """Compile a JSON Schema with linear-time patterns and without following external references."""
     if len(orjson.dumps(schema)) > _MAX_SCHEMA:
         raise BadInput(f"The schema is larger than {_MAX_SCHEMA} bytes.")
@@ -130,7 +122,7 @@ class Tool:
     timeout: float | None = None
     """Seconds; None is the usual limit."""
     meta: Mapping[str, Any] | None = None
-    validator: Validator = field(init=False, repr=False)
+    validator: jsonschema_rs.Validator = field(init=False, repr=False)
     read_only: bool = field(init=False, repr=False)
     param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
     """Arguments that stateless clients repeat as headers."""
@@ -165,11 +157,6 @@ class Tool:
         object.__setattr__(fresh, "meta", meta)
         object.__setattr__(fresh, "wire", orjson.dumps(fresh.listing()))
         return fresh
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether running it twice has the same effect as running it once."""
-        return self.read_only or self.annotations.get("idempotentHint") is True
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Validate arguments, or raise InvalidArguments naming every invalid field."""
@@ -218,37 +205,29 @@ class CallContext(Protocol):
     @property
     def session(self) -> Session:
         """The session that made the call."""
-        ...
 
     @property
     def extra(self) -> Mapping[str, Any]:
         """The params of the agent's request (`_meta`, `inputResponses`); empty for REST."""
-        ...
 
     def log(self, level: str, logger: str, data: Any) -> None:
         """Send a log message to the agent."""
-        ...
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress; it extends the deadline and reaches the agent if it asked for it."""
-        ...
 
     async def wait_while_paused(self) -> None:
         """Between two steps that act: wait while agents are paused, or raise Paused."""
-        ...
 
     def can(self, capability: str) -> bool:
         """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
-        ...
 
     def confirm(self, text: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub (panel, notification, terminal) about a tab; None if that is not possible."""
-        ...
 
     async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
         """Ask the agent's client, and through it its person: by key, a method and its params; returns answers by
         key."""
-        ...
 
 
 Runner = Callable[[CallContext, dict[str, Any]], Awaitable[ToolResult]]

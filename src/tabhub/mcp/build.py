@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tabhub import __version__
@@ -115,7 +116,7 @@ class TabParts:
             session_ended=self.binding.session_ended,
             keep_arguments=keep_arguments,
         )
-        self.register(HUB, [read_result_tool(results)])
+        self.register(HUB, [read_result_tool(results, self.limits)])
         return engine
 
     def register(self, source: Source, entries: Iterable[Entry]) -> None:
@@ -135,7 +136,7 @@ class Listing:
 
 def build_listing(parts: TabParts, is_off: Callable[[Tool], bool], *, show_disabled: bool) -> Listing:
     notices = ListNotifier(parts.limits)
-    parts.registry.on_change(notices.tools_changed)
+    parts.registry.on_change(partial(notices.changed, "tools"))
     return Listing(notices, Profiles(FAMILIES, CORE), Catalogues(parts.registry, parts.limits, is_off, show_disabled))
 
 

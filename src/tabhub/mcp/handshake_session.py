@@ -88,12 +88,12 @@ class McpSession:
 
     def saved(self, endpoint: str) -> SavedMcp:
         can = [name for name in CAPABILITIES if isinstance(self.capabilities.get(name), dict)]
-        subscribed = self.subscriber.uris if self.subscriber is not None else []
+        subscribed = [each.asked for each in self.subscriber.subscriptions] if self.subscriber is not None else []
         return SavedMcp(endpoint, self.version, can, self.log_level, subscribed)
 
     def resource_subscriber(self, subscribers: ResourceSubscribers) -> ResourceSubscriber:
         if self.subscriber is None:
-            self.subscriber = subscribers.subscriber(self.updated)
+            self.subscriber = ResourceSubscriber(subscribers, self.updated)
         return self.subscriber
 
     def updated(self, uri: str) -> None:
@@ -140,7 +140,6 @@ class McpSession:
         return read_answer(method, await self.question(stream.append, method, params))
 
     def close(self) -> None:
-        """End its streams and questions."""
         if self.subscriber is not None:
             self.subscriber.close()
         for stream in self.streams.values():
@@ -156,7 +155,6 @@ class HandshakeCaller(McpCaller):
     mcp: McpSession
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        """A log message of the tool, at or above the client's level."""
         if LOG_LEVELS.index(level) >= self.mcp.log_level:
             self.send_log(level, logger, data)
 

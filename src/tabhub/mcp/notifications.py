@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from tabhub.limits import Limits
@@ -48,29 +49,14 @@ class Pace:
             self._timer.cancel()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Subscriber:
     """One agent that listens."""
 
-    def __init__(
-        self,
-        changed: Callable[[str], None],
-        end: Callable[[], None],
-        pause: float,
-        kinds: Collection[str],
-        token: str | None,
-    ) -> None:
-        self.end = end
-        self.token = token
-        self._paces = {kind: Pace(partial(changed, kind), pause) for kind in kinds}
-
-    def poke(self, kind: str) -> None:
-        pace = self._paces.get(kind)
-        if pace is not None:
-            pace.poke()
-
-    def stop(self) -> None:
-        for pace in self._paces.values():
-            pace.stop()
+    paces: dict[str, Pace]
+    """By the name of the list."""
+    end: Callable[[], None]
+    token: str | None
 
 
 class ListNotifier:
@@ -93,20 +79,20 @@ class ListNotifier:
 
         `token` names the token whose holder listens; without one it is the secret's.
         """
-        subscriber = _Subscriber(changed, end, self._gap, kinds, token)
+        paces = {kind: Pace(partial(changed, kind), self._gap) for kind in kinds}
+        subscriber = _Subscriber(paces, end, token)
         self._open.add(subscriber)
         try:
             yield
         finally:
-            subscriber.stop()
             self._open.discard(subscriber)
-
-    def tools_changed(self) -> None:
-        self.changed("tools")
+            for pace in paces.values():
+                pace.stop()
 
     def changed(self, kind: str) -> None:
         for subscriber in self._open:
-            subscriber.poke(kind)
+            if kind in subscriber.paces:
+                subscriber.paces[kind].poke()
 
     def close(self) -> None:
         self.end(lambda _: True)

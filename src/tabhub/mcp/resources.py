@@ -18,20 +18,12 @@ import orjson
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.core.registry import Entry
-from tabhub.core.resource_subscriptions import Subscription
-from tabhub.core.resources import (
-    COMPLETE,
-    GET,
-    READ,
-    SUBSCRIBE,
-    ListName,
-    ResourceDirectory,
-)
+from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, ListName, ResourceDirectory
 from tabhub.core.results.resource_results import as_blocks, completions, from_blocks
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource, UpstreamError
-from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers
+from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers, Subscription
 from tabhub.upstream.calls import encode_result
 
 if TYPE_CHECKING:
@@ -71,13 +63,7 @@ class Wanted:
 
     @property
     def subscription(self) -> Subscription:
-        """The resource as a subscription."""
         return Subscription(self.server, self.params["uri"], self.asked)
-
-    @property
-    def prefixed(self) -> bool:
-        """Whether the agent used the hub's name for a resource."""
-        return self.method == READ and self.params["uri"] != self.asked
 
 
 class _Whole(ToolResult):
@@ -98,45 +84,35 @@ def request_tool(server: str, method: str) -> Tool:
     )
 
 
+@dataclass(eq=False)
 class UpstreamResources:
     """Resources and prompts of all external servers."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        is_off: Callable[[Tool], bool],
-        directory: ResourceDirectory,
-        subscribers: ResourceSubscribers,
-        upstream: Upstreams | None,
-    ) -> None:
-        """Without `upstream` there are no external servers, as at a relay."""
-        self._engine = engine
-        self._is_off = is_off
-        self._directory = directory
-        self._upstream = upstream
-        self.subscribers = subscribers
+    engine: Engine
+    is_off: Callable[[Tool], bool]
+    directory: ResourceDirectory
+    subscribers: ResourceSubscribers
+    upstream: Upstreams | None
+    """None where there are no external servers, as at a relay."""
 
     def versions(self) -> dict[str, int]:
-        """Counts the changes of each list."""
-        return {"tools": self._engine.registry.version, **self._directory.versions}
+        return {"tools": self.engine.registry.version, **self.directory.versions}
 
     def page(self, method: str, params: Mapping[str, Any], *, stateless: bool) -> bytes:
         cursor = params.get("cursor")
         if cursor is not None and not isinstance(cursor, str):
             raise InvalidParams("`cursor` must be a string.")
-        return self._directory.page(LISTS[method], cursor, stateless=stateless)
-
-    # requests
+        return self.directory.page(LISTS[method], cursor, stateless=stateless)
 
     def find(self, method: str, params: Mapping[str, Any]) -> Wanted:
         """Which server answers a request; an error if it is invalid."""
         if method in (READ, SUBSCRIBE):
             uri = _text(params, "uri", LONGEST)
-            server, own = self._directory.resource(uri, self._servers())
+            server, own = self.directory.resource(uri, self._servers())
             return Wanted(method, server, {"uri": own}, uri)
         if method == GET:
             name = _text(params, "name", _MAX_NAME)
-            server, prompt = self._directory.prompt(name)
+            server, prompt = self.directory.prompt(name)
             given = _texts(params, "arguments")
             if missing := [need for need in prompt.needs if need not in given]:
                 raise InvalidParams(
@@ -154,11 +130,11 @@ class UpstreamResources:
             raise InvalidParams("`argument`, and `context` where it is given, must be objects.")
         if ref["type"] == "ref/prompt":
             asked = _text(ref, "name", _MAX_NAME)
-            server, prompt = self._directory.prompt(asked)
+            server, prompt = self.directory.prompt(asked)
             meant = {"type": ref["type"], "name": prompt.own}
         else:
             asked = _text(ref, "uri", LONGEST)
-            server, own = self._directory.resource(asked, self._servers())
+            server, own = self.directory.resource(asked, self._servers())
             meant = {"type": ref["type"], "uri": own}
         typed = {"name": _text(argument, "name", _MAX_NAME), "value": _text(argument, "value", LONGEST, least=0)}
         given = _texts(context or {}, "arguments")
@@ -171,7 +147,7 @@ class UpstreamResources:
         for uri in uris:
             try:
                 wanted = self.find(SUBSCRIBE, {"uri": uri})
-                if not self._is_off(request_tool(wanted.server, SUBSCRIBE)):
+                if not self.is_off(request_tool(wanted.server, SUBSCRIBE)):
                     subscriber.add(wanted.subscription)
                     accepted.append(uri)
             except (UnknownResource, InvalidParams) as error:
@@ -179,29 +155,26 @@ class UpstreamResources:
         return accepted
 
     def _servers(self) -> list[str]:
-        return [] if self._upstream is None else self._upstream.enabled_servers()
-
-    # answers
+        return [] if self.upstream is None else self.upstream.enabled_servers()
 
     async def answer(self, caller: Caller, wanted: Wanted, *, stateless: bool) -> bytes:
-        """The encoded result of a request."""
         server, method = wanted.server, wanted.method
         entry = Entry(request_tool(server, method), partial(self._run, server, method))
-        result = await self._engine.call(caller, wanted.method, wanted.params, entry)
+        result = await self.engine.call(caller, method, wanted.params, entry)
         if isinstance(result, _Whole):
             answer = result.answer
         else:
-            answer = from_blocks(wanted.method, orjson.loads(result.payload), wanted.params.get("uri", ""))
-        if wanted.method == READ:
+            answer = from_blocks(method, orjson.loads(result.payload), wanted.params.get("uri", ""))
+        if method == READ:
             _set_cache_hints(answer, stateless=stateless)
-        if wanted.prefixed:
-            for content in answer["contents"]:
-                if isinstance(content.get("uri"), str):
-                    content["uri"] = resource_uri(wanted.server, content["uri"])
+            if wanted.params["uri"] != wanted.asked:  # the agent used the hub's name
+                for content in answer["contents"]:
+                    if isinstance(content.get("uri"), str):
+                        content["uri"] = resource_uri(server, content["uri"])
         return encode_result(answer)
 
     async def _run(self, server: str, method: str, ctx: CallContext, params: dict[str, Any]) -> ToolResult:
-        upstream = self._upstream
+        upstream = self.upstream
         connection = upstream.pool.get(upstream.get(server).name) if upstream is not None else None
         if upstream is None or connection is None:  # it is being removed
             raise UpstreamError(f"The server {server} is being changed.", hint="Try again.")
@@ -209,15 +182,13 @@ class UpstreamResources:
             session = await connection.ready()
             if not session.supports_completions:
                 return _Whole(b"{}", answer={"completion": {"values": []}})
-            return _Whole(
-                b"{}", answer=completions(await upstream.calls.request(connection, method, ctx, dict(params)))
-            )
+            answer = completions(await upstream.calls.request(connection, method, ctx, dict(params)))
+            return _Whole(b"{}", answer=answer)
         if method == SUBSCRIBE:
             session = await connection.ready()
             if not session.supports_subscriptions:
                 raise UpstreamError(
-                    f"The server {server} has no subscriptions.",
-                    hint="Read the resource again when needed.",
+                    f"The server {server} has no subscriptions.", hint="Read the resource again when needed."
                 )
             # In the stateless era one stream reports all; it is opened again when the set of subscriptions changes.
             if session.modern or params["uri"] in connection.subscriptions.subscribed:

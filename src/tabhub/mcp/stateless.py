@@ -26,15 +26,9 @@ from tabhub.http.messages import Request as HttpRequest
 from tabhub.mcp.exchange import Exchange, HttpExchange, McpCaller
 from tabhub.mcp.notifications import ListNotifier
 from tabhub.mcp.resources import FORWARDED, LISTS, UpstreamResources
-from tabhub.mcp.surface import Surface, failure_result, with_note
-from tabhub.wire.jsonrpc import (
-    Message,
-    Notification,
-    Request,
-    encode_failure,
-    encode_notification,
-    encode_result,
-)
+from tabhub.mcp.subscriptions import ResourceSubscriber
+from tabhub.mcp.surface import Surface, failure_result
+from tabhub.wire.jsonrpc import Message, Notification, Request, encode_failure, encode_notification, encode_result
 from tabhub.wire.jsonrpc import Response as RpcResponse
 from tabhub.wire.mcp import (
     LIST_CHANGED,
@@ -242,8 +236,9 @@ class StatelessEdge:
         """Notify of the changes that `subscriptions/listen` names while the block runs; `end` is for a shutdown."""
         kinds, wanted = read_listen(request), read_followed(request)
         meta = {META_SUBSCRIPTION: request.id}
-        subscriber = self.resources.subscribers.subscriber(
-            lambda uri: notify(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
+        subscriber = ResourceSubscriber(
+            self.resources.subscribers,
+            lambda uri: notify(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta})),
         )
         accepted = acknowledged(kinds, self.resources.subscribe(subscriber, wanted))
         notify(encode_notification("notifications/subscriptions/acknowledged", {**accepted, "_meta": meta}))
@@ -302,5 +297,8 @@ class StatelessEdge:
 
 def _with_handle(result: ToolResult, session: Session) -> ToolResult:
     """Add how a stateless agent stays on the tab that was opened for it."""
+    body = orjson.loads(result.payload)
     note = f"Session: {session.id} (tab {session.tab}). Pass it as `session` to go on in this tab."
-    return with_note(result, note, {"tabhub/session": session.id})
+    body["content"].append({"type": "text", "text": note})
+    body["_meta"] = {**body.get("_meta", {}), "tabhub/session": session.id}
+    return ToolResult(orjson.dumps(body), result.is_error)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import orjson
-
 from tabhub.calls.engine import Caller, Engine
 from tabhub.core.listing.catalogue import Catalogues, takes_tab
 from tabhub.core.listing.profiles import Profiles
@@ -24,11 +22,9 @@ class Surface(Protocol):
 
     def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
         """One page of tools/list, encoded; `tools` is the selection the connection asked for."""
-        ...
 
     def takes_session(self, name: str) -> bool:
         """Whether the tool accepts a `session` handle from stateless clients."""
-        ...
 
     async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
@@ -59,11 +55,3 @@ def failure_result(error: TabhubError) -> ToolResult:
     return ToolResult.of(
         [{"type": "text", "text": error.text()}], is_error=True, meta={"tabhub/error": error.details()}
     )
-
-
-def with_note(result: ToolResult, note: str, meta: dict[str, Any]) -> ToolResult:
-    """A result with one more line of text for the agent."""
-    body = orjson.loads(result.payload)
-    body["content"].append({"type": "text", "text": note})
-    body["_meta"] = {**body.get("_meta", {}), **meta}
-    return ToolResult(orjson.dumps(body), result.is_error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tabhub.calls.engine import Engine
 from tabhub.calls.sources.plugins import Plugins
@@ -20,42 +21,34 @@ from tabhub.wire.panel import PluginSettings
 _CHALLENGE = b"challenge="
 
 
+@dataclass(eq=False)
 class Admin:
     """Routes around the tools."""
 
-    def __init__(
-        self,
-        port: int,
-        secret: Secret,
-        engine: Engine,
-        health: Health,
-        reload: Reload,
-        browsers: Browsers,
-        plugins: Plugins,
-        refused: Mapping[int, int],
-    ) -> None:
-        """`refused` counts refused requests by status."""
-        self._port = port
-        self._secret = secret
-        self._engine = engine
-        self._refused = refused
-        self._health = health
-        self._reload = reload
-        self._browsers = browsers
-        self._plugins = plugins
-        self._rate = SlidingWindow(engine.limits.admin_rate)
+    port: int
+    secret: Secret
+    engine: Engine
+    health: Health
+    reload: Reload
+    browsers: Browsers
+    plugins: Plugins
+    refused: Mapping[int, int]
+    """Counts refused requests by status."""
+
+    def __post_init__(self) -> None:
+        self._rate = SlidingWindow(self.engine.limits.admin_rate)
 
     def _limit_rate(self, route: str) -> None:
-        if self._rate.hit(route, self._engine.clock()) is not None:
+        if self._rate.hit(route, self.engine.clock()) is not None:
             # Seed 002 promises a Retry-After of a whole window; waiting less would often do.
             raise RateLimited(f"Too many requests to {route}.", retry_after=60)
 
-    async def health(self, request: Request) -> Response:
+    async def get_health(self, request: Request) -> Response:
         """`GET /health`; with a `challenge`, also what proves that this hub knows the secret."""
-        facts = self._health.full() if request.trusted else self._health.minimal()
+        facts = self.health.full() if request.trusted else self.health.minimal()
         if request.query.startswith(_CHALLENGE):
             challenge = request.query[len(_CHALLENGE) :].decode("latin-1")
-            proof = challenge_proof(self._secret.current.encode(), self._port, challenge)
+            proof = challenge_proof(self.secret.current.encode(), self.port, challenge)
             if proof is None:
                 raise BadInput("`challenge` must be 32 to 128 lower-case hexadecimal digits.")
             facts = {**facts, "proof": proof}
@@ -68,14 +61,14 @@ class Admin:
     async def audit(self, request: Request) -> Response:
         """`GET /audit`: the last calls, newest first."""
         query = request.query_values({"limit", "plugin", "tool", "success"})
-        ring = self._engine.limits.audit_ring
+        ring = self.engine.limits.audit_ring
         text = query.get("limit", "50")
         if not text.isdecimal() or not 1 <= int(text[:9]) <= ring:
             raise BadInput(f"`limit` must be a whole number from 1 to {ring}.")
         success = query.get("success")
         if success not in (None, "true", "false"):
             raise BadInput("`success` must be true or false.")
-        entries = self._engine.audit.recent(
+        entries = self.engine.audit.recent(
             int(text),
             plugin=query.get("plugin"),
             tool=query.get("tool"),
@@ -84,31 +77,29 @@ class Admin:
         return json_response(entries)
 
     async def metrics(self, request: Request) -> Response:
-        """`GET /metrics`."""
         from tabhub.server.metrics import render
 
         kind = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-        return Response(200, render(self._engine, self._browsers, self._refused), (kind,))
+        return Response(200, render(self.engine, self.browsers, self.refused), (kind,))
 
-    async def reload(self, request: Request) -> Response:
-        """`POST /reload`: reload the configuration."""
+    async def post_reload(self, request: Request) -> Response:
         self._limit_rate("/reload")
-        return json_response(self._reload())
+        return json_response(self.reload())
 
     async def reload_extension(self, request: Request) -> Response:
         """`POST /extension/reload`: have every connected extension reload itself."""
         self._limit_rate("/extension/reload")
-        links = self._browsers.links()
+        links = self.browsers.links()
         if not links:
             raise NotConnected("No extension is connected.", hint="`tabhub doctor` says what is missing.")
         for link in links:
             link.notify("extension.reload", {})
-        self._engine.browser_wait.expect(self._engine.limits.extension_back)
+        self.engine.browser_wait.expect(self.engine.limits.extension_back)
         return json_response({"ok": True, "extensions": len(links)})
 
     async def plugin_settings(self, request: Request) -> Response:
         """`POST /plugin-settings`: `{plugin, settings}`, checked against the plugin's schema."""
         self._limit_rate("/plugin-settings")
-        body = request.json_object(self._engine.limits, {"plugin", "settings"})
+        body = request.json_object(self.engine.limits, {"plugin", "settings"})
         wanted = convert("plugin-settings", body, PluginSettings)
-        return json_response({"ok": True, "settings": self._plugins.configure(wanted.plugin, wanted.settings)})
+        return json_response({"ok": True, "settings": self.plugins.configure(wanted.plugin, wanted.settings)})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Engine
-from tabhub.errors import ApprovalNotFound
+from tabhub.errors import NotFound
 from tabhub.http.messages import Request, Response, json_response
 from tabhub.server.access import ApproverKey
 from tabhub.wire.messages import convert
@@ -22,7 +22,6 @@ class ApprovalRoutes:
     engine: Engine
 
     async def all(self, request: Request) -> Response:
-        """Pending approvals."""
         self._require_key(request)
         return json_response({"approvals": self.inbox.pending(), "time": round(self.engine.wall() * 1000)})
 
@@ -32,7 +31,7 @@ class ApprovalRoutes:
         ident = request.path.removeprefix("/approvals/")
         body = convert("decision", request.json_object(self.engine.limits), ApprovalDecision)
         if not self.inbox.answer(ident, body.decision, "terminal", body.reason):
-            raise ApprovalNotFound(
+            raise NotFound(
                 f"No request {ident[:60]!r} waits for that answer.",
                 hint="It was answered elsewhere, has ended, or does not offer this decision.",
             )

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 
 from tabhub.config.settings import Config
 from tabhub.errors import Unauthorized
@@ -22,62 +24,42 @@ from tabhub.trust.tokens import parse_link_offer, same_token
 log = logging.getLogger("tabhub.ws")
 
 
+@dataclass(eq=False)
 class ExtensionSocket:
     """Accepts connections of extensions."""
 
-    def __init__(self, browsers: Browsers, secret: bytes, limits: Limits, *, log_messages: bool = False) -> None:
-        self._browsers = browsers
-        self._secret = secret
-        self._limits = limits
-        self._open: set[ExtensionLink] = set()
-        self._log_messages = log_messages
+    browsers: Browsers
+    secret: bytes = field(repr=False)
+    limits: Limits
+    log_messages: bool
+    links: set[ExtensionLink] = field(default_factory=set, init=False)
 
     def apply_settings(self, config: Config) -> None:
         """A change of `logMessages` applies to browsers that connect from now on."""
-        self._log_messages = config.log_messages
+        self.log_messages = config.log_messages
 
     def replace_secret(self, secret: bytes) -> None:
         """The secret was rotated: connections made with the old one are closed."""
-        self._secret = secret
-        for link in list(self._open):
+        self.secret = secret
+        for link in list(self.links):
             link.close(WRONG_SECRET, "the secret was rotated")
-            self._browsers.detach(link)
+            self.browsers.detach(link)
 
     def route(self, request: Request) -> WebSocketRoute:
         """Admit a connection; its Host and Origin are already checked."""
         offered = request.headers.get(b"sec-websocket-protocol", b"").decode("latin-1")
         offer = parse_link_offer(offered)
-        if offer is None or not same_token(offer.secret, self._secret):
+        if offer is None or not same_token(offer.secret, self.secret):
             raise Unauthorized("The secret is missing or wrong.")
         browser_id = offer.browser_id
 
         def connect(upgrade: Upgrade) -> WebSocket:
-            return WebSocket(upgrade, lambda socket: _Connection(self, browser_id, socket), self._limits.send_queue)
+            return WebSocket(upgrade, lambda socket: _Connection(self, browser_id, socket), self.limits.send_queue)
 
         return WebSocketRoute(offer.protocol, connect)
 
-    def attach(self, browser_id: str, socket: WebSocket) -> tuple[ExtensionLink, Callable[[str | bytes], None]]:
-        """A link for a new connection, and the function that its messages go to."""
-        noted = MessageLog(browser_id, self._secret.decode()) if self._log_messages else None
-        send = socket.send_text if noted is None else noted.logged("to", socket.send_text)
-        link = ExtensionLink(browser_id, send, socket.send_close, self._limits)
-        self._open.add(link)
-        self._browsers.attach(link)
-        log.info("browser %s connected", browser_id)
-        return link, link.feed if noted is None else noted.logged("from", link.feed)
-
-    def detach(self, link: ExtensionLink, reason: str) -> None:
-        self._open.discard(link)
-        link.connection_lost(reason)
-        self._browsers.detach(link)
-        log.info("browser %s disconnected: %s", link.browser_id, reason)
-
-    def watch(self, link: ExtensionLink) -> asyncio.Task[None]:
-        """Send heartbeats on a link and close it when it stays silent."""
-        return asyncio.create_task(self._browsers.watch(link))
-
     def close(self) -> None:
-        for link in list(self._open):
+        for link in list(self.links):
             link.close(SHUTTING_DOWN, "the hub is shutting down")
 
 
@@ -86,8 +68,14 @@ class _Connection:
 
     def __init__(self, endpoint: ExtensionSocket, browser_id: str, socket: WebSocket) -> None:
         self._endpoint = endpoint
-        self._link, self.receive = endpoint.attach(browser_id, socket)
-        self._heartbeat = endpoint.watch(self._link)
+        wire = MessageLog(browser_id, endpoint.secret.decode()) if endpoint.log_messages else None
+        send: Callable[[bytes], None] = partial(wire.pass_on, "to", socket.send_text) if wire else socket.send_text
+        self._link = link = ExtensionLink(browser_id, send, socket.send_close, endpoint.limits)
+        self.receive: Callable[[bytes], None] = partial(wire.pass_on, "from", link.feed) if wire else link.feed
+        endpoint.links.add(link)
+        endpoint.browsers.attach(link)
+        log.info("browser %s connected", browser_id)
+        self._heartbeat = asyncio.create_task(endpoint.browsers.watch(link))
 
     def receive_binary(self) -> None:
         self._link.close(PROTOCOL_ERROR, "messages must be text")
@@ -97,4 +85,7 @@ class _Connection:
 
     def closed(self, reason: str) -> None:
         self._heartbeat.cancel()
-        self._endpoint.detach(self._link, reason)
+        self._endpoint.links.discard(self._link)
+        self._link.connection_lost(reason)
+        self._endpoint.browsers.detach(self._link)
+        log.info("browser %s disconnected: %s", self._link.browser_id, reason)

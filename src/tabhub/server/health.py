@@ -52,7 +52,6 @@ class Health:
 
     @property
     def uptime(self) -> int:
-        """Seconds since the start."""
         return round(self.engine.clock() - self.started)
 
     def problems(self) -> list[str]:
@@ -65,7 +64,7 @@ class Health:
             self.plugins.problem,
             self.pins.error and f"Approved definitions cannot be kept across a restart: {self.pins.error}",
             self.tokens.error and f"The tokens of agents cannot be read, and none is admitted: {self.tokens.error}",
-            self.upstream.problem(),
+            self.upstream.store.error and f"External servers cannot be saved: {self.upstream.store.error}",
             self.settings.error
             and f"The configuration cannot be read, the last good one is in force: {self.settings.error}",
         ]

@@ -103,7 +103,6 @@ class Hub:
         """`managed` is a browser to start; `more_relays` are relays in addition to those of the settings."""
         self._port = port
         self._managed = managed
-        self._started = clock()
         self._upkeep: asyncio.Task[None] | None = None
         self.settings = settings = Settings(home, config_file)
         self.secret = Secret(home, secret)
@@ -176,7 +175,7 @@ class Hub:
             allowed_hosts=lambda: settings.current.upstream_hosts,
             list_changed=listing.notices.changed,
             resource_updated=subscribers.updated,
-            subscribed_uris=subscribers.book.uris,
+            subscribed_uris=subscribers.uris,
         )
         resources = UpstreamResources(engine, permission.is_off, directory, subscribers, upstream)
         session_rate = SlidingWindow(limits.session_rate)
@@ -230,7 +229,7 @@ class Hub:
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
-        self.extension = ExtensionSocket(browsers, secret.encode(), limits, log_messages=config.log_messages)
+        self.extension = ExtensionSocket(browsers, secret.encode(), limits, config.log_messages)
         self.bridge = BridgeListener(
             bridge_path(str(home.root), os.environ),
             home.root,
@@ -261,7 +260,7 @@ class Hub:
         self.health = health = Health(
             home=home,
             port=port,
-            started=self._started,
+            started=clock(),
             settings=settings,
             engine=engine,
             browsers=browsers,
@@ -337,11 +336,10 @@ class Hub:
 
     def _describe(self) -> dict[str, Any]:
         """What agents learn about the hub itself."""
-        managed = {"managedBrowser": self._managed.status()} if self._managed is not None else {}
         return {
-            **managed,
+            **({"managedBrowser": self._managed.status()} if self._managed is not None else {}),
             "version": __version__,
-            "uptimeSeconds": round(self.engine.clock() - self._started),
+            "uptimeSeconds": self.health.uptime,
             "sessions": len(self.sessions),
             "callsInFlight": len(self.engine.calls),
         }
@@ -360,8 +358,6 @@ class Hub:
             pid=os.getpid(),
             port=self._port,
         )
-
-    # lifetime
 
     async def start(self) -> None:
         await self.bridge.start()
@@ -387,7 +383,6 @@ class Hub:
         self.engine.cancel_all(_SHUTTING_DOWN)
 
     async def stop(self) -> None:
-        """Stop all parts, and save what outlives the hub."""
         if self._upkeep is not None:
             self._upkeep.cancel()
         await self.agent.stop()
@@ -401,7 +396,7 @@ class Hub:
         self.pages.close()
         self.plugins.stop()
         await self.upstream.stop()
-        self.binding.stop()
+        self.binding.orphans.stop()
         self.persistence.save_now()
         self.engine.audit.close()
 
@@ -415,10 +410,8 @@ class Hub:
             self.panel.mark_tabs()
             await self.bridge.restore_socket()
             await self.pages.keep()
-            self.plugins.keep()
+            self.plugins.watcher.poll()
             await asyncio.to_thread(self.engine.results.expire)
-
-    # changes while running
 
     def _apply_settings(self, config: Config) -> None:
         for part in (self.engine, self.guard, self.extension, self.approvals, self.permission, self.binding):
@@ -431,7 +424,6 @@ class Hub:
             self.notices.changed(kind)
 
     def _apply_secret(self, secret: str) -> None:
-        """Put a rotated secret in force: from now on the old one is refused."""
         self.guard.replace_secret(secret.encode())
         if self._managed is not None:
             self._managed.install(secret)

@@ -42,7 +42,7 @@ class Managed:
         self._only_if_needed = only_if_needed
         self._error: str | None = None
         self._restarting = False
-        self._on_failure: Callable[[], None] | None = None
+        self._on_failure: Callable[[], None] = lambda: None
         self._task: asyncio.Task[None] | None = None
         self.install(secret)
         self._browser = ManagedBrowser(
@@ -81,18 +81,14 @@ class Managed:
         except SetupError as error:
             self._error = error.text()
             log.error("the managed browser did not start: %s", error.text())
-            self._failed()
+            self._on_failure()
 
     def _ended(self, end: BrowserExit) -> None:
         self._restarting = end.restart_in is not None
         next_ = _CLOSED if end.restart_in is None else f"; it is started again in {end.restart_in:g} s."
         self._error = f"{end.reason.rstrip('.')}{next_}"
         log.warning("the managed browser ended: %s", self._error)
-        self._failed()
-
-    def _failed(self) -> None:
-        if self._on_failure is not None:
-            self._on_failure()
+        self._on_failure()
 
     async def stop(self) -> None:
         if self._task is not None:

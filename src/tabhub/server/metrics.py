@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -13,17 +14,16 @@ from tabhub.links.browsers import Browsers
 from tabhub.store.audit import BUCKETS
 
 
+@dataclass(frozen=True, eq=False)
 class _HubCollector:
     """Reads the numbers when they are asked for, so that counting costs nothing else."""
 
-    def __init__(self, engine: Engine, browsers: Browsers, refusals: Mapping[int, int]) -> None:
-        self._engine = engine
-        self._browsers = browsers
-        self._refusals = refusals
+    engine: Engine
+    browsers: Browsers
+    refusals: Mapping[int, int]
 
     def collect(self) -> Iterable[Metric]:
-        """All families."""
-        engine = self._engine
+        engine, browsers = self.engine, self.browsers
         calls = CounterMetricFamily("tabhub_calls", "Tool calls answered", labels=["plugin", "outcome"])
         seconds = HistogramMetricFamily("tabhub_call_seconds", "Time from call to answer", labels=["plugin"])
         by_plugin = {plugin: series for plugin, series in engine.audit.figures.series.items() if plugin is not None}
@@ -38,16 +38,16 @@ class _HubCollector:
         yield calls
         yield seconds
         refused = CounterMetricFamily("tabhub_refused", "Requests the guard refused", labels=["status"])
-        for status, count in sorted(self._refusals.items()):
+        for status, count in sorted(self.refusals.items()):
             refused.add_metric([str(status)], count)
         yield refused
         yield GaugeMetricFamily("tabhub_calls_in_flight", "Calls without an answer yet", value=len(engine.calls))
         yield GaugeMetricFamily("tabhub_tasks", "Tasks of the event loop", value=len(asyncio.all_tasks()))
         yield GaugeMetricFamily("tabhub_sessions", "Open sessions", value=len(engine.sessions))
         yield GaugeMetricFamily("tabhub_tools", "Tools in the catalogue", value=len(engine.registry.tools()))
-        yield GaugeMetricFamily("tabhub_browsers", "Connected browsers", value=len(self._browsers.links()))
-        yield GaugeMetricFamily("tabhub_tabs", "Tabs of connected browsers", value=len(self._browsers.book))
-        dropped = sum(link.dropped for link in self._browsers.links())
+        yield GaugeMetricFamily("tabhub_browsers", "Connected browsers", value=len(browsers.links()))
+        yield GaugeMetricFamily("tabhub_tabs", "Tabs of connected browsers", value=len(browsers.book))
+        dropped = sum(link.dropped for link in browsers.links())
         yield GaugeMetricFamily("tabhub_replies_dropped", "Late, doubled or foreign replies", value=dropped)
         yield CounterMetricFamily(
             "tabhub_audit_lost", "Audit lines that never reached the disk", value=engine.audit.lost
@@ -55,7 +55,6 @@ class _HubCollector:
 
 
 def render(engine: Engine, browsers: Browsers, refusals: Mapping[int, int]) -> bytes:
-    """The whole page."""
     registry = CollectorRegistry()
     registry.register(_HubCollector(engine, browsers, refusals))
     ProcessCollector(registry=registry)

@@ -79,20 +79,16 @@ def serve(options: StartOptions) -> int:
             read_token(more_relays[0])  # so that a mistake is reported here, and not in the log
         for problem in config.problems:
             log.warning("config.json: %s", problem)
-        launch = _launch_mode(options, config.launch)
+        launch = {None: config.launch, True: "always", False: "never"}[options.launch]
         managed: Managed | None = None
         if launch != "never":
-            headless = (
-                options.headless
-                if options.headless is not None
-                else {"always": True, "never": False}.get(config.headless)
-            )
+            configured = {"always": True, "never": False}.get(config.headless)
             managed = Managed(
                 home,
                 _browser(config.browser),
                 port=port,
                 secret=secret,
-                headless=headless,
+                headless=configured if options.headless is None else options.headless,
                 only_if_needed=launch == "auto",
             )
         hub = Hub(home, port=port, config_file=config_file, secret=secret, managed=managed, more_relays=more_relays)
@@ -123,16 +119,9 @@ async def start_up(hub: Hub, sockets: list[socket.socket]) -> HttpServer:
 
 
 async def shut_down(hub: Hub, server: HttpServer) -> None:
-    """Notify agents and browsers before their connections are closed."""
     hub.closing()
     await server.stop(_GRACE)
     await hub.stop()
-
-
-def _launch_mode(options: StartOptions, setting: str) -> str:
-    if options.launch is None:
-        return setting
-    return "always" if options.launch else "never"
 
 
 def _browser(chosen: str | None) -> FoundBrowser:
@@ -151,10 +140,10 @@ def _announce(home: Home, hub: Hub, port: int, managed: Managed | None) -> dict[
         "socket": hub.bridge.path,
     }
     write_atomic(home.hub_json, json.dumps(facts))
-    browser = managed.name if managed is not None else None
-    if hub.settings.current.skip_permissions:
-        log.warning("permissions are skipped: agents act without asking, except for tools that are off")
     skipped = hub.settings.current.skip_permissions
+    if skipped:
+        log.warning("permissions are skipped: agents act without asking, except for tools that are off")
+    browser = managed.name if managed is not None else None
     return {**facts, "home": str(home.root), "browser": browser, "skipPermissions": skipped}
 
 

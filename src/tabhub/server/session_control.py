@@ -37,8 +37,6 @@ class SessionControl:
     notices: ListNotifier
     locked_out: Callable[[str | None], bool]
 
-    # listing
-
     def overview(self) -> dict[str, Any]:
         """All sessions with the tabs they hold, and whether agents are paused."""
         held = self.leases.by_holder()
@@ -74,8 +72,6 @@ class SessionControl:
             )
         return session
 
-    # ending
-
     def end(self, session_id: str, reason: str = "the person ended the session") -> bool:
         """End a session of any kind: cancel its calls, free its leases, close its tabs. False if there is none."""
         known = self.engine.sessions.get(session_id) is not None
@@ -84,7 +80,6 @@ class SessionControl:
         return known
 
     def tabs_to_close(self, session: Session) -> list[int]:
-        """The tabs that are closed when the session ends."""
         return [] if self.binding.keep_tabs else sorted(session.opened_tabs)
 
     def expire(self) -> None:
@@ -101,7 +96,6 @@ class SessionControl:
         self.notices.end(self.locked_out)
 
     def release(self, session: Session, tab_id: int) -> None:
-        """Free a tab the session holds."""
         if not self.leases.free(session, tab_id):
             held = ", ".join(str(lease.tab) for lease in self.leases.of(session)) or "none"
             raise TabNotFound(f"{session.client} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")
@@ -112,8 +106,6 @@ class SessionControl:
         if lease is None:
             raise TabNotFound(f"No agent holds tab {tab_id}.", hint="It has been released already.")
         return self.leases.free(lease.holder, lease.tab)
-
-    # pausing
 
     @property
     def paused(self) -> bool:

@@ -12,14 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tabhub.calls.engine import Engine
-from tabhub.calls.pause import PauseState
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session
 from tabhub.core.tab_matching import TabFingerprint
 from tabhub.errors import Busy
 from tabhub.mcp.handshake import HandshakeEdge
-from tabhub.store.sessions import Saved, SavedLease, SavedPause, SavedSession, SavedTab, SessionStore
+from tabhub.store.sessions import Saved, SavedLease, SavedSession, SavedTab, SessionStore
 
 log = logging.getLogger("tabhub.sessions")
 
@@ -36,17 +35,14 @@ class SessionPersistence:
     _saved_changes: int = -1
     _number: int = 0
 
-    # writing
-
     def snapshot(self) -> Saved:
         marks, ids = self.binding.marks()
         held = self.leases.by_holder()
-        paused = self.engine.pause.paused
         return Saved(
             sessions=[self._to_save(session, held.get(session, [])) for session in self.engine.sessions.all()],
             tabs=[SavedTab(m.tab_id, m.browser_id, m.chrome_id, m.origin, m.page) for m in marks],
             browsers={browser: sorted(all_ids) for browser, all_ids in ids.items()},
-            pause=None if paused is None else SavedPause(paused.since, paused.by, paused.reason, paused.mode),
+            pause=self.engine.pause.paused,
         )
 
     def _to_save(self, session: Session, held: list[Lease]) -> SavedSession:
@@ -82,14 +78,11 @@ class SessionPersistence:
         self._number += 1
         return self.snapshot(), self._number
 
-    # reading
-
     def restore(self) -> int:
         """Restore the sessions from before the restart. Returns how many there are."""
         saved = self.store.load() or Saved()
         if saved.pause is not None:
-            pause = saved.pause
-            self.engine.pause.restore(PauseState(pause.since, pause.by, pause.reason, pause.mode))
+            self.engine.pause.restore(saved.pause)
         held = {lease.tab for session in saved.sessions for lease in session.leases}
         marks = (TabFingerprint(t.id, t.browser, t.chrome, t.origin, t.page) for t in saved.tabs if t.id in held)
         self.binding.expect(marks, {browser: set(ids) for browser, ids in saved.browsers.items()})

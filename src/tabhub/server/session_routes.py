@@ -55,6 +55,5 @@ class SessionRoutes:
 
 
 def _client(request: Request) -> str:
-    """The client's name from its header, if any."""
     named = request.headers.get(b"tabhub-client", b"")
     return "".join(c for c in named.decode("latin-1")[:100] if c.isprintable())

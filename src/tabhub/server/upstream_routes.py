@@ -7,6 +7,7 @@ approver's key, which agents do not have.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tabhub.calls.sources.upstream import Upstreams
@@ -20,18 +21,18 @@ from tabhub.wire.extension_link import decode
 from tabhub.wire.panel import AddServers, OneServer, ServerSettings
 
 _LONGEST_QUERY = 16_000
-
-
 Method = Callable[[Any], Awaitable[dict[str, Any]]]
 
 
+@dataclass(eq=False)
 class UpstreamRoutes:
     """What a person may do with external servers."""
 
-    def __init__(self, upstreams: Upstreams, key: ApproverKey, limits: Limits) -> None:
-        self._upstreams = upstreams
-        self._key = key
-        self._limits = limits
+    upstreams: Upstreams
+    key: ApproverKey
+    limits: Limits
+
+    def __post_init__(self) -> None:
         self._methods: dict[str, Method] = {
             "upstream.add": self._add,
             "upstream.set": self._set,
@@ -54,23 +55,23 @@ class UpstreamRoutes:
         return {"/upstream": Endpoint({"GET": self._all}), **posts, CALLBACK: login}
 
     async def _all(self, request: Request) -> Response:
-        return json_response({"servers": self._upstreams.all()})
+        return json_response({"servers": self.upstreams.all()})
 
     def _route(self, name: str) -> Route:
         async def route(request: Request) -> Response:
-            self._key.require(
+            self.key.require(
                 request,
                 "Only the person may change external servers: this address needs the approver's key.",
                 "Use the panel, or `tabhub mcp` in a terminal.",
             )
-            return json_response(await self._methods[name](decode(name, request.json_object(self._limits))))
+            return json_response(await self._methods[name](decode(name, request.json_object(self.limits))))
 
         return route
 
     async def _login_callback(self, request: Request) -> Response:
         """`GET /oauth/callback`: a login page redirects the browser here, with its one-time `state`."""
         answers = request.query_values() if len(request.query) <= _LONGEST_QUERY else {}
-        accepted = request.method == "GET" and self._upstreams.logins.resolve(answers)
+        accepted = request.method == "GET" and self.upstreams.logins.resolve(answers)
         text = "You are logged in. This tab can be closed." if accepted else "No login is pending here. Start it again."
         page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{text}</p>".encode()
         headers = (
@@ -82,15 +83,15 @@ class UpstreamRoutes:
         return Response(200 if accepted else 400, page, headers)
 
     async def _add(self, wanted: AddServers) -> dict[str, Any]:
-        return {"servers": await self._upstreams.add(wanted.json)}
+        return {"servers": await self.upstreams.add(wanted.json)}
 
     async def _set(self, wanted: ServerSettings) -> dict[str, Any]:
-        changed = await self._upstreams.set(wanted.name, enabled=wanted.enabled, disabled=wanted.disabled_tools)
+        changed = await self.upstreams.set(wanted.name, enabled=wanted.enabled, disabled=wanted.disabled_tools)
         return {"server": changed}
 
     async def _refresh(self, server: OneServer) -> dict[str, Any]:
-        return {"server": await self._upstreams.refresh(server.name)}
+        return {"server": await self.upstreams.refresh(server.name)}
 
     async def _remove(self, server: OneServer) -> dict[str, Any]:
-        await self._upstreams.remove(server.name)
+        await self.upstreams.remove(server.name)
         return {"ok": True}

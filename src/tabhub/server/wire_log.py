@@ -8,14 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from tabhub.trust.redact import clean, redact
 
 log = logging.getLogger("tabhub.messages")
 
 _SHOWN = 1_000
-Direction = Literal["to", "from"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +23,10 @@ class MessageLog:
     browser_id: str
     secret: str
 
-    def logged(self, direction: Direction, pass_on: Callable[[Any], None]) -> Callable[[Any], None]:
-        """`pass_on`, with each message logged first."""
-
-        def log_and_pass_on(data: str | bytes) -> None:
-            self._log(direction, data)
-            pass_on(data)
-
-        return log_and_pass_on
-
-    def _log(self, direction: Direction, data: str | bytes) -> None:
+    def pass_on(self, direction: str, receive: Callable[[bytes], None], data: bytes) -> None:
+        """Log a message, then hand it to `receive`."""
         # More than is shown is redacted, so that no part of a secret is left at the end.
-        start = data[: 4 * _SHOWN] if isinstance(data, str) else data[: 4 * _SHOWN].decode("utf-8", "replace")
+        start = data[: 4 * _SHOWN].decode("utf-8", "replace")
         shown = clean(redact(start, (self.secret,)), _SHOWN)
         log.info("%s %s, %d bytes: %s", direction, self.browser_id, len(data), shown)
+        receive(data)

@@ -22,7 +22,7 @@ from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.page_tool_names import PageKey
 from tabhub.core.page_tools import Frame, PageTool, PageToolTable
 from tabhub.core.tab_routing import Candidate, never_sent, site_url
-from tabhub.core.tools import ToolResult, Validator
+from tabhub.core.tools import ToolResult
 from tabhub.errors import NotConnected, PageToolGone, RateLimited, TabFailed, TabhubError, TabNotFound
 from tabhub.links.transport import Sites, TabHubTransport
 from tabhub.trust.approvals import Ask
@@ -134,8 +134,6 @@ class PageCall(TabCall[Frame]):
         """Wait a moment for an answer, then fail."""
         if self._scope.when() is None:
             self._scope.reschedule(asyncio.get_running_loop().time() + _GRACE)
-
-    # a page that wants the person to confirm
 
     def asked(self, question: ElicitConfirmation) -> asyncio.Future[dict[str, Any]]:
         task = asyncio.ensure_future(self._confirm(question.message))
@@ -320,7 +318,10 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     fields["content"] = fields.get("content", msgspec.Raw(b"[]"))
     problem = None
     if not is_error and tool.output is not None:
-        problem = _schema_problem(fields.get("structuredContent"), tool.output)
+        if "structuredContent" not in fields:
+            problem = "The page promises structured content and gave none."
+        elif not tool.output.is_valid(orjson.loads(bytes(fields["structuredContent"]))):
+            problem = "The page's structured content does not fit the page's own outputSchema, and is left out."
     if problem is not None:
         blocks.append({"type": "text", "text": f"[{problem}]"})
         fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
@@ -331,15 +332,6 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     if is_error:
         fields["isError"] = msgspec.Raw(b"true")
     return ToolResult(msgspec.json.encode(fields), is_error)
-
-
-def _schema_problem(structured: msgspec.Raw | None, schema: Validator) -> str | None:
-    """What is wrong with the structured content, by the page's own outputSchema."""
-    if structured is None:
-        return "The page promises structured content and gave none."
-    if not schema.is_valid(orjson.loads(bytes(structured))):
-        return "The page's structured content does not fit the page's own outputSchema, and is left out."
-    return None
 
 
 def _failed(payload: Any, origin: str) -> ToolResult:

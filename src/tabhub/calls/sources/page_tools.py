@@ -92,8 +92,6 @@ class PageTools:
     def capabilities(self) -> dict[str, Any]:
         return self.pages.capabilities()
 
-    # messages from tabs
-
     def receive(self, tab_id: int, message: PageMessage) -> Any:
         """Handle one message of a page; one that is refused is logged and changes nothing."""
         try:
@@ -222,8 +220,6 @@ class PageTools:
                     self._apply(frame.tab_id, self.pages.remove_document(*frame.key, frame.document))
             self._publish(origin)
 
-    # into the registry
-
     def _apply(self, tab_id: int, change: PageChange) -> None:
         for origin in sorted(change.sites):
             self._publish(origin)
@@ -322,8 +318,6 @@ class PageTools:
     def declared(self, tool: Tool) -> PageTool | None:
         known = self._built.get(tool.source.key, {}).get(tool.name)
         return known[0] if known is not None else None
-
-    # tools that outlive their page
 
     async def keep(self) -> None:
         """Save what should survive a restart, if it changed."""

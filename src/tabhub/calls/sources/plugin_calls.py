@@ -49,7 +49,6 @@ class Active:
         return tuple(each.name for each in self.setup.instances)
 
     def owns(self, url: str, instance: str | None = None) -> bool:
-        """Whether a URL is one of its pages."""
         return any_matches(self.setup.patterns_of(instance), url, self.plugin.exclude_patterns)
 
 
@@ -75,7 +74,11 @@ class PluginCall(TabCall[Tab]):
             return [tab for tab in browsers.book if active.owns(tab.url, instance)]
         tab = browsers.tab(self._tab_id).tab
         if not active.owns(tab.url, instance):
-            raise _tab_mismatch(active, instance, tab)
+            shown = tab.url[:200] or "nothing"
+            raise TabMismatch(
+                f"Tab {tab.tab_id} shows {shown}, which is not a page of {_site(active, instance)}.",
+                hint="plugin_list_tabs lists its tabs; without `tabId` the best one is used.",
+            )
         return [tab]
 
     def annotations(self, target: Tab) -> Mapping[str, Any]:
@@ -85,7 +88,15 @@ class PluginCall(TabCall[Tab]):
         return Candidate(target.tab_id, target.last_accessed or 0.0, self._calls.is_ready(target, self._active.name))
 
     async def await_target(self, failure: TabhubError | None) -> Tab:
-        raise failure or _no_matching_tab(self._active, self._instance)
+        if failure is not None:
+            raise failure
+        setup = self._active.setup
+        named = next((each.patterns[0] for each in setup.instances if each.name == self._instance), None)
+        where = named or setup.homepage or ", ".join(setup.url_patterns[:3])
+        raise NoMatchingTab(
+            f"No open tab shows {_site(self._active, self._instance)}.",
+            hint=f"Open {where} with browser_open_tab, see that the person is signed in there, and call again.",
+        )
 
     def may_retry(self, error: TabhubError, target: Tab) -> bool:
         return not self.exact and super().may_retry(error, target)
@@ -160,19 +171,3 @@ def _tool(active: Active, tool: PluginTool) -> Tool:
 
 def _site(active: Active, instance: str | None) -> str:
     return active.plugin.display_name + (f" ({instance})" if instance is not None else "")
-
-
-def _no_matching_tab(active: Active, instance: str | None) -> NoMatchingTab:
-    named = next((each.patterns[0] for each in active.setup.instances if each.name == instance), None)
-    where = named or active.setup.homepage or ", ".join(active.setup.url_patterns[:3])
-    return NoMatchingTab(
-        f"No open tab shows {_site(active, instance)}.",
-        hint=f"Open {where} with browser_open_tab, see that the person is signed in there, and call again.",
-    )
-
-
-def _tab_mismatch(active: Active, instance: str | None, tab: Tab) -> TabMismatch:
-    return TabMismatch(
-        f"Tab {tab.tab_id} shows {tab.url[:200] or 'nothing'}, which is not a page of {_site(active, instance)}.",
-        hint="plugin_list_tabs lists its tabs; without `tabId` the best one is used.",
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -30,7 +30,6 @@ _AT_ONCE = 200
 _MESSAGE = 2_000
 _DATA = 8_000
 
-
 Broadcast = Callable[[str, str, Any], None]
 """Sends a level, a logger and data to every agent that listens and wants that level."""
 
@@ -43,9 +42,7 @@ class PluginLogs:
     calls: Iterable[Context]
     broadcast: Broadcast
     wall: Callable[[], float]
-
-    def __post_init__(self) -> None:
-        self._rings: dict[str, deque[dict[str, Any]]] = {}
+    _rings: dict[str, deque[dict[str, Any]]] = field(default_factory=dict, init=False)
 
     def of(self, plugin: str) -> list[dict[str, Any]]:
         return list(self._rings.get(plugin, ()))

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tabhub.config.settings import Config
 from tabhub.core.registry import Registry
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source
-from tabhub.errors import SetupError, TabhubError, UnknownPlugin
+from tabhub.errors import NotFound, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change, PluginMessage
 from tabhub.links.extension import ExtensionLink
@@ -38,13 +38,6 @@ from tabhub.store.home import Home
 from tabhub.wire.extension_link import PluginLog, PluginState, PluginStateChanged
 
 log = logging.getLogger("tabhub.plugins")
-
-
-@dataclass(slots=True)
-class _ReadyTabs:
-    """What one browser reports, by plugin: its own tab ids and whether each tab is ready."""
-
-    ready: dict[str, dict[int, bool]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -64,13 +57,14 @@ class Plugins:
 
     def __post_init__(self, transport: TabHubTransport, leases: TabBinding, wall: Callable[[], float]) -> None:
         self.problem: str | None = None
-        """Why adapters cannot reach the self.browsers."""
+        """Why adapters cannot reach the browsers."""
         self.changes = 0
         """Counts changes of what the panel shows."""
         self._discovery = Discovery(self.home.plugins)
         self._found = Discovered()
         self._active: dict[str, Active] = {}
-        self._ready_tabs: dict[str, _ReadyTabs] = {}
+        self._ready_tabs: dict[str, dict[str, dict[int, bool]]] = {}
+        """By browser and plugin: the browser's own tab ids, and whether each tab is ready."""
         self._uninstalls: set[asyncio.Task[None]] = set()
         self.calls = PluginCalls(
             TabCalls(transport, self.browsers.book, self.limits, leases), self.browsers, self._is_ready
@@ -79,8 +73,6 @@ class Plugins:
         self.browsers.on_plugins(self._receive)
         self.browsers.on_hello(self._send_all)
         self.browsers.on_change(self._disconnected, "disconnected")
-
-    # the table
 
     def __len__(self) -> int:
         return len(self._active)
@@ -92,7 +84,7 @@ class Plugins:
         found = self._active.get(name)
         if found is None:
             names = ", ".join(sorted(self._active)[:30])
-            raise UnknownPlugin(
+            raise NotFound(
                 f"There is no plugin named {name[:100]!r}.",
                 hint=f"Plugins: {names}." if names else "No plugins are installed: tabhub plugin install",
             )
@@ -106,8 +98,8 @@ class Plugins:
         """What is wrong and stops nothing."""
         return [*self._found.problems, *(p for active in self.all() for p in active.setup.problems)]
 
-    def load(self, *, watched: bool = False) -> int:
-        """Find plugins and replace the table. Returns how many there are."""
+    def load(self, *, watched: bool = False) -> None:
+        """Find plugins and replace the table."""
         config = self.config()
         found = self._discovery.look(config)
         for failure in found.failures:
@@ -132,7 +124,6 @@ class Plugins:
         self._notify_browsers(
             changed, removed, only_changed=watched and not removed and all(name in before for name in changed)
         )
-        return len(fresh)
 
     def _activate(self, plugin: Plugin, config: Config) -> Active:
         setup = settings.resolve(plugin, config.settings.get(plugin.name, {}))
@@ -155,23 +146,15 @@ class Plugins:
         self.load(watched=True)
         log.info("plugins reloaded after a change on disk, in %.0f ms", (time.monotonic() - began) * 1000)
 
-    # life
-
     def start(self) -> None:
         """Begin to watch; the managed browser's folder is there by now."""
         self._write()
         self.watcher.start()
 
-    def keep(self) -> None:
-        """Look for changes the operating system did not report."""
-        self.watcher.poll()
-
     def stop(self) -> None:
         self.watcher.stop()
         for task in self._uninstalls:
             task.cancel()
-
-    # to the browsers
 
     def _send_all(self, link: ExtensionLink) -> None:
         link.notify("sync.full", {"plugins": [self._wire(active, link) for active in self.all()]})
@@ -215,15 +198,13 @@ class Plugins:
             facts["instances"] = [{"name": each.name, "urlPatterns": list(each.patterns)} for each in setup.instances]
         return facts
 
-    # from the browsers
-
     def _receive(self, link: ExtensionLink, message: PluginMessage) -> None:
         if isinstance(message, PluginLog):
             self.logs.receive(message, self._active.__contains__)
         elif isinstance(message, PluginStateChanged):
             self._state(link.browser_id, message.plugin, message)
         else:
-            self._ready_tabs[link.browser_id] = _ReadyTabs()
+            self._ready_tabs[link.browser_id] = {}
             for name, state in message.plugins.items():
                 self._state(link.browser_id, name, state)
 
@@ -231,7 +212,7 @@ class Plugins:
         if name not in self._active:
             return
         ready = {tab.tab_id: tab.ready for tab in state.tabs[: self.limits.tabs_per_browser]}
-        reported = self._ready_tabs.setdefault(browser_id, _ReadyTabs()).ready
+        reported = self._ready_tabs.setdefault(browser_id, {})
         if reported.get(name) != ready:
             reported[name] = ready
             self.changes += 1
@@ -240,10 +221,7 @@ class Plugins:
         self._ready_tabs.pop(change.browser_id, None)
 
     def _is_ready(self, tab: Tab, plugin: str) -> bool:
-        reported = self._ready_tabs.get(tab.browser_id)
-        return reported is not None and reported.ready.get(plugin, {}).get(tab.chrome_id) is True
-
-    # facts
+        return self._ready_tabs.get(tab.browser_id, {}).get(plugin, {}).get(tab.chrome_id) is True
 
     def sites(self) -> list[PluginSite]:
         """What the browser tools know of plugins."""
@@ -288,8 +266,6 @@ class Plugins:
         if plugin.icon_svg is not None:
             facts["iconSvg"] = plugin.icon_svg
         return facts
-
-    # settings
 
     def configure(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Set settings of a plugin, checked against its schema, and put them in force; gives what may be shown."""

@@ -10,14 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tabhub.calls.engine import Context
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
-from tabhub.core.tab_routing import Candidate, best_tab, retry_where
-from tabhub.core.tabs import TabTable
+from tabhub.core.page_tools import Frame
+from tabhub.core.tab_routing import Candidate, best_tab, may_retry
+from tabhub.core.tabs import Tab, TabTable
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
@@ -30,17 +31,8 @@ MESSAGE = 2_000
 """Characters of a page's message that are passed on."""
 
 
-class Target(Protocol):
-    """Where a call runs: a tab, or a frame of one."""
-
-    @property
-    def tab_id(self) -> int: ...
-
-    @property
-    def origin(self) -> str | None: ...
-
-
-T = TypeVar("T", bound=Target)
+T = TypeVar("T", Tab, Frame)
+"""Where a call runs."""
 
 
 class TabCall(ABC, Generic[T]):
@@ -72,7 +64,7 @@ class TabCall(ABC, Generic[T]):
     def may_retry(self, error: TabhubError, target: T) -> bool:
         hints = self.annotations(target)
         repeatable = hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
-        return retry_where(error, repeatable=repeatable, exact=self.exact) != "no"
+        return may_retry(error, repeatable=repeatable)
 
     @abstractmethod
     async def before_retry(self, error: TabhubError, target: T, failed: set[int]) -> None:
@@ -80,8 +72,6 @@ class TabCall(ABC, Generic[T]):
 
     def explain(self, error: TabhubError, target: T) -> TabhubError:
         return error
-
-    # while it runs
 
     def progress(self, progress: ToolProgress) -> None:
         text = None if progress.message is None else visible(progress.message[:MESSAGE])[0]

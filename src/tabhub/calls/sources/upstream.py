@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -21,7 +22,7 @@ from tabhub.core.registry import Registry
 from tabhub.core.resources import NO_RESOURCES, ChangeKind, ResourceDirectory, ServerResources
 from tabhub.core.tools import Source
 from tabhub.core.upstream_names import upstream_name
-from tabhub.errors import InvalidParams, TabhubError, UnknownServer, UpstreamOffline
+from tabhub.errors import InvalidParams, NotFound, TabhubError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.pins import PinStore
@@ -42,44 +43,36 @@ log = logging.getLogger("tabhub.upstream")
 _MAX_DESCRIPTION = 2_000
 
 
+@dataclass(eq=False)
 class Upstreams:
     """All external servers of one hub."""
 
-    def __init__(
-        self,
-        folder: Path,
-        port: int,
-        *,
-        limits: Limits,
-        registry: Registry,
-        browsers: Browsers,
-        pins: PinStore,
-        resources: ResourceDirectory,
-        allowed_hosts: Callable[[], Sequence[str]],
-        list_changed: Callable[[ChangeKind], None],
-        resource_updated: Callable[[str, str], None],
-        subscribed_uris: Callable[[str], frozenset[str]],
-    ) -> None:
-        self._limits = limits
-        self._registry = registry
-        self._resources = resources
-        self._browsers = browsers
-        self._pins = pins
-        self._list_changed = list_changed
-        self._subscribed_uris = subscribed_uris
-        self.store = UpstreamStore(folder / "mcp.json")
+    folder: Path
+    port: int
+    limits: Limits
+    registry: Registry
+    browsers: Browsers
+    pins: PinStore
+    resources: ResourceDirectory
+    allowed_hosts: Callable[[], Sequence[str]]
+    list_changed: Callable[[ChangeKind], None]
+    resource_updated: Callable[[str, str], None]
+    subscribed_uris: Callable[[str], frozenset[str]]
+
+    def __post_init__(self) -> None:
+        self.store = UpstreamStore(self.folder / "mcp.json")
         self._servers = {server.name: server for server in self.store.load()}
-        self.calls = UpstreamCalls(self._limits)
+        self.calls = UpstreamCalls(self.limits)
         self.pool = Pool(
-            self._limits,
-            hosts=allowed_hosts,
+            self.limits,
+            hosts=self.allowed_hosts,
             listed=self._listed,
             changed=self._changed,
             resources_changed=self._resources_changed,
-            updated=lambda connection, uri: resource_updated(connection.server.name, uri),
+            updated=lambda connection, uri: self.resource_updated(connection.server.name, uri),
             authorize=self._authorize,
         )
-        self.logins = PendingLogins(folder / "mcp-logins", port, self._open_login_page)
+        self.logins = PendingLogins(self.folder / "mcp-logins", self.port, self._open_login_page)
         self.changes = 0
         """Counts changes of what the panel shows."""
         self._starting: asyncio.Task[None] | None = None
@@ -87,8 +80,6 @@ class Upstreams:
 
     def enabled_servers(self) -> list[str]:
         return [server.name for server in self._servers.values() if server.enabled]
-
-    # start and stop
 
     def start(self) -> None:
         self._starting = asyncio.ensure_future(self._start())
@@ -104,8 +95,6 @@ class Upstreams:
             await asyncio.gather(self._starting, return_exceptions=True)
         await self.pool.stop()
 
-    # tools and resources
-
     async def _listed(self, connection: ServerConnection, listed: ToolListing) -> None:
         server = self._servers.get(connection.server.name)
         if server is None or server.id != connection.server.id or server.cached_tools == listed.tools:
@@ -119,7 +108,7 @@ class Upstreams:
         """Register the enabled tools of a server, or remove them if it is disabled."""
         connection = self.pool.get(server.name)
         if connection is None or not server.enabled:
-            self._registry.remove(Source("upstream", server.name))
+            self.registry.remove(Source("upstream", server.name))
             self._share(server.name, NO_RESOURCES)
             return
         self._share(server.name, connection.resources.current)
@@ -128,7 +117,7 @@ class Upstreams:
         # In a thread: compiling hundreds of schemas takes a while.
         entries = await asyncio.to_thread(self.calls.entries, connection, on)
         if self._servers.get(server.name) is server:
-            for problem in self._registry.replace(Source("upstream", server.name), entries):
+            for problem in self.registry.replace(Source("upstream", server.name), entries):
                 log.warning("tool refused: %s", problem)
 
     def _resources_changed(self, connection: ServerConnection) -> None:
@@ -139,11 +128,11 @@ class Upstreams:
     def subscriptions_changed(self, name: str) -> None:
         """Agents have subscribed to other resources of a server, or it has a new connection."""
         if (connection := self.pool.get(name)) is not None:
-            connection.subscriptions.set_wanted(self._subscribed_uris(name))
+            connection.subscriptions.set_wanted(self.subscribed_uris(name))
 
     def _share(self, name: str, resources: ServerResources) -> None:
-        for kind in self._resources.replace(name, resources):
-            self._list_changed(kind)
+        for kind in self.resources.replace(name, resources):
+            self.list_changed(kind)
 
     def _changed(self, _connection: ServerConnection) -> None:
         self.changes += 1
@@ -155,8 +144,6 @@ class Upstreams:
         self.changes += 1
         await asyncio.to_thread(self.store.change, lambda _before: after)
 
-    # logging in
-
     def _authorize(self, connection: ServerConnection, plan: ConnectionPlan) -> Any:
         """OAuth for servers with a URL, unless the person set their Authorization header."""
         if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
@@ -167,7 +154,7 @@ class Upstreams:
 
     async def _open_login_page(self, url: str) -> None:
         """Open the login page in a local browser, if one is connected; panel and terminal show it too."""
-        for link in self._browsers.links():
+        for link in self.browsers.links():
             if link.local:
                 try:
                     await link.request("createTab", {"url": url, "active": True})
@@ -175,13 +162,11 @@ class Upstreams:
                     log.info("the login page could not be opened in a browser: %s", error.message)
                 return
 
-    # changes by a person
-
     def get(self, name: str) -> Server:
         found = self._servers.get(name)
         if found is None:
             names = ", ".join(sorted(self._servers)[:30])
-            raise UnknownServer(
+            raise NotFound(
                 f"There is no external server named {name[:100]!r}.",
                 hint=f"Servers: {names}." if names else "Add one: tabhub mcp add NAME URL",
             )
@@ -189,7 +174,7 @@ class Upstreams:
 
     async def add(self, given: Any) -> list[dict[str, Any]]:
         """Add or replace servers from a pasted configuration, and wait for the first attempt to connect to each."""
-        wanted = config.read(strict.decode(given, self._limits) if isinstance(given, str) else given)
+        wanted = config.read(strict.decode(given, self.limits) if isinstance(given, str) else given)
         for each in wanted:
             await self._check_address(each)
         async with self._change:
@@ -220,14 +205,13 @@ class Upstreams:
     async def _wait_for(self, attempts: Iterable[Awaitable[None]]) -> None:
         tasks = [asyncio.ensure_future(attempt) for attempt in attempts]
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=self._limits.upstream_connect + 1)
+            _, late = await asyncio.wait(tasks, timeout=self.limits.upstream_connect + 1)
             for task in late:
                 task.cancel()
 
     async def set(
         self, name: str, *, enabled: bool | None = None, disabled: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Enable or disable a server, or set its disabled tools."""
         async with self._change:
             server = self.get(name)
             fresh = replace(
@@ -257,12 +241,10 @@ class Upstreams:
             await self._store((), removed=[name])
             await self.pool.apply_servers(self._servers.values())
             self.logins.forget(server.id)
-            self._registry.remove(Source("upstream", name))
+            self.registry.remove(Source("upstream", name))
             self._share(name, NO_RESOURCES)
-            self._pins.forget(Source("upstream", name).setting)
+            self.pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)
-
-    # for panel, command line and health
 
     def all(self) -> list[dict[str, Any]]:
         return [self.describe(self._servers[name]) for name in sorted(self._servers)]
@@ -278,10 +260,6 @@ class Upstreams:
             | ({"error": each["error"]} if "error" in each else {})
             for each in self.all()
         ]
-
-    def problem(self) -> str | None:
-        """The problem with the file of servers, if any, for health."""
-        return f"External servers cannot be saved: {self.store.error}" if self.store.error else None
 
 
 def merge(wanted: Server, known: Server | None) -> Server:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass
 from functools import partial
 from typing import Any
 
@@ -37,28 +38,24 @@ def takes_tab(tool: Tool) -> bool:
 
 
 def with_session(listing: dict[str, Any]) -> dict[str, Any]:
-    """A listing entry with the `session` handle among its arguments."""
     schema = dict(listing["inputSchema"])
     schema["properties"] = {**schema.get("properties", {}), "session": SESSION_PROPERTY}
     return {**listing, "inputSchema": schema}
 
 
+@dataclass(eq=False)
 class Catalogue:
     """The listing of one registry."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        limits: Limits,
-        hidden: Callable[[Tool], bool],
-        mark: bool,
-        selection: Selection = EVERYTHING,
-    ) -> None:
-        self._registry = registry
-        self._selection = selection
+    registry: Registry
+    limits: InitVar[Limits]
+    disabled: Callable[[Tool], bool]
+    mark: bool
+    """Whether disabled tools are listed, and marked so."""
+    selection: Selection = EVERYTHING
+
+    def __post_init__(self, limits: Limits) -> None:
         self._size = max(limits.list_page, 1)
-        self._hidden = hidden
-        self._mark = mark
         self._version = -1
         self._tools: tuple[Tool, ...] = ()
         self._keys: list[str] = []
@@ -80,14 +77,10 @@ class Catalogue:
 
     def show(self, *, marked: bool) -> None:
         """Permissions or settings changed: rebuild the listing."""
-        self._mark = marked
+        self.mark = marked
         self._version = self._index_version = -1
 
-    def disabled(self, tool: Tool) -> bool:
-        return self._hidden(tool)
-
     def page(self, cursor: str | None, *, stateless: bool) -> bytes:
-        """One page of tools/list, encoded."""
         self._refresh()
         start = 0 if cursor is None else bisect_right(self._keys, decode_cursor(cursor, _KEY_PREFIXES))
         page = self._pages.get((start, stateless))
@@ -98,17 +91,17 @@ class Catalogue:
         return page
 
     def _refresh(self) -> None:
-        if self._version == self._registry.revision:
+        if self._version == self.registry.revision:
             return
-        tools = self._registry.tools()
-        if not self._selection.everything:
-            tools = tuple(tool for tool in tools if self._selection.shows(tool))
-        self._tools = tools if self._mark else tuple(t for t in tools if not self._hidden(t))
+        tools = self.registry.tools()
+        if not self.selection.everything:
+            tools = tuple(tool for tool in tools if self.selection.shows(tool))
+        self._tools = tools if self.mark else tuple(t for t in tools if not self.disabled(t))
         self._keys = [_key(tool) for tool in self._tools]
         self._pages.clear()
         kept = set(self._tools)
         self._wires = {k: v for k, v in self._wires.items() if k[0] in kept}
-        self._version = self._registry.revision
+        self._version = self.registry.revision
 
     def _build(self, start: int, *, stateless: bool) -> bytes:
         chunk = self._tools[start : start + self._size]
@@ -117,9 +110,9 @@ class Catalogue:
         return encode_page("tools", entries, last_key, stateless=stateless)
 
     def _wire(self, tool: Tool, *, stateless: bool) -> bytes:
-        marked = self._mark and self._hidden(tool)
+        marked = self.mark and self.disabled(tool)
         extended = stateless and takes_tab(tool)
-        short = not self._selection.everything and tool.source.kind in ("browser", "hub")
+        short = not self.selection.everything and tool.source.kind in ("browser", "hub")
         if not (marked or extended or short):
             return tool.wire
         key = (tool, stateless)
@@ -141,8 +134,8 @@ class Catalogue:
 class Catalogues:
     """The listings of one registry, one for each selection in use."""
 
-    def __init__(self, registry: Registry, limits: Limits, hidden: Callable[[Tool], bool], mark: bool) -> None:
-        self._make = partial(Catalogue, registry, limits, hidden)
+    def __init__(self, registry: Registry, limits: Limits, disabled: Callable[[Tool], bool], mark: bool) -> None:
+        self._make = partial(Catalogue, registry, limits, disabled)
         self._mark = mark
         self.everything = self._make(mark)
         self._others: dict[Selection, Catalogue] = {}

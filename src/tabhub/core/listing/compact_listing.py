@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-SHARED = frozenset({"tabId", "selector", "ref", "text", "role", "session"})
+_SHARED = frozenset({"tabId", "selector", "ref", "text", "role", "session"})
 _BOUNDS = frozenset(
     {
         "additionalProperties",
@@ -33,11 +33,10 @@ _HINT_DEFAULTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHin
 
 
 def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
-    entry = {
-        "name": listing["name"],
-        "description": listing["description"],
-        "inputSchema": _input(listing["inputSchema"]),
-    }
+    schema = _schema(listing["inputSchema"])
+    for name in _SHARED & schema.get("properties", {}).keys():
+        schema["properties"][name].pop("description", None)
+    entry = {"name": listing["name"], "description": listing["description"], "inputSchema": schema}
     if "outputSchema" in listing:
         entry["outputSchema"] = {"type": "object"}
     if hints := _hints(listing.get("annotations", {})):
@@ -53,15 +52,6 @@ def _hints(annotations: Mapping[str, Any]) -> dict[str, Any]:
         hints.pop("destructiveHint", None)
         hints.pop("idempotentHint", None)
     return hints
-
-
-def _input(schema: Mapping[str, Any]) -> dict[str, Any]:
-    short: dict[str, Any] = _schema(schema)
-    properties = short.get("properties")
-    if isinstance(properties, dict):
-        for name in SHARED & properties.keys():
-            properties[name].pop("description", None)
-    return short
 
 
 def _schema(schema: Any) -> Any:

@@ -50,18 +50,21 @@ class Profiles:
         self._families = {name: frozenset(tools) for name, tools in families.items()}
         self._core = frozenset(core)
 
-    def terms(self) -> tuple[str, ...]:
-        return (CORE, ALL, *self._families, *KINDS)
-
     def select(self, text: str) -> Selection:
         """Parse `core,network,-page`; an unknown term is an error that names the nearest."""
+        known = (CORE, ALL, *self._families, *KINDS)
         terms = [term.strip().lower() for term in text[:_LONGEST].split(",") if term.strip()]
         kinds, built_in, every_family = set(KINDS), set[str](), False
         excluded: set[str] = set()
         for term in terms:
             name = term.removeprefix("-")
-            if name not in self.terms() or (term != name and name in (CORE, ALL)):
-                raise self._unknown(term)
+            if name not in known or (term != name and name in (CORE, ALL)):
+                near = nearest(name[:50], known)
+                suggestion = f"Did you mean {' or '.join(near)}? " if near else ""
+                raise InvalidParams(
+                    f"Unknown term {term[:50]!r} in `tools`.",
+                    hint=f"{suggestion}Available: {', '.join(known)}; families also with a minus, such as -page.",
+                )
             if name in KINDS:
                 (kinds.discard if term != name else kinds.add)(name)
             elif term != name:
@@ -78,11 +81,3 @@ class Profiles:
         # Without this family, the rest of long results could not be read.
         built_in |= self._families.get(ALWAYS, frozenset())
         return Selection(frozenset(built_in - excluded), frozenset(kinds))
-
-    def _unknown(self, term: str) -> InvalidParams:
-        near = nearest(term[:50].removeprefix("-"), self.terms())
-        suggestion = f"Did you mean {' or '.join(near)}? " if near else ""
-        return InvalidParams(
-            f"Unknown term {term[:50]!r} in `tools`.",
-            hint=f"{suggestion}Available: {', '.join(self.terms())}; families also with a minus, such as -page.",
-        )

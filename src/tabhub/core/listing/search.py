@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from itertools import islice
+from functools import cached_property
+from itertools import islice, takewhile
 from operator import add
 from typing import Any, Final
 
@@ -101,10 +102,10 @@ class ToolIndex:
         for entry in self._entries.values():
             for term, weight in entry.weights.items():
                 self._matches.setdefault(term, []).append((entry.tool, weight))
-        self._vocabulary: list[str] = []
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    @cached_property
+    def _vocabulary(self) -> list[str]:
+        return sorted(self._matches)
 
     def search(self, query: str, *, plugin: str | None = None) -> list[Tool]:
         """The matching tools, best first; all of them by name when there is no query."""
@@ -182,28 +183,18 @@ class ToolIndex:
                 groups.append(significant or dict.fromkeys(self._spelled_like(word), 0.6))
         return groups if any(groups) else common
 
-    def _terms(self) -> list[str]:
-        if not self._vocabulary:
-            self._vocabulary = sorted(self._matches)
-        return self._vocabulary
-
     def _beginning_with(self, word: str) -> Iterator[str]:
         if len(word) < 3:
             return
-        terms = self._terms()
-        at = bisect_left(terms, word)
-        for term in terms[at : at + _MAX_PREFIXED]:
-            if not term.startswith(word):
-                return
-            yield term
+        at = bisect_left(self._vocabulary, word)
+        yield from takewhile(lambda term: term.startswith(word), self._vocabulary[at : at + _MAX_PREFIXED])
 
     def _spelled_like(self, word: str) -> list[str]:
-        """The terms that a misspelled word may mean."""
         if len(word) < 4:
             return []
         similar = (
             term
-            for term in self._terms()
+            for term in self._vocabulary
             if (term[0] == word[0] or term[1:3] == word[1:3]) and abs(len(term) - len(word)) <= 2
         )
         return get_close_matches(word, islice(similar, _MAX_COMPARED), n=5, cutoff=_SIMILAR)

@@ -99,8 +99,6 @@ class Fitted:
     """The cut result; `{handle}` stands in its last block and in its `_meta`."""
     full_text: str
     mime: str
-    total_chars: int
-    total_tokens: int
 
     def render(self, handle: str) -> bytes:
         """The cut result, encoded, with the handle under which the full text was stored."""
@@ -111,13 +109,11 @@ class Fitted:
         return msgspec.json.encode({**self.head, "content": [*blocks, filled], "_meta": meta})
 
 
-def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fitted | None:
+def fit(payload: bytes, max_tokens: int) -> Fitted | None:
     """Cut an encoded CallToolResult to the budget; None if it already fits.
 
     A cut result has structuredContent with long texts and lists shortened: clients validate it against the tool's
     output schema, and a result without it is an error for them. It is left out only if it does not fit even then.
-    With `keep_structured` it is neither counted nor changed and only the content is cut: for clients that validate it
-    and do not show it to the model.
     """
     if len(payload) <= max_tokens:  # a token has at least one byte
         return None
@@ -126,9 +122,7 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
         blocks = _BLOCKS.decode(fields.pop("content", Raw(b"[]")))
     except (msgspec.DecodeError, RecursionError) as error:
         raise ParseError(f"The tool's result is not an MCP result: {error}.") from None
-    structured = b"" if keep_structured else bytes(fields.get("structuredContent", b"null")).strip()
-    if structured == b"null":
-        structured = b""
+    structured = bytes(fields.get("structuredContent", b"")).strip().removeprefix(b"null")
     texts = [text for text in map(_text_of, blocks) if text is not None]
     budget = max_tokens - IMAGE_TOKENS * (len(blocks) - len(texts))
     # An agent is shown either the text or the structured form of the same answer, so each must fit on its own.
@@ -147,13 +141,9 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
     total_tokens = estimate_tokens(full)
     content.append({"type": "text", "text": _note(full, mime, shown, total_tokens, dropped)})
     details = {"handle": "{handle}", "totalChars": len(full), "totalTokens": total_tokens, "mime": mime}
-    head: dict[str, Any] = {"content": content}
-    head.update(
-        (name, raw if name == "structuredContent" else msgspec.json.decode(raw)) for name, raw in fields.items()
-    )
-    meta = head.get("_meta")
-    head["_meta"] = {**(meta if isinstance(meta, dict) else {}), "tabhub/result": details}
-    return Fitted(head, full, mime, len(full), total_tokens)
+    meta = msgspec.json.decode(fields.pop("_meta", b"null"))
+    meta = {**(meta if isinstance(meta, dict) else {}), "tabhub/result": details}
+    return Fitted({"content": content, **fields, "_meta": meta}, full, mime)
 
 
 def _shortened(structured: bytes, budget: int) -> bytes | None:
@@ -246,7 +236,6 @@ def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def _full_text(blocks: list[dict[str, Any]], texts: list[str], structured: bytes) -> tuple[str, str]:
-    """The text to store, and its MIME type."""
     source = structured or (texts[0].strip().encode() if len(texts) == 1 else b"")
     if source[:1] in (b"{", b"["):
         formatted = json_lines(source)

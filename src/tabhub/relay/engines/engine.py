@@ -130,7 +130,7 @@ class RelayEngine:
             reason = await self.links.run(self._pause)
         finally:
             self._end(reason)
-            self._binding.stop()
+            self._binding.orphans.stop()
 
     def _pause(self) -> None:
         """The token has expired: open requests end. The sessions wait for a newer token."""
@@ -173,7 +173,7 @@ class RelayEngine:
     async def close(self, reason: str) -> None:
         """End the sessions and close the tabs they opened."""
         self._end(reason)
-        await self._binding.wait_until_closed(_CLOSE_TIMEOUT)
+        await self._binding.orphans.wait_until_closed(_CLOSE_TIMEOUT)
 
     def _end(self, reason: str) -> None:
         """End all requests and accept no more."""

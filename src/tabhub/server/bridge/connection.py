@@ -36,11 +36,8 @@ class Connection(asyncio.Protocol):
         self._splitter = LineSplitter(self._limits.bridge_line, self._line, self._too_long)
         self._transport: asyncio.Transport | None = None
         self._cut: str | None = None
-        self._over = False
         self._timer: asyncio.TimerHandle | None = None
         self.client: BridgeSession | None = None
-
-    # bytes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept only this user, and close a client that stays silent."""
@@ -72,7 +69,7 @@ class Connection(asyncio.Protocol):
         self._splitter.feed(data)
 
     def write(self, line: bytes) -> None:
-        """Send; a client that lets too much pile up is disconnected."""
+        """Send; a client that does not read what it is sent is disconnected."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -82,7 +79,6 @@ class Connection(asyncio.Protocol):
             transport.abort()
 
     def close(self) -> None:
-        """Close the connection once everything is written."""
         if self._transport is not None:
             self._listener.batch.flush(self._transport)
             self._transport.close()
@@ -94,10 +90,7 @@ class Connection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self._limits.header_timeout, self.close) if self.client is None else None
 
-    # lines
-
     def refuse(self, ident: str | None, error: TabhubError) -> None:
-        """Report a line that was refused."""
         self.write(wire.error(ident, error))
         if self._token is not None:
             self.close()  # a client that has not shown the token gets one attempt
@@ -107,19 +100,16 @@ class Connection(asyncio.Protocol):
         self.refuse(wire.beginning_id(beginning), TooLarge(text))
 
     def _line(self, line: bytes) -> None:
-        """Execute one message, or report why not."""
         if not line.strip() or self._transport is None or self._transport.is_closing():
             return
+        message: wire.Message | None = None
+        client = self.client
         try:
             message = wire.read(line, self._limits)
-        except TabhubError as error:
-            self.refuse(wire.id_in(line, self._limits), error)
-            return
-        try:
             self._execute(message)
         except TabhubError as error:
-            self.refuse(getattr(message, "id", None), error)
-            if self._over:
+            self.refuse(wire.id_in(line, self._limits) if message is None else getattr(message, "id", None), error)
+            if client is not self.client:  # its session had ended
                 self.close()
 
     def _execute(self, message: wire.Message) -> None:
@@ -177,7 +167,6 @@ class Connection(asyncio.Protocol):
         if not self._listener.engine.sessions.knows(client.session):
             self._listener.end(client, "the session was ended")
             self.client = None
-            self._over = True
             raise SessionNotFound("This session was ended.", hint="Connect and REGISTER again.")
         return client
 

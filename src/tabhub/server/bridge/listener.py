@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tabhub.calls.engine import Engine
+from tabhub.core.sessions import Session
 from tabhub.errors import InvalidRequest, RateLimited, TabhubError
 from tabhub.http.write_batch import WriteBatch
 from tabhub.mcp.endpoint import McpEndpoint
@@ -59,12 +60,6 @@ class BridgeListener:
     _server: asyncio.AbstractServer | None = field(default=None, init=False)
     _token: bytes | None = field(default=None, init=False)
 
-    # the socket
-
-    @property
-    def _record(self) -> Path:
-        return Path(tcp_record(str(self.home)))
-
     def bind(self) -> socket.socket:
         """Bind the socket, or fail with the reason; connections wait until `start`."""
         if self._listener is not None:
@@ -73,8 +68,9 @@ class BridgeListener:
             self._listener = listen_tcp()
             token = secrets.token_hex(32)
             self._token = token.encode()
-            self._record.parent.mkdir(mode=0o700, exist_ok=True)
-            write_atomic(self._record, json.dumps({"port": self._listener.getsockname()[1], "token": token}))
+            record = Path(tcp_record(str(self.home)))
+            record.parent.mkdir(mode=0o700, exist_ok=True)
+            write_atomic(record, json.dumps({"port": self._listener.getsockname()[1], "token": token}))
         else:
             self._listener = listen_unix(self.path)
             self._inode = _inode(self.path)
@@ -86,7 +82,7 @@ class BridgeListener:
         for session in self.engine.sessions.all():
             if session.kind == "bridge":
                 session.disconnected_at = self.engine.clock()
-                self.start_expiry(self._client(session.id, self.endpoints["all"], None))
+                self.start_expiry(self._client(session, self.endpoints["all"], None))
 
     async def _serve(self) -> None:
         listener = self.bind()
@@ -115,7 +111,7 @@ class BridgeListener:
             self._listener.close()
             self._listener = None
         if self.path == TCP:
-            self._record.unlink(missing_ok=True)
+            Path(tcp_record(str(self.home))).unlink(missing_ok=True)
         elif self._inode is not None and _inode(self.path) == self._inode:
             Path(self.path).unlink(missing_ok=True)
 
@@ -130,8 +126,6 @@ class BridgeListener:
             await asyncio.wait(tasks, timeout=_LAST_ANSWERS)
         for connection in list(self.connections):
             connection.close()
-
-    # sessions
 
     def register(self, message: wire.Register) -> tuple[BridgeSession, bool]:
         """The session a client reconnects to, or a new one, and whether it is resumed."""
@@ -152,13 +146,12 @@ class BridgeListener:
                 "Too many new sessions.", retry_after=int(retry_after) + 1, hint="Wait, or raise limits.session_rate."
             )
         ident = secrets.token_hex(16)
-        self.engine.sessions.open(ident, "bridge", message.display_name or "unknown", now, token)
-        return self._client(ident, endpoint, message.tools), False
+        session = self.engine.sessions.open(ident, "bridge", message.display_name or "unknown", now, token)
+        return self._client(session, endpoint, message.tools), False
 
-    def _client(self, ident: str, endpoint: McpEndpoint, tools: str | None) -> BridgeSession:
-        session = self.engine.sessions.require(ident, "bridge")
+    def _client(self, session: Session, endpoint: McpEndpoint, tools: str | None) -> BridgeSession:
         client = BridgeSession(session, endpoint, tools, self.engine, self.notices, self.in_flight)
-        self.sessions[ident] = client
+        self.sessions[session.id] = client
         return client
 
     def _disconnect(self, client: BridgeSession) -> None:

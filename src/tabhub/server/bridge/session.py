@@ -89,15 +89,12 @@ class BridgeSession:
     _notifying: ExitStack = field(default_factory=ExitStack)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    # the connection
-
     @property
     def initialized(self) -> bool:
         """Whether the client has completed the handshake, in revisions that have one."""
         return self._mcp is not None
 
     def send(self, line: bytes) -> None:
-        """Send to the client, if it is connected."""
         if self._out is not None:
             self._out(line)
 
@@ -135,8 +132,6 @@ class BridgeSession:
     def unanswered(self) -> set[asyncio.Task[None]]:
         """The requests to wait for at shutdown; those that listen end with the connection."""
         return self._tasks - {exchange.task for exchange in self.running.values()}
-
-    # requests
 
     def cancel(self, ident: str) -> None:
         """Cancel a request; it is still answered."""
@@ -231,8 +226,6 @@ class BridgeSession:
         """Report changes until the request is cancelled or its connection closed."""
         with self.endpoint.stateless.listening(request, exchange.notify, lambda: None, self.session.token):
             await asyncio.get_running_loop().create_future()
-
-    # notifications
 
     def event(self, message: wire.Event) -> None:
         """A notification or an answer of the client; the stateless revision has neither."""

@@ -54,7 +54,6 @@ class PanelAgent:
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def methods(self) -> dict[str, Handler]:
-        """The methods by name, for links of the person's own extension."""
         return {
             "agent.send": self._send,
             "agent.stop": self._stop,
@@ -64,7 +63,6 @@ class PanelAgent:
         }
 
     def closing(self) -> None:
-        """Stop running conversations."""
         for chat in self.chats.values():
             if chat.loop is not None:
                 chat.loop.stop()

@@ -56,7 +56,6 @@ class Chat:
         return facts
 
     def _add_text(self, facts: dict[str, Any], now: float) -> None:
-        """Append a piece of text to the one before."""
         last = self._events[-1][1] if self._events else {}
         if last.get("event") != "spoke":
             self._events.append((now, dict(facts)))

@@ -89,8 +89,6 @@ class Panel:
         self.browsers.on_hello(self._greet)
         self.browsers.add_handlers(self.methods, local_only=True)
 
-    # settings
-
     def _set_tool(self, _link: ExtensionLink, wanted: ToolPermission) -> dict[str, Any]:
         source, name, level = wanted.plugin, wanted.tool, wanted.permission
         entry = self.engine.registry.by_name.get(name)
@@ -130,8 +128,6 @@ class Panel:
         self.settings.set_text(key, value if value is None or isinstance(value, str) else json.dumps(value))
         return {"ok": True}
 
-    # sessions and the pause
-
     def _end_session(self, _link: ExtensionLink, session: OneSession) -> dict[str, Any]:
         if not self.sessions.end(session.id):
             raise SessionNotFound("This session has already ended.")
@@ -150,22 +146,20 @@ class Panel:
         calls = self.engine.audit.recent(self.engine.limits.audit_ring)
         return {"entries": [call for call in calls if _matches(call, wanted)][: wanted.limit]}
 
-    # approvals
-
     def _decide(self, _link: ExtensionLink, response: ConfirmationResponse) -> dict[str, Any]:
         return {"ok": self.approvals.answer(response.id, response.decision, response.by, response.reason)}
 
-    # notifications
-
     def _greet(self, link: ExtensionLink) -> None:
-        """A browser has connected: send it pending approvals and the marks of tabs."""
         if link.local:
             for request in self.approvals.pending():
                 link.notify("confirmation.request", {**request, "notify": False})
             self.mark_tabs()
 
     def _watch(self, link: ExtensionLink, panel: PanelOpen) -> None:
-        self.panels.set_open(link, is_open=panel.open)
+        if panel.open:
+            self.panels.add(link)
+        else:
+            self.panels.discard(link)
         if not self.panels:
             self.engine.unwatch(self)
             return
@@ -175,10 +169,9 @@ class Panel:
             self._polling = asyncio.ensure_future(self._poll())
 
     async def _poll(self) -> None:
-        """Notify open panels of what has changed, a few times a second."""
         while self.panels:
             await asyncio.sleep(_POLL)
-            self.panels.drop_closed()
+            self.panels -= {link for link in self.panels if link.closed is not None}
             now = self.state.versions()
             changed = [what for what, version in now.items() if self._versions.get(what) != version]
             self._versions = now

@@ -33,7 +33,6 @@ class PluginPanel:
     open_folder: Callable[[Path], None]
 
     def methods(self) -> dict[str, Handler]:
-        """The methods by name, for links of the person's own extension."""
         return {
             "plugin.search": self._search,
             "plugin.install": self._install,
@@ -117,7 +116,6 @@ class PluginPanel:
 
 
 def show_folder(path: Path) -> None:
-    """Show a folder in the person's file manager."""
     opener = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
     if opener is None or not has_display(os.environ):
         raise PluginError(f"There is no file manager to show {path} with.", hint="Open it yourself.")

@@ -27,11 +27,8 @@ from tabhub.server.settings import Settings
 _ACTIVITY = 50
 _SCOPES = {"tool": "this tool", "source": "its source", "default": "the default"}
 _COLOURS = ("#3b6fd4", "#b4531f", "#2f8055", "#8a4fc1", "#a8325e", "#1f7d8c", "#8a6d00", "#5a6472")
-
 _UNSHOWN = ("settings", "permissions", "limits")
 """Settings that are shown elsewhere, or too long for a panel."""
-
-
 _BySource = defaultdict[Source, list[Tool]]
 
 
@@ -56,7 +53,6 @@ class PanelState:
     upstream: Upstreams
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything the panel shows."""
         config = self.settings.current
         sessions = self.sessions.overview()
         tools: _BySource = defaultdict(list)

@@ -90,8 +90,6 @@ class Folder:
         """Write the file atomically."""
         try:
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not overwrite and os.path.lexists(place):
-                raise FileExistsError
             handle, name = tempfile.mkstemp(dir=place.parent, prefix=".tabhub-")
             draft = Path(name)
             try:
@@ -99,13 +97,11 @@ class Folder:
                     file.write(data)
                 if overwrite:
                     draft.replace(place)
-                    return
-                # A link fails where a rename would silently replace a file made in the meantime.
-                os.link(draft, place)
-                draft.unlink()
-            except OSError:
+                else:
+                    # A link fails where a rename would silently replace an existing file.
+                    os.link(draft, place)
+            finally:
                 draft.unlink(missing_ok=True)
-                raise
         except FileExistsError:
             raise _exists_error(place) from None
         except OSError as error:

@@ -11,7 +11,7 @@ import base64
 import binascii
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,6 +19,7 @@ import msgspec
 
 from tabhub.browser.driver.frames import Frame, main_frame
 from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.element import Area
 from tabhub.browser.elements.marks import Mark
 from tabhub.browser.tab_overrides import Command, TabOverrides
 from tabhub.errors import CommandFailed, TabhubError
@@ -31,21 +32,6 @@ _PAUSE = 0.05
 _STUCK = 0.2
 """Seconds after which a capture may be waiting for the page to paint."""
 _METRICS = "Emulation.setDeviceMetricsOverride"
-
-
-@dataclass(frozen=True, slots=True)
-class Area:
-    """A rectangle of the page in CSS pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def meets(self, mark: Mark) -> bool:
-        """Whether a mark overlaps; both are relative to the viewport."""
-        across = mark.x < self.x + self.width and self.x < mark.x + mark.width
-        return across and mark.y < self.y + self.height and self.y < mark.y + mark.height
 
 
 class _Shot(msgspec.Struct):
@@ -80,8 +66,7 @@ async def capture(
             bare = None
             if frame is not None and marks:
                 bare = await _capture_once(page, params)
-                drawn = [mark.as_dict() for mark in marks]
-                await frame.evaluate("marks_paint", {"marks": drawn, "scrolled": scrolled})
+                await frame.evaluate("marks_paint", {"marks": list(map(asdict, marks)), "scrolled": scrolled})
             answer = await _settled_capture(page, params, bare)
         finally:
             page.cdp_nowait("Page.stopScreencast")

@@ -109,14 +109,12 @@ class TabOverrides:
             self._update_watching(key)
 
     async def clear(self, page: Page) -> list[str]:
-        """Undo everything; returns the descriptions."""
         descriptions = self.descriptions(page)
         for name in list(self._tabs.get(page.key, ())):
             await self.remove(page, name)
         return descriptions
 
     def end_session(self, session: Any) -> None:
-        """Undo the overrides of a session without waiting."""
         for key, changes in list(self._tabs.items()):
             for name, change in list(changes.items()):
                 if change.session is session:
@@ -131,7 +129,6 @@ class TabOverrides:
                 self._send(key, child, change.undo)
 
     def _update_child_commands(self, key: TabKey) -> None:
-        """Have new frames of the tab get the overrides before they run."""
         commands = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
         self._watch.set_child_commands(key, self._why, commands)
 
@@ -169,7 +166,6 @@ class TabOverrides:
         self._update_child_commands(key)
 
     def _undo_leftovers(self, page: Page) -> None:
-        """Undo what a broken link left behind."""
         self._send(page.key, None, self._leftovers.pop((page.link.browser_id, page.tab.chrome_id), ()))
 
     def _send(self, key: TabKey, child: str | None, commands: Sequence[Command]) -> None:

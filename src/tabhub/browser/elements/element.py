@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_number
+from tabhub.browser.driver.cdp_values import parse_int, parse_number, parse_object
 from tabhub.browser.driver.frames import FollowUp, Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import open_closed_roots
@@ -47,13 +48,17 @@ def poll_pause(attempt: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle in CSS pixels of the tab's viewport."""
+class Area:
+    """A rectangle in CSS pixels."""
 
     x: float
     y: float
     width: float
     height: float
+
+    def meets(self, other: Area) -> bool:
+        across = other.x < self.x + self.width and self.x < other.x + other.width
+        return across and other.y < self.y + self.height and self.y < other.y + other.height
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,10 @@ class Element:
     """How many more elements the selector matches."""
 
     async def call(self, name: str, argument: dict[str, Any] | None = None, library: str = "") -> Any:
-        """Call the function of script `<name>.js` with the element as `this`, in our world; promises are awaited."""
+        """Call the function of script `<name>.js` with the element as `this`, in our world; promises are awaited.
+
+        A problem that the script returns is raised.
+        """
         shared = source(library) + "\n" if library else ""
         value = await self.frame.run_code(
             f"{shared}const found = kit.element({literal(self.ref)});\n"
@@ -78,33 +86,29 @@ class Element:
         )
         if value == _ELEMENT_GONE:
             raise self.gone_error()
+        if isinstance(value, dict) and isinstance(problem := value.get("problem"), dict):
+            raise problem_error(self, problem)
         return value
 
-    async def box(self) -> Box:
+    async def box(self) -> Area:
         """Its position in the tab's viewport, whichever frame it is in."""
         place, (left, top) = await asyncio.gather(self.call("element_box"), self.frame.offset())
-        return Box(left + place["x"], top + place["y"], place["width"], place["height"])
+        return Area(left + place["x"], top + place["y"], place["width"], place["height"])
 
-    async def object_id(self) -> str:
-        """A handle for CDP commands of the frame's session; `release` frees it."""
-        world = await self.frame.world()
-        params = {
-            "expression": f"globalThis.tabhubKit?.element({literal(self.ref)})",
-            "contextId": world.context_id,
-            "objectGroup": self._group,
-        }
-        answer = await self.page.cdp("Runtime.evaluate", params, self.frame.session_id)
+    @asynccontextmanager
+    async def object_id(self) -> AsyncIterator[str]:
+        """A handle for CDP commands of the frame's session."""
+        world, session, group = await self.frame.world(), self.frame.session_id, {"objectGroup": f"tabhub {self.ref}"}
+        expression = f"globalThis.tabhubKit?.element({literal(self.ref)})"
+        params = {"expression": expression, "contextId": world.context_id, **group}
+        answer = await self.page.cdp("Runtime.evaluate", params, session)
         object_id = answer.get("result", {}).get("objectId")
         if not isinstance(object_id, str):
             raise self.gone_error()
-        return object_id
-
-    def release(self) -> None:
-        self.page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": self._group}, self.frame.session_id)
-
-    @property
-    def _group(self) -> str:
-        return f"tabhub {self.ref}"
+        try:
+            yield object_id
+        finally:
+            self.page.cdp_nowait("Runtime.releaseObjectGroup", group, session)
 
     def gone_error(self) -> CommandFailed:
         return CommandFailed(
@@ -145,7 +149,6 @@ class _Check:
 
 
 def target_of(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the arguments that name an element."""
     return {name: args[name] for name in TARGET_NAMES if args.get(name)}
 
 
@@ -174,7 +177,7 @@ async def wait_actionable(
         left = max(0.0, until - loop.time())
         check = _Check({"need": need, "within": round(left * 1000), **more}, follow)
         element, answer = await _find(page, args, check, min(left, limits.element_appear))
-        facts = answer if isinstance(answer, dict) else {}
+        facts = parse_object(answer)
         if isinstance(problem := facts.get("problem"), dict):
             if problem.get("why") == "detached" and left > 0 and "ref" not in args:
                 # The page replaced it between the lookup and the check.
@@ -216,13 +219,6 @@ async def _point_through_frames(element: Element, frame: Frame, x: float, y: flo
         point = (x, y) if same_process else point
         frame = frame.parent
     return (x, y), (point if same_process else (point[0] / zoom, point[1] / zoom))
-
-
-def raise_problem(element: Element, answer: Any) -> None:
-    """Raise the error for the problem that the page reported, if it reported one."""
-    problem = answer.get("problem") if isinstance(answer, dict) else None
-    if isinstance(problem, dict):
-        raise problem_error(element, problem)
 
 
 async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait: float) -> tuple[Element, Any]:
@@ -302,19 +298,16 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
             f"return kit.waitActionable.call(kit.element(found.ref), {literal(check.argument)})"
             ".then((value) => ({ ...found, value, go: Boolean(value?.go) }));"
         )
-    found = await frame.run_code(code, follow)
-    missing = found.get("missing") if isinstance(found, dict) else None
+    found = parse_object(await frame.run_code(code, follow))
     # Closed shadow roots are searched only when nothing else fits.
-    if isinstance(missing, dict) and missing.get("hosts") and await open_closed_roots(frame):
-        found = await frame.run_code(code, follow)
-        missing = found.get("missing") if isinstance(found, dict) else None
-    if isinstance(found, dict) and isinstance(found.get("ref"), str):
-        others = found.get("others")
+    if parse_object(found.get("missing")).get("hosts") and await open_closed_roots(frame):
+        found = parse_object(await frame.run_code(code, follow))
+    if isinstance(found.get("ref"), str):
         label = str(found.get("label"))[:500]
-        element = Element(frame.page, frame, found["ref"], label, others if type(others) is int else 0)
+        element = Element(frame.page, frame, found["ref"], label, parse_int(found.get("others")))
         result = {"element": element, "rank": found.get("rank"), "frames": found.get("frames")}
         return result | ({"value": found["value"]} if "value" in found else {})
-    return missing if isinstance(missing, dict) else {"why": "absent"}
+    return parse_object(found.get("missing")) or {"why": "absent"}
 
 
 async def _frame_of_ref(page: Page, ref: str) -> Frame | None:

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.element import Area
 from tabhub.errors import CommandFailed
 
 _MAX_MARKS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Area):
     """An interactive element and its position in the tab's viewport."""
 
     ref: str
     label: str
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"ref": self.ref, "x": self.x, "y": self.y, "width": self.width, "height": self.height}
 
 
 async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
-    """The marks of the viewport, or of the whole page; at most 300."""
+    """The marks of the viewport, or of the whole page."""
     main, *others = await list_frames(page)
     own, *inner = await asyncio.gather(*(_of_frame(frame, whole) for frame in (main, *others)))
     framed = [mark for marks in inner for mark in marks]
     if framed:
         # A frame does not know what the page shows above it.
-        free = await main.evaluate("uncovered_marks", {"marks": [mark.as_dict() for mark in framed]})
+        free = await main.evaluate("uncovered_marks", {"marks": list(map(asdict, framed))})
         framed = [mark for mark, is_free in zip(framed, free, strict=True) if is_free]
     return [*own, *framed][:_MAX_MARKS]
 
@@ -49,14 +42,4 @@ async def _of_frame(frame: Frame, whole: bool) -> list[Mark]:
         if frame.parent is None:
             raise
         return []
-    return [
-        Mark(
-            str(mark["ref"]),
-            str(mark["label"]),
-            mark["x"] + left,
-            mark["y"] + top,
-            mark["width"],
-            mark["height"],
-        )
-        for mark in found
-    ]
+    return [Mark(**{**mark, "x": mark["x"] + left, "y": mark["y"] + top}) for mark in found]

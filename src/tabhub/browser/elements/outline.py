@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tabhub.core.results.budget import estimate_tokens
 
@@ -45,7 +44,6 @@ def _past_name(text: str) -> int:
 
 
 def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) -> list[str]:
-    """The lines, with those of each frame inserted below its frame element."""
     out: list[str] = []
     for number, line in enumerate(lines):
         out.append(line)
@@ -55,22 +53,17 @@ def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) ->
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Lines within a budget."""
+def fit_budget(lines: list[str], max_tokens: int) -> tuple[list[str], int]:
+    """Cut to a budget: long lists and tables first, each with a note on the rest, then the end.
 
-    lines: list[str]
-    omitted: int
-
-
-def fit_budget(lines: list[str], max_tokens: int) -> Fit:
-    """Cut to a budget: long lists and tables first, each with a note on the rest, then the end."""
+    Also returns how many lines are omitted.
+    """
     text = "\n".join(lines)
     if text.isascii() and len(text) <= max_tokens:  # a token is a byte at least
-        return Fit(lines, 0)
+        return lines, 0
     total = estimate_tokens(text)
     if total <= max_tokens:
-        return Fit(lines, 0)
+        return lines, 0
     per_char = total / max(1, len(text))
     room = int((max_tokens - _NOTE_TOKENS) / per_char)
     kept = list(range(len(lines)))
@@ -95,7 +88,7 @@ def fit_budget(lines: list[str], max_tokens: int) -> Fit:
             break
         out.extend(added)
         shown += 1
-    return Fit(out, len(lines) - shown)
+    return out, len(lines) - shown
 
 
 def _parents(lines: list[str]) -> list[int]:

@@ -6,15 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT, TrackedAction
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.element import (
-    TARGET,
-    TARGET_NAMES,
-    ActionableElement,
-    names_element,
-    raise_problem,
-    wait_actionable,
-)
+from tabhub.browser.elements.element import TARGET, TARGET_NAMES, ActionableElement, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
@@ -87,14 +81,12 @@ async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str
     facts: dict[str, Any] = {"field": target.element.label}
     if target.kind == "select":
         chosen = await target.element.call("choose", {"either": _texts(value)})
-        raise_problem(target.element, chosen)
         return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}
     if target.kind in ("check", "radio", "switch"):
         return facts | {"checked": await _set_checked(action, field, target, value)}
     text = _text(value)
     if target.kind == "whole":
         result = await target.element.call("set_value", {"value": text})
-        raise_problem(target.element, result)
         return facts | {"value": result.get("value")}
     if target.kind == "other":
         raise CommandFailed(
@@ -177,12 +169,7 @@ async def select_option(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         target = await wait_actionable(page, args, "field")
         wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
-        chosen = await action.tolerate_navigation(target.element.call("choose", wanted))
-        raise_problem(target.element, chosen)
-        facts = chosen if isinstance(chosen, dict) else {}
+        facts = parse_object(await action.tolerate_navigation(target.element.call("choose", wanted)))
         did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {target.element.label}"
-        return await action.result(
-            did,
-            chosen=facts.get("chosen"),
-            note=None if facts.get("changed", True) else "It was already selected.",
-        )
+        note = None if facts.get("changed", True) else "It was already selected."
+        return await action.result(did, chosen=facts.get("chosen"), note=note)

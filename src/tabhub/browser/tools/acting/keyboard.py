@@ -10,7 +10,7 @@ from tabhub.browser.driver.frames import FollowUp
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, raise_problem, wait_actionable
+from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
@@ -51,7 +51,6 @@ async def type_text(call: Call) -> ToolResult:
             state = await _state_after_follow_up(action, target, follow)
         elif target.kind == "whole":
             state = await target.element.call("set_value", {"value": text})
-            raise_problem(target.element, state)
             state = await _send_keys(action, target, _enter(submit), ask_ahead=False) or state
         else:
             events = text_events(target, text, clear=clear) + _enter(submit)

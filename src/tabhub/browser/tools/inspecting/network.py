@@ -102,7 +102,7 @@ async def get_requests(call: Call) -> ToolResult:
     shown = there[-args.get("limit", _DEFAULT_LIMIT_WITH_BODIES if with_bodies else _DEFAULT_LIMIT) :]
     paused = call.box.interceptions.pending(page)
     waiting = {p.network_id: p.id for p in paused}
-    facts = [{**_summary(request), **_paused(request, waiting)} for request in shown]
+    facts = [_summary(request, waiting.get(request.key[1])) for request in shown]
     if with_bodies:
         await _add_bodies(page, shown, facts)
     notes = _notes(record)
@@ -176,13 +176,12 @@ async def get_frames(call: Call) -> ToolResult:
     reader = session_key(call)
     frames = []
     for frame in record.traffic.frames.uncleared(reader):
-        shown = redact(frame.data) if frame.opcode == 1 else frame.data
         truncated = len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3)
         facts = {
             "socket": frame.socket,
             "sent": frame.sent,
             "time": iso_time(frame.at),
-            "data": shown,
+            "data": frame.shown,
             "type": {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}"),
             "length": frame.length if truncated else None,
         }
@@ -256,7 +255,7 @@ def _find_request(record: TabRecord, request_id: str) -> Request:
     )
 
 
-def _summary(request: Request) -> dict[str, Any]:
+def _summary(request: Request, paused: str | None = None) -> dict[str, Any]:
     source = request.cached if request.cached == "service worker" else f"{request.cached} cache"
     pending = request.ended is None and not request.error and not request.abandoned
     return known(
@@ -273,12 +272,9 @@ def _summary(request: Request) -> dict[str, Any]:
             "from": source if request.cached else None,
             "error": request.error or None,
             "pending": True if pending else None,
+            "paused": paused if request.ended is None else None,
         }
     )
-
-
-def _paused(request: Request, waiting: dict[str, str]) -> dict[str, Any]:
-    return {"paused": waiting[request.key[1]]} if request.key[1] in waiting and request.ended is None else {}
 
 
 async def _add_bodies(page: Page, shown: list[Request], facts: list[dict[str, Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool, pick_fields
+from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool
 from tabhub.browser.schemas import boolean, text
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
@@ -35,7 +35,7 @@ async def notify(call: BrowserCall) -> ToolResult:
         raise InvalidArguments(f"url must be a full http or https URL, not {url[:200]!r}.")
     wanted = call.given("title", "message", "iconUrl", "requireInteraction", "contextMessage", "url")
     answer = await call.run(call.link(), "showNotification", wanted)
-    facts = pick_fields(answer, {"notificationId": "string", "allowed": "boolean"})
-    if facts.get("allowed") is False:
+    facts = {name: answer[name] for name in ("notificationId", "allowed")}
+    if not answer["allowed"]:
         facts["note"] = "The person has switched off notifications of this extension, so it was not shown."
     return ToolResult.data(facts)

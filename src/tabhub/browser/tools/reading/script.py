@@ -107,15 +107,15 @@ async def execute_script(call: Call) -> ToolResult:
 
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:
     """Evaluate in a frame: in its own session, or as a call on an object of its world."""
-    where = await script_target(page, wanted)
+    session_id, object_id = await script_target(page, wanted)
     code: str = orjson.loads(encoded)
     method, params = "Runtime.evaluate", {"expression": code, "timeout": timeout_ms}
-    if where.object_id is not None:
+    if object_id is not None:
         # Nothing but the first line before the code, so that its line numbers stay.
         function = f"function () {{ return {code}\n}}"
-        method, params = "Runtime.callFunctionOn", {"functionDeclaration": function, "objectId": where.object_id}
+        method, params = "Runtime.callFunctionOn", {"functionDeclaration": function, "objectId": object_id}
     params |= {"awaitPromise": True, "returnByValue": True}
-    answer: bytes = await page.cdp(method, params, where.session_id, raw=True)
+    answer: bytes = await page.cdp(method, params, session_id, raw=True)
     return answer
 
 
@@ -180,6 +180,6 @@ def _stack_position(frame: str) -> tuple[str | None, int, int]:
     """Function, line and column in the agent's code; line 1 of the expression is ours."""
     found = _FRAME.match(frame)
     if found is None:
-        script_target = _PLACE.search(frame)
-        return ("", int(script_target[1]) - 1, int(script_target[2])) if script_target else (None, 0, 0)
+        place = _PLACE.search(frame)
+        return ("", int(place[1]) - 1, int(place[2])) if place else (None, 0, 0)
     return found["name"] or "", int(found["line"]) - 1, int(found["column"])

@@ -79,7 +79,8 @@ async def capture(
 
 def _enlarge_viewport(page: Page, held: TabOverrides, whole: Area) -> tuple[Command, list[Command]]:
     """Commands that make the viewport as large as the page, and undo it: cross-site frames paint only inside it."""
-    emulated = [command for command in held.applied_commands(page, "device") if command[0] == _METRICS]
+    device = held.active(page).get("device")
+    emulated = [command for command in device.applied if command[0] == _METRICS] if device is not None else []
     bare = {"deviceScaleFactor": 0, "mobile": False, "dontSetVisibleSize": True}
     size = {"width": round(whole.width), "height": round(whole.height)}
     stretched = (_METRICS, {**(emulated[0][1] if emulated else bare), **size})
@@ -134,7 +135,6 @@ async def _with_forced_paint(page: Page, taking: Coroutine[Any, Any, bytes]) -> 
 
 
 async def _force_paint(page: Page) -> None:
-    """Force paints until canceled."""
     with suppress(TabhubError):  # the capture itself reports a lost tab or link
         frame = await main_frame(page)
         try:

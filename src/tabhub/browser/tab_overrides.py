@@ -7,7 +7,7 @@ next call reports it. It does not know what the overrides mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,15 +66,8 @@ class TabOverrides:
         self._watch.hold(key, self._why)
         self._update_child_commands(key)
 
-    def is_active(self, page: Page, name: str) -> bool:
-        return name in self._tabs.get(page.key, {})
-
-    def applied_commands(self, page: Page, name: str) -> tuple[Command, ...]:
-        change = self._tabs.get(page.key, {}).get(name)
-        return change.applied if change else ()
-
-    def descriptions(self, page: Page) -> list[str]:
-        return [change.description for change in self._tabs.get(page.key, {}).values()]
+    def active(self, page: Page) -> Mapping[str, Override]:
+        return self._tabs.get(page.key, {})
 
     def pop_lost_note(self, page: Page) -> str:
         """A note on overrides that were lost, returned once; empty if none were."""
@@ -109,10 +102,11 @@ class TabOverrides:
             self._update_watching(key)
 
     async def clear(self, page: Page) -> list[str]:
-        descriptions = self.descriptions(page)
-        for name in list(self._tabs.get(page.key, ())):
+        """Undo everything; returns the descriptions."""
+        active = dict(self.active(page))
+        for name in active:
             await self.remove(page, name)
-        return descriptions
+        return [change.description for change in active.values()]
 
     def end_session(self, session: Any) -> None:
         for key, changes in list(self._tabs.items()):

@@ -16,6 +16,7 @@ from tabhub.browser.record import headers
 from tabhub.browser.record.traffic import ABANDONED, Request
 from tabhub.errors import CommandFailed
 
+PARALLEL = 8
 _TEXT = ("text/", "json", "xml", "javascript", "ecmascript", "urlencoded", "graphql", "event-stream", "yaml", "csv")
 
 

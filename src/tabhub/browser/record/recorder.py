@@ -153,12 +153,12 @@ class Recorder:
             async with asyncio.timeout(_CAUGHT_UP):
                 await page.cdp("Log.enable")
         except TimeoutError:
-            return record
+            pass
         except CommandFailed:
             if record.last_event <= record.since:
                 raise
-            return record
-        record.watching_started(page.tab.url, self._wall())
+        else:
+            record.watching_started(page.tab.url, self._wall())
         return record
 
     def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:

@@ -94,7 +94,6 @@ class WebSocketFrame:
     n: int
     socket: str
     """The id of its request."""
-    url: str
     sent: bool
     at: float
     opcode: int
@@ -307,10 +306,10 @@ class Traffic:
         data = frame.get("payloadData")
         text = data if type(data) is str else ""
         cut = text[: self._text]
-        socket, url = (request.id, request.url) if request is not None else ("", "")
+        socket = request.id if request is not None else ""
         opcode = parse_int(frame.get("opcode"))
         length = len(text) if opcode == 1 else len(text) * 3 // 4 - text[-2:].count("=")
-        self.frames.add(WebSocketFrame(self._next(), socket, url, sent, now, opcode, cut, length, 200 + len(cut)))
+        self.frames.add(WebSocketFrame(self._next(), socket, sent, now, opcode, cut, length, 200 + len(cut)))
 
     def _socket_failed(self, request: Request, params: Params) -> None:
         request.error = parse_text(params.get("errorMessage"), _MAX_TEXT)

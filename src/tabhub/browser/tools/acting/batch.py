@@ -115,5 +115,5 @@ def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str,
 
 
 def _facts(result: ToolResult) -> dict[str, Any]:
-    facts = orjson.loads(result.payload).get("structuredContent")
-    return {name: value for name, value in facts.items() if name != "tabId"} if isinstance(facts, dict) else {}
+    facts = orjson.loads(result.payload)["structuredContent"]
+    return {name: value for name, value in facts.items() if name != "tabId"}

@@ -13,14 +13,13 @@ from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
 from tabhub.browser.schemas import boolean, free_object, integer, known, list_of, text
 from tabhub.browser.tool_spec import Call, text_result, tool, with_note
-from tabhub.browser.tools.inspecting.console import iso_time, session_key, text_by_page
+from tabhub.browser.tools.inspecting.console import iso_time, open_record, text_by_page
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.trust.redact import redact
 
 _DEFAULT_LIMIT, _DEFAULT_LIMIT_WITH_BODIES = 100, 20
 _BODY_LISTED, _BODY_ALONE = 4_000, 100_000
-_PARALLEL_BODIES = 8
 _CLEAR = boolean("Show each only once.")
 
 
@@ -94,9 +93,7 @@ async def disable_capture(call: Call) -> ToolResult:
 )
 async def get_requests(call: Call) -> ToolResult:
     args, wanted = call.args, request_filter(call.args.get("filter", ""))
-    page = await call.page()
-    record = await call.box.record.refreshed_record(page)
-    reader = session_key(call)
+    page, record, reader = await open_record(call)
     there = [r for r in record.traffic.requests.uncleared(reader) if wanted(r)]
     with_bodies = args.get("withBodies", False)
     shown = there[-args.get("limit", _DEFAULT_LIMIT_WITH_BODIES if with_bodies else _DEFAULT_LIMIT) :]
@@ -137,8 +134,8 @@ async def get_requests(call: Call) -> ToolResult:
     read_only=True,
 )
 async def get_request(call: Call) -> ToolResult:
-    page, part = await call.page(), call.args.get("part", "all")
-    record = await call.box.record.refreshed_record(page)
+    page, record, _ = await open_record(call)
+    part = call.args.get("part", "all")
     request = _find_request(record, call.args["requestId"])
     details = {
         "initiator": request.initiator,
@@ -171,9 +168,7 @@ async def get_request(call: Call) -> ToolResult:
     read_only=True,
 )
 async def get_frames(call: Call) -> ToolResult:
-    page = await call.page()
-    record = await call.box.record.refreshed_record(page)
-    reader = session_key(call)
+    _, record, reader = await open_record(call)
     frames = []
     for frame in record.traffic.frames.uncleared(reader):
         truncated = len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3)
@@ -181,7 +176,7 @@ async def get_frames(call: Call) -> ToolResult:
             "socket": frame.socket,
             "sent": frame.sent,
             "time": iso_time(frame.at),
-            "data": frame.shown,
+            "data": redact(frame.data) if frame.opcode == 1 else frame.data,
             "type": {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}"),
             "length": frame.length if truncated else None,
         }
@@ -278,7 +273,7 @@ def _summary(request: Request, paused: str | None = None) -> dict[str, Any]:
 
 
 async def _add_bodies(page: Page, shown: list[Request], facts: list[dict[str, Any]]) -> None:
-    gate = asyncio.Semaphore(_PARALLEL_BODIES)
+    gate = asyncio.Semaphore(bodies.PARALLEL)
 
     async def add(request: Request, line: dict[str, Any]) -> None:
         async with gate:

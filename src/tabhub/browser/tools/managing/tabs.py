@@ -304,6 +304,6 @@ def _navigation_hint(call: Call, page: Page, message: str) -> str | None:
             f"{len(waiting)} of its requests are paused, such as {waiting[0].id}: browser_intercept_requests lists"
             " them, browser_stop_intercepting continues them."
         )
-    if "ERR_INTERNET_DISCONNECTED" in message and call.box.network_overrides.is_active(page, throttle.OVERRIDE_NAME):
+    if "ERR_INTERNET_DISCONNECTED" in message and throttle.OVERRIDE_NAME in call.box.network_overrides.active(page):
         return "browser_throttle_network set the tab offline; browser_clear_network_throttle ends it."
     return next((advice for text, advice in _HINTS if text in message), None)

@@ -118,7 +118,11 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
         except CommandFailed as error:
             why = error.message
     record = call.box.record.tab_record(page.key)
-    requests = [r for r in record.traffic.requests if _same_url(r.url, wanted, found) and r.ended is not None]
+    ended = [r for r in record.traffic.requests if r.ended is not None]
+    if found is not None:
+        requests = [r for r in ended if r.url == found.url]
+    else:
+        requests = [r for r in ended if wanted in r.url or wanted == redact(r.url)]
     for request in reversed(requests):
         body = await bodies.response_body(page, request)
         if not body.reason:
@@ -159,10 +163,6 @@ def _matching(every: list[Resource], wanted: str) -> Resource | None:
             hint=f"Give one of: {', '.join(redact(resource.url)[:150] for resource in partial[:8])}.",
         )
     return partial[0] if partial else None
-
-
-def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
-    return url == found.url if found is not None else wanted in (url, redact(url)) or wanted in url
 
 
 async def _resources(page: Page) -> list[Resource]:

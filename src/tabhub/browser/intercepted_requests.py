@@ -42,8 +42,8 @@ class PausedRequest:
     timer: TimerHandle | None = None
 
     def summary(self) -> dict[str, Any]:
-        facts = {"id": self.id, "method": self.method, "url": redact(self.url), "type": self.kind}
-        return {**facts, "paused": self.id}
+        url = redact(self.url)
+        return {"id": self.id, "method": self.method, "url": url, "type": self.kind, "paused": self.id}
 
     def details(self, now: float) -> dict[str, Any]:
         """The summary with headers and body, secrets redacted."""
@@ -81,7 +81,7 @@ class Interceptions:
         self._record = record
         self._tabs: dict[TabKey, _Interception] = {}
         self._last_id = 0
-        self._ended: dict[tuple[str, int], None] = {}
+        self._ended: dict[tuple[str, int], bool] = {}
         """Tabs in which interception ended by itself, by browser: the link may have been replaced by then."""
         watch.subscribe(EventSubscription(("Fetch.requestPaused",)), self._on_event)
         browsers.drop_with_tab(self._tabs, self._interception_ended)
@@ -114,10 +114,7 @@ class Interceptions:
 
     def pop_ended(self, page: Page) -> bool:
         """Whether interception ended by itself since the last call."""
-        tab = (page.link.browser_id, page.tab.chrome_id)
-        ended = tab in self._ended
-        self._ended.pop(tab, None)
-        return ended
+        return self._ended.pop((page.link.browser_id, page.tab.chrome_id), False)
 
     def end_session(self, session: Any) -> None:
         """Forget the requests of a session; the browser continues them when the override is undone."""
@@ -140,10 +137,10 @@ class Interceptions:
     def pop_timed_out_note(self, page: Page) -> str:
         """A note on the requests that timed out since the last call; empty if none did."""
         tab = self._tabs.get(page.key)
-        count = tab.timeouts if tab is not None else 0
-        if tab is not None:
-            tab.timeouts = 0
-        return f"Continued after {self._timeout:g} s without a decision: {count}." if count else ""
+        if tab is None or not tab.timeouts:
+            return ""
+        count, tab.timeouts = tab.timeouts, 0
+        return f"Continued after {self._timeout:g} s without a decision: {count}."
 
     async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
         """Fulfill, fail or continue one request; if the browser rejects the command, it stays paused."""
@@ -214,7 +211,7 @@ class Interceptions:
             self._overrides.revoke(key, NAME, f"no agent used the interception for {self._idle:g} s")
 
     def _interception_ended(self, key: TabKey) -> None:
-        self._ended[key[0].browser_id, key[1]] = None
+        self._ended[key[0].browser_id, key[1]] = True
         self._forget(key)
 
     def _drop(self, key: TabKey, paused: PausedRequest) -> None:

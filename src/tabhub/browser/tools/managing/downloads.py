@@ -92,10 +92,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
         "limit?": integer("Default 50.", least=1, most=500),
         "browserId?": BROWSER_ID,
     },
-    output={
-        "downloads": rows(_DOWNLOAD),
-        "cut?": boolean("Whether there are more; raise limit."),
-    },
+    output={"downloads": rows(_DOWNLOAD), "cut?": boolean("Whether there are more; raise limit.")},
     read_only=True,
 )
 async def list_downloads(call: BrowserCall) -> ToolResult:

@@ -11,9 +11,8 @@ import orjson
 from tabhub.browser.driver.cdp_values import parse_number, parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Area, Element, find_element, names_element
-from tabhub.browser.elements.marks import Mark, collect_marks
 from tabhub.browser.schemas import boolean, integer, number, text
-from tabhub.browser.screenshots import capture
+from tabhub.browser.screenshots import Mark, capture, collect_marks
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments

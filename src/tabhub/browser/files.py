@@ -65,8 +65,7 @@ class Folder:
             )
         if not place.is_file():
             folder = place if place.is_dir() else place.parent
-            shown = folder.is_dir() and (self.anywhere or folder.is_relative_to(root))
-            there = sorted(entry.name for entry in folder.iterdir())[:10] if shown else []
+            there = sorted(entry.name for entry in folder.iterdir())[:10] if folder.is_dir() else []
             absent = f"There is no file {given!r} in {root}." if not self.anywhere else f"There is no file {place}."
             raise InvalidArguments(
                 f"{given!r} is a folder." if place.is_dir() else absent,

@@ -88,7 +88,6 @@ class Interceptions:
         browsers.drop_when_closed(self._ended)
 
     async def start(self, page: Page, session: Any, patterns: tuple[str, ...]) -> None:
-        """Pause the requests of a tab that match one of the patterns."""
         key, enable = page.key, ("Fetch.enable", {"patterns": [{"urlPattern": each} for each in patterns]})
         description = f"requests to {', '.join(patterns)} are intercepted"
         before, now = self._tabs.get(key), page.link.loop.time()

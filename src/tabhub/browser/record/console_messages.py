@@ -42,7 +42,6 @@ class Message:
     weight: int = 0
 
     def repeats(self, other: Message) -> bool:
-        """Whether the other is a repetition of this message."""
         return (self.level, self.text, self.url, self.line) == (other.level, other.text, other.url, other.line)
 
 

@@ -49,7 +49,6 @@ class Ring(Generic[E]):
         self._trim()
 
     def grow(self, entry: E, by: int) -> None:
-        """Account for an entry that has grown."""
         entry.weight += by
         self.weight += by
         self._trim()

@@ -41,11 +41,14 @@ async def upload_file(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         element = await find_element(page, args, wait=box.browsers.limits.element_appear)
         field = parse_object(await element.call("file_field"))
-        if isinstance(field.get("ref"), str):
+        if "ref" in field:
             if field.get("disabled"):
                 raise CommandFailed(f"{element.label} is disabled.", hint="Complete what the page requires first.")
             _check_count(element, files, several=bool(field.get("multiple")))
-            await _set_files(page, Element(page, element.frame, field["ref"], element.label), files)
+            inner = Element(page, element.frame, field["ref"], element.label)
+            async with inner.object_id() as handle:
+                if not await _set_files_by_path(page, {"objectId": handle}, element.frame.session_id, files):
+                    await inner.call("set_files", {"files": await asyncio.to_thread(_read_files, page, files)})
             dropped = False
         else:
             dropped = not await _upload_through_chooser(action, args, element, files)
@@ -57,12 +60,6 @@ async def upload_file(call: Call) -> ToolResult:
 def _check_count(element: Element, files: list[Path], *, several: bool) -> None:
     if len(files) > 1 and not several:
         raise CommandFailed(f"{element.label} accepts one file, not {len(files)}.", hint="Give one path.")
-
-
-async def _set_files(page: Page, field: Element, files: list[Path]) -> None:
-    async with field.object_id() as handle:
-        if not await _set_files_by_path(page, {"objectId": handle}, field.frame.session_id, files):
-            await field.call("set_files", {"files": await asyncio.to_thread(_read_files, page, files)})
 
 
 async def _set_files_by_path(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:

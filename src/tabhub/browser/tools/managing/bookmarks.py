@@ -83,7 +83,6 @@ def _tree_node(node: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _folder_error(call: BrowserCall, link: ExtensionLink, error: CommandFailed) -> CommandFailed:
-    """The error for an invalid folder, with the existing ones as a hint."""
     if "parentId" not in call.args or not _FOLDER_ERROR.search(error.message):
         return error
     roots = await call.items("getBookmarkTree", "roots", {"maxDepth": 2}, link)

@@ -32,7 +32,6 @@ async def list_plugin_tabs(call: Call) -> ToolResult:
 
 
 def require_plugin(call: Call, name: str, more: Iterable[str] = ()) -> None:
-    """Raise an error that lists the plugins if there is none with this name."""
     names = sorted({site.name for site in call.box.plugins()} | set(more))
     if name not in names:
         raise NotInBrowser(

@@ -298,7 +298,6 @@ _HINTS = (
 
 
 def _navigation_hint(call: Call, page: Page, message: str) -> str | None:
-    """Checks interception and throttling by an agent first."""
     if waiting := call.box.interceptions.pending(page):
         return (
             f"{len(waiting)} of its requests are paused, such as {waiting[0].id}: browser_intercept_requests lists"

@@ -131,7 +131,6 @@ def _facts(call: BrowserCall, link: ExtensionLink, window: dict[str, Any]) -> di
 
 
 def _window_params(call: BrowserCall) -> dict[str, Any]:
-    """The given window parameters, checked for conflicts."""
     wanted = call.given(*_BOUNDS, "state", "focused")
     state = wanted.get("state", "normal")
     placed = [name for name in _BOUNDS if name in wanted]

@@ -147,7 +147,7 @@ async def _current_document(page: Page, found: Resource) -> Body | None:
     for frame in await list_frames(page):
         if frame.frame_id == found.frame_id:
             text = await frame.run_code("return document.documentElement.outerHTML.toWellFormed();")
-            return Body(text=text, reason=_SOURCE_LOST_NOTE) if isinstance(text, str) else None
+            return Body(text=text, reason=_SOURCE_LOST_NOTE)
     return None
 
 
@@ -166,7 +166,6 @@ def _matching(every: list[Resource], wanted: str) -> Resource | None:
 
 
 async def _resources(page: Page) -> list[Resource]:
-    """The resources of the tab and of its cross-process frames."""
     found = list(_walk_tree(await page.cdp("Page.getResourceTree"), None))
     for child, kind in list(page.state.children.items()):
         if kind == "iframe":
@@ -176,7 +175,6 @@ async def _resources(page: Page) -> list[Resource]:
 
 
 def _walk_tree(answer: Any, session_id: str | None) -> Iterator[Resource]:
-    """The resources of all frames in the browser's tree."""
     trees = [parse_object(parse_object(answer).get("frameTree"))]
     while trees:
         tree = trees.pop(0)

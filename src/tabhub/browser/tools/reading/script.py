@@ -151,12 +151,9 @@ def describe_exception(details: Any, code: str) -> str:
     if not isinstance(description, str):
         shown = orjson.dumps(exception.get("value")).decode() if "value" in exception else details.get("text", "")
         return f"The script threw {str(shown)[:_MAX_MESSAGE]}."
-    message, frames = _split_stack(description)
-    places = [
-        (name, line, column)
-        for name, line, column in (_stack_position(frame) for frame in frames)
-        if name is not None and 1 <= line <= len(lines)
-    ]
+    message, at, stack = description.partition("\n    at ")
+    found = (_stack_position(frame) for frame in f"{at}{stack}".split("\n"))
+    places = [place for place in found if place is not None and 1 <= place[1] <= len(lines)]
     if not places and type(at := details.get("lineNumber")) is int and 1 <= at <= len(lines):
         column = details.get("columnNumber")
         places = [("", at, column + 1 if type(column) is int else 1)]
@@ -170,16 +167,9 @@ def describe_exception(details: Any, code: str) -> str:
     return "\n".join(text)
 
 
-def _split_stack(description: str) -> tuple[str, list[str]]:
-    lines = description.split("\n")
-    start = next((n for n, line in enumerate(lines) if line.startswith("    at ")), len(lines))
-    return "\n".join(lines[:start]), lines[start:]
-
-
-def _stack_position(frame: str) -> tuple[str | None, int, int]:
+def _stack_position(frame: str) -> tuple[str, int, int] | None:
     """Function, line and column in the agent's code; line 1 of the expression is ours."""
-    found = _FRAME.match(frame)
-    if found is None:
-        place = _PLACE.search(frame)
-        return ("", int(place[1]) - 1, int(place[2])) if place else (None, 0, 0)
-    return found["name"] or "", int(found["line"]) - 1, int(found["column"])
+    if found := _FRAME.match(frame):
+        return found["name"] or "", int(found["line"]) - 1, int(found["column"])
+    place = _PLACE.search(frame)
+    return ("", int(place[1]) - 1, int(place[2])) if place else None

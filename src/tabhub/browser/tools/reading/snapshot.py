@@ -124,7 +124,6 @@ def _replace_last(
 
 
 def _changes(before: tuple[str, list[str]] | None, token: str, lines: list[str]) -> tuple[list[str], str]:
-    """The lines to show, and a note on what they are."""
     if before is None:
         return lines, "There is no earlier snapshot to compare with; this is the full snapshot."
     if before[0] != token:

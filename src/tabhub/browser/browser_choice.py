@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tabhub.browser.schemas import Fields, integer, text
+from tabhub.browser.schemas import Fields, integer, known, text
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, TabhubError
 from tabhub.links.extension import ExtensionLink
@@ -22,7 +22,6 @@ WHICH_BROWSER = text("Which browser; needed only when several have that number."
 MORE = integer("How many more there are than listed.")
 _LONGEST, _MOST_LISTED = 4096, 5000
 _NAMED = 10
-_KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,8 @@ class BrowserCall(Call):
 
     def hub_tab_id(self, link: ExtensionLink, name: str, chrome_id: Any) -> dict[str, int]:
         """The hub's id of a browser's tab as a field, if the hub knows the tab."""
-        known = self.hub_tab_ids(link, [chrome_id])
-        return {name: known[0]} if known else {}
+        found = self.hub_tab_ids(link, [chrome_id])
+        return {name: found[0]} if found else {}
 
 
 browser_tool = partial(tool, on_tab=False, open_world=False, call_type=BrowserCall)
@@ -145,14 +144,9 @@ def _listed(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def pick_fields(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """The known fields of an object that have the right type; long texts are truncated."""
-    picked: dict[str, Any] = {}
-    for field, kind in fields.items():
-        name = field.removesuffix("?")
-        value = item.get(name)
-        if type(value) in _KINDS[kind]:
-            picked[name] = value[:_LONGEST] if isinstance(value, str) else value
-    return picked
+    """The known fields of an object; long texts are truncated."""
+    picked = {name: item.get(name) for name in (field.removesuffix("?") for field in fields)}
+    return {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in known(picked).items()}
 
 
 def pick_rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[str, Any]]:

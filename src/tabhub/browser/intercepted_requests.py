@@ -39,7 +39,7 @@ class PausedRequest:
     headers: dict[str, str]
     body: str
     since: float
-    timer: TimerHandle | None = None
+    timer: TimerHandle
 
     def summary(self) -> dict[str, Any]:
         url = redact(self.url)
@@ -67,8 +67,7 @@ class _Interception:
 
     def drop(self, paused: PausedRequest) -> None:
         self.paused.pop(paused.id, None)
-        if paused.timer is not None:
-            paused.timer.cancel()
+        paused.timer.cancel()
 
 
 class Interceptions:
@@ -179,8 +178,9 @@ class Interceptions:
             return
         loop, request = key[0].loop, parse_object(params.get("request"))
         self._last_id += 1
-        paused = PausedRequest(
-            id=f"p{self._last_id}",
+        request_id = f"p{self._last_id}"
+        tab.paused[request_id] = PausedRequest(
+            id=request_id,
             child=child,
             fetch_id=fetch_id,
             network_id=parse_text(params.get("networkId"), 100) or fetch_id,
@@ -190,13 +190,12 @@ class Interceptions:
             headers=parse_headers(request.get("headers")),
             body=parse_text(request.get("postData"), _MAX_BODY),
             since=loop.time(),
+            timer=loop.call_later(self._timeout, self._timed_out, key, request_id),
         )
-        paused.timer = loop.call_later(self._timeout, self._timed_out, key, paused)
-        tab.paused[paused.id] = paused
 
-    def _timed_out(self, key: TabKey, paused: PausedRequest) -> None:
+    def _timed_out(self, key: TabKey, request_id: str) -> None:
         tab = self._tabs.get(key)
-        if tab is None or paused.id not in tab.paused:
+        if tab is None or (paused := tab.paused.get(request_id)) is None:
             return
         tab.drop(paused)
         tab.timeouts += 1

@@ -39,8 +39,8 @@ def list_of(
     return _schema("array", items=schema, minItems=least, maxItems=most, description=description)
 
 
-def rows(fields: Fields, description: str | None = None) -> Schema:
-    return list_of(object_schema(fields), description)
+def rows(fields: Fields) -> Schema:
+    return list_of(object_schema(fields))
 
 
 def text(description: str | None = None, *, least: int | None = None, most: int | None = None) -> Schema:

@@ -73,14 +73,13 @@ class Element:
     others: int = 0
     """How many more elements the selector matches."""
 
-    async def call(self, name: str, argument: dict[str, Any] | None = None, library: str = "") -> Any:
+    async def call(self, name: str, argument: dict[str, Any] | None = None) -> Any:
         """Call the function of script `<name>.js` with the element as `this`, in our world; promises are awaited.
 
         A problem that the script returns is raised.
         """
-        shared = source(library) + "\n" if library else ""
         value = await self.frame.run_code(
-            f"{shared}const found = kit.element({literal(self.ref)});\n"
+            f"const found = kit.element({literal(self.ref)});\n"
             f'if (!found) return "{_ELEMENT_GONE}";\n'
             f"return (\n{source(name)}\n).call(found, {literal(argument or {})});"
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import (
@@ -114,7 +115,7 @@ class Traffic:
         self.finished: Callable[[Request], None] | None = None
         self.page = 1
         self.main_frame = ""
-        self.last = 0
+        self._count = count(1)
         self._text = text
         self._hops: dict[_Key, list[Request]] = {}
         self._keys: dict[str, _Key] = {}
@@ -189,7 +190,7 @@ class Traffic:
         body = sent.get("postData")
         wall = params.get("wallTime")
         request = Request(
-            n=self._next(),
+            n=next(self._count),
             key=key,
             page=self.page + 1 if opens and self.main_frame else self.page,
             method=parse_text(sent.get("method"), 20),
@@ -291,7 +292,7 @@ class Traffic:
     def _socket(self, key: _Key, params: Params, now: float) -> None:
         url, cause = parse_url(params.get("url")), parse_initiator(params.get("initiator"))
         if self.wanted is None or self.wanted(url):
-            request = Request(self._next(), key, self.page, "GET", url, "websocket", now, 0.0, {}, initiator=cause)
+            request = Request(next(self._count), key, self.page, "GET", url, "websocket", now, 0.0, {}, initiator=cause)
             self._add(key, request)
 
     def _handshake(self, request: Request, params: Params) -> None:
@@ -309,14 +310,10 @@ class Traffic:
         socket = request.id if request is not None else ""
         opcode = parse_int(frame.get("opcode"))
         length = len(text) if opcode == 1 else len(text) * 3 // 4 - text[-2:].count("=")
-        self.frames.add(WebSocketFrame(self._next(), socket, sent, now, opcode, cut, length, 200 + len(cut)))
+        self.frames.add(WebSocketFrame(next(self._count), socket, sent, now, opcode, cut, length, 200 + len(cut)))
 
     def _socket_failed(self, request: Request, params: Params) -> None:
         request.error = parse_text(params.get("errorMessage"), _MAX_TEXT)
-
-    def _next(self) -> int:
-        self.last += 1
-        return self.last
 
     def _forget(self, request: Request) -> None:
         hops = self._hops.get(request.key)

@@ -7,7 +7,6 @@ from typing import Any
 from tabhub.browser.actions import OUTPUT
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
@@ -54,8 +53,7 @@ async def browser_scroll(call: Call) -> ToolResult:
 
 async def _scroll_in_page(page: Page, container: Any, options: dict[str, Any]) -> Any:
     if container is None:
-        frame = await main_frame(page)
-        return await frame.run_code(f"return (\n{source('scroll')}\n).call(null, {literal(options)});")
+        return await (await main_frame(page)).evaluate("scroll", options)
     named_by = "ref" if isinstance(container, str) and REF.fullmatch(container) else "selector"
     element = await find_element(page, {named_by: container})
     return await element.call("scroll", options)

@@ -78,11 +78,9 @@ async def export_har(call: Call) -> ToolResult:
 def har(
     record: TabRecord, requests: list[Request], body_of: dict[Request, tuple[Body, Body]], frames: list[WebSocketFrame]
 ) -> dict[str, Any]:
-    entries, starts = [], dict[int, float]()
+    starts: dict[int, float] = {}
     for request in requests:
         starts.setdefault(request.page, request.at)
-        sent, got = body_of.get(request, (Body(reason="left out"), Body(reason="left out")))
-        entries.append(_entry(request, sent, got, frames))
     titles = dict(record.pages)
     return {
         "log": {
@@ -97,7 +95,7 @@ def har(
                 }
                 for number, at in sorted(starts.items())
             ],
-            "entries": entries,
+            "entries": [_entry(request, *body_of[request], frames) for request in requests],
         }
     }
 

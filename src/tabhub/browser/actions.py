@@ -181,10 +181,7 @@ class TrackedAction:
             leaving.cancel()
 
     async def round_trip(self, expression: str = "0") -> Any:
-        """Evaluate an expression; the page reports what the action caused before it answers.
-
-        None if it navigates or a dialog is open.
-        """
+        """Evaluate an expression; the page first reports what the action caused. None if it leaves or has a dialog."""
         if self.page.dialog is not None or self.unsettled:
             return None
         query = {"expression": expression, "returnByValue": True}

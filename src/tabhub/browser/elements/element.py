@@ -74,10 +74,7 @@ class Element:
     """How many more elements the selector matches."""
 
     async def call(self, name: str, argument: dict[str, Any] | None = None) -> Any:
-        """Call the function of script `<name>.js` with the element as `this`, in our world; promises are awaited.
-
-        A problem that the script returns is raised.
-        """
+        """Call the function of `<name>.js` in our world with the element as `this`; a problem it returns is raised."""
         value = await self.frame.run_code(
             f"const found = kit.element({literal(self.ref)});\n"
             f'if (!found) return "{_ELEMENT_GONE}";\n'

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tabhub.core.results.budget import estimate_tokens
 
-_REF = re.compile(r"\[ref=([a-z0-9]+)")
+_REF = re.compile(r'[^"\[]*+(?:"(?:[^"\\]|\\.)*+"?+)?+[^\[]*+\[ref=([a-z0-9]+)', re.DOTALL)
+"""A ref is in the first bracket after the quoted name, where text of the page cannot forge it."""
 _WIDTHS = (4000, 2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4)
 _NOTE_TOKENS = 60
 _MOST_REMOVED = 200
@@ -22,25 +23,8 @@ def indent_of(line: str) -> int:
 
 
 def ref_of(line: str) -> str | None:
-    """The ref of a line; quoted text of the page cannot forge it, because it follows the name."""
-    at = 0
-    text = line.lstrip(" ")
-    if '"' in text:
-        at = _past_name(text)
-    found = _REF.match(text, text.find("[", at)) if text.find("[", at) >= 0 else None
+    found = _REF.match(line)
     return found[1] if found else None
-
-
-def _past_name(text: str) -> int:
-    """Where the quoted name of a line ends."""
-    start = text.index('"')
-    bracket = text.find("[")
-    if 0 <= bracket < start:
-        return 0
-    at = start + 1
-    while at < len(text) and text[at] != '"':
-        at += 2 if text[at] == "\\" else 1
-    return at + 1
 
 
 def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) -> list[str]:
@@ -54,10 +38,7 @@ def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) ->
 
 
 def fit_budget(lines: list[str], max_tokens: int) -> tuple[list[str], int]:
-    """Cut to a budget: long lists and tables first, each with a note on the rest, then the end.
-
-    Also returns how many lines are omitted.
-    """
+    """Cut long lists and tables first, each with a note on the rest, then the end; also returns how much is omitted."""
     text = "\n".join(lines)
     if text.isascii() and len(text) <= max_tokens:  # a token is a byte at least
         return lines, 0

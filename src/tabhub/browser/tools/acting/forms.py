@@ -67,12 +67,8 @@ async def fill_form(call: Call) -> ToolResult:
                 raise
             if action.url is not None or page.dialog:
                 break
-        did = (
-            f"Filled in {len(done)} of {len(fields)} fields"
-            if len(done) < len(fields)
-            else f"Filled in {len(done)} field{'' if len(done) == 1 else 's'}"
-        )
-        return await action.result(did, fields=done)
+        count = f"{len(done)} of {len(fields)}" if len(done) < len(fields) else len(done)
+        return await action.result(f"Filled in {count} field{'' if len(fields) == 1 else 's'}", fields=done)
 
 
 async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:

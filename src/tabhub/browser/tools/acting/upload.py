@@ -63,10 +63,7 @@ def _check_count(element: Element, files: list[Path], *, several: bool) -> None:
 
 
 async def _set_files_by_path(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:
-    """Set a field's files by path; False if their content must be sent instead.
-
-    A browser on another machine cannot read local paths.
-    """
+    """False if their content must be sent instead: a browser on another machine cannot read local paths."""
     if not page.link.local:
         return False
     try:
@@ -100,10 +97,7 @@ def _read_files(page: Page, files: list[Path]) -> list[dict[str, str]]:
 async def _upload_through_chooser(
     action: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
 ) -> bool:
-    """Click what opens a file chooser, which is intercepted, and set the files.
-
-    False if none opened; the files were then dropped on the element.
-    """
+    """Click what opens a file chooser, and set its files; False if none opened and they were dropped on the element."""
     page = action.page
     await page.cdp(CHOOSER, {"enabled": True})
     try:

@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def _web_origin(given: str, field: str) -> str:
+def web_origin(given: str, field: str) -> str:
     origin = origin_of(given)
     if origin is None or not origin.startswith("http"):
         raise InvalidArguments(
@@ -50,7 +50,7 @@ def _web_origin(given: str, field: str) -> str:
     read_only=True,
 )
 async def get_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
+    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
     return ToolResult.data(await call.list_rows("getCookies", call.given("url", "name"), "cookies", _COOKIE))
 
 
@@ -75,7 +75,7 @@ async def get_cookies(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def set_cookie(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
+    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
     try:
         kept = await call.run(call.link(), "setCookie", call.given(*_SETTABLE))
     except CommandFailed as error:
@@ -98,7 +98,7 @@ async def set_cookie(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def delete_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
+    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
     answer = await call.run(call.link(), "deleteCookies", call.given("url", "name"))
     facts = {"name": call.args["name"], "deleted": answer["deleted"]}
     if not answer["deleted"]:
@@ -123,7 +123,7 @@ async def delete_cookies(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def clear_site_data(call: BrowserCall) -> ToolResult:
-    origin = _web_origin(call.args["origin"], "origin")
+    origin = web_origin(call.args["origin"], "origin")
     given = call.given(*_KINDS)
     wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()))]
     if not wanted:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool
 from tabhub.browser.schemas import boolean, text
-from tabhub.core.tabs import origin_of
+from tabhub.browser.tools.managing.cookies import web_origin
 from tabhub.core.tools import ToolResult
-from tabhub.errors import InvalidArguments
 
 
 @browser_tool(
@@ -30,9 +29,8 @@ from tabhub.errors import InvalidArguments
     },
 )
 async def notify(call: BrowserCall) -> ToolResult:
-    url = call.args.get("url")
-    if url is not None and not (origin_of(url) or "").startswith("http"):
-        raise InvalidArguments(f"url must be a full http or https URL, not {url[:200]!r}.")
+    if "url" in call.args:
+        web_origin(call.args["url"], "url")
     wanted = call.given("title", "message", "iconUrl", "requireInteraction", "contextMessage", "url")
     answer = await call.run(call.link(), "showNotification", wanted)
     facts = {name: answer[name] for name in ("notificationId", "allowed")}

@@ -132,10 +132,7 @@ def _structured_content(value: bytes) -> bytes:
 
 
 def expression(code: str, args: dict[str, Any] | None) -> bytes:
-    """The whole expression as a JSON string; the agent's first line is its second.
-
-    The constant parts around the code are encoded once.
-    """
+    """The whole expression as a JSON string; the agent's first line is its second. Constant parts are encoded once."""
     if not args:
         return _ENCODED_OPENING + orjson.dumps(code)[1:-1] + _ENCODED_NO_ARGS
     before, after = _CLOSING.split("%s")

@@ -83,11 +83,7 @@ def problem_error(
 ) -> CommandFailed:
     why = str(problem.get("why"))
     message, hint = _PROBLEMS.get(why, ("cannot be used", _LOOK_AGAIN))
-    options = problem.get("options")
-    details = {
-        "detail": str(problem.get("detail", ""))[:300],
-        "options": ", ".join(str(option)[:80] for option in options[:40]) if isinstance(options, list) else "",
-    }
+    details = {"detail": str(problem.get("detail", ""))[:300], "options": ", ".join(problem.get("options", ()))}
     waited = parse_number(problem.get("waited")) / 1000
     after = f" after {waited:.1f} s" if waited >= 1 else ""
     return kind(

@@ -253,7 +253,7 @@ class Traffic:
         request.address = f"{place}:{port}" if place and port else place
         timing = list(parse_object(answer.get("timing")).items())[:40]
         request.timing = {str(k)[:40]: parse_number(v) for k, v in timing if type(v) in (int, float)}
-        for fact, word in (("fromDiskCache", "disk"), ("fromServiceWorker", "service worker")):
+        for fact, word in (("fromDiskCache", "disk cache"), ("fromServiceWorker", "service worker")):
             if answer.get(fact) is True:
                 request.cached = word
         if not request.has_response_headers:
@@ -273,7 +273,7 @@ class Traffic:
         request.answered = parse_number(params.get("timestamp"))
 
     def _from_cache(self, request: Request, params: Params) -> None:
-        request.cached = "memory"
+        request.cached = "memory cache"
 
     def _finished(self, request: Request, params: Params) -> None:
         request.ended = parse_number(params.get("timestamp"))

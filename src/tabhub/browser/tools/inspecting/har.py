@@ -158,7 +158,7 @@ def _posted_size(content_length: str, sent: Body) -> int:
 
 def _response(request: Request, got: Body) -> dict[str, Any]:
     # A cached response transfers no body, at most a 304.
-    cached = request.status == HTTPStatus.NOT_MODIFIED or request.cached in ("memory", "disk")
+    cached = request.status == HTTPStatus.NOT_MODIFIED or request.cached.endswith("cache")
     came = max(0, request.size - request.head) if not cached else 0
     body_size = came if request.ended is not None and not request.error else -1
     content: dict[str, Any] = {"size": got.length or max(0, body_size), "mimeType": request.mime or "x-unknown"}

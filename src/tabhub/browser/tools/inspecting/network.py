@@ -136,7 +136,14 @@ async def get_requests(call: Call) -> ToolResult:
 async def get_request(call: Call) -> ToolResult:
     page, record, _ = await open_record(call)
     part = call.args.get("part", "all")
-    request = _find_request(record, call.args["requestId"])
+    request = record.traffic.find(call.args["requestId"])
+    if request is None:
+        newest = list(record.traffic.requests)[-5:]
+        there = ", ".join(f"{r.id} ({r.method} {redact(r.url)[:80]})" for r in newest) or "none recorded"
+        raise CommandFailed(
+            f"There is no request {call.args['requestId'][:50]!r} in the record of this tab.",
+            hint=f"The newest: {there}. browser_get_network_requests lists them all.",
+        )
     details = {
         "initiator": request.initiator,
         "statusText": request.status_text,
@@ -238,20 +245,7 @@ def timing_phases(request: Request) -> dict[str, Any]:
     return facts
 
 
-def _find_request(record: TabRecord, request_id: str) -> Request:
-    request = record.traffic.find(request_id)
-    if request is not None:
-        return request
-    newest = list(record.traffic.requests)[-5:]
-    there = ", ".join(f"{r.id} ({r.method} {redact(r.url)[:80]})" for r in newest) or "none recorded"
-    raise CommandFailed(
-        f"There is no request {request_id[:50]!r} in the record of this tab.",
-        hint=f"The newest: {there}. browser_get_network_requests lists them all.",
-    )
-
-
 def _summary(request: Request, paused: str | None = None) -> dict[str, Any]:
-    source = request.cached if request.cached == "service worker" else f"{request.cached} cache"
     pending = request.ended is None and not request.error and not request.abandoned
     return known(
         {
@@ -264,7 +258,7 @@ def _summary(request: Request, paused: str | None = None) -> dict[str, Any]:
             "mime": request.mime or None,
             "bytes": request.size or None,
             "ms": round(request.milliseconds) if request.milliseconds is not None else None,
-            "from": source if request.cached else None,
+            "from": request.cached or None,
             "error": request.error or None,
             "pending": True if pending else None,
             "paused": paused if request.ended is None else None,

@@ -19,7 +19,6 @@ from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.pending_requests import PendingRequests
 from tabhub.browser.record.traffic import ENABLE
-from tabhub.browser.schemas import known
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, PageNavigated, TabFailed
 from tabhub.links.browsers import Browsers, Change, TabKey
@@ -216,7 +215,8 @@ class TrackedAction:
         page = self.page
         if page.dialog is None and self.unsettled:
             await self.wait_until(lambda: not self.unsettled, page.browsers.limits.action_settle)
-        facts: dict[str, Any] = {"tabId": page.tab_id, "did": did, **known(more)}
+        facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
+        facts |= {name: value for name, value in more.items() if value is not None}
         notes = [note] if note else []
         if self.url is not None:
             facts["navigated"] = self.url

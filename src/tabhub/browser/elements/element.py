@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_int, parse_number, parse_object
+from tabhub.browser.driver.cdp_values import parse_number
 from tabhub.browser.driver.frames import FollowUp, Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import open_closed_roots
@@ -173,7 +173,7 @@ async def wait_actionable(
         left = max(0.0, until - loop.time())
         check = _Check({"need": need, "within": round(left * 1000), **more}, follow)
         element, answer = await _find(page, args, check, min(left, limits.element_appear))
-        facts = parse_object(answer)
+        facts = answer if isinstance(answer, dict) else {}
         if isinstance(problem := facts.get("problem"), dict):
             if problem.get("why") == "detached" and left > 0 and "ref" not in args:
                 # The page replaced it between the lookup and the check.
@@ -294,16 +294,17 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
             f"return kit.waitActionable.call(kit.element(found.ref), {literal(check.argument)})"
             ".then((value) => ({ ...found, value, go: Boolean(value?.go) }));"
         )
-    found = parse_object(await frame.run_code(code, follow))
+    found = await frame.run_code(code, follow)
+    missing = found.get("missing") if isinstance(found, dict) else None
     # Closed shadow roots are searched only when nothing else fits.
-    if parse_object(found.get("missing")).get("hosts") and await open_closed_roots(frame):
-        found = parse_object(await frame.run_code(code, follow))
-    if isinstance(found.get("ref"), str):
-        label = str(found.get("label"))[:500]
-        element = Element(frame.page, frame, found["ref"], label, parse_int(found.get("others")))
+    if isinstance(missing, dict) and missing.get("hosts") and await open_closed_roots(frame):
+        found = await frame.run_code(code, follow)
+        missing = found.get("missing") if isinstance(found, dict) else None
+    if isinstance(found, dict) and isinstance(found.get("ref"), str):
+        element = Element(frame.page, frame, found["ref"], str(found.get("label"))[:500], found.get("others") or 0)
         result = {"element": element, "rank": found.get("rank"), "frames": found.get("frames")}
         return result | ({"value": found["value"]} if "value" in found else {})
-    return parse_object(found.get("missing")) or {"why": "absent"}
+    return missing if isinstance(missing, dict) else {"why": "absent"}
 
 
 async def _frame_of_ref(page: Page, ref: str) -> Frame | None:

@@ -70,9 +70,7 @@ class BrowserCall(Call):
         browsers = self.box.browsers
         named = self.args.get("browserId")
         links = [browsers.link(named)] if named is not None else browsers.links() or [browsers.default_link()]
-        answers = await asyncio.gather(
-            *(_in_time(link, command, params or {}) for link in links), return_exceptions=True
-        )
+        answers = await asyncio.gather(*(_in_time(link, command, params) for link in links), return_exceptions=True)
         found: list[Found] = []
         problems: list[str] = []
         for link, answer in zip(links, answers, strict=True):

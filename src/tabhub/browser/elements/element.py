@@ -94,7 +94,8 @@ class Element:
     @asynccontextmanager
     async def object_id(self) -> AsyncIterator[str]:
         """A handle for CDP commands of the frame's session."""
-        world, session, group = await self.frame.world(), self.frame.session_id, {"objectGroup": f"tabhub {self.ref}"}
+        world, session = await self.frame.world(), self.frame.session_id
+        group = {"objectGroup": f"tabhub {self.ref}"}
         expression = f"globalThis.tabhubKit?.element({literal(self.ref)})"
         params = {"expression": expression, "contextId": world.context_id, **group}
         answer = await self.page.cdp("Runtime.evaluate", params, session)

@@ -58,10 +58,8 @@ class TabTraces:
         key = page.key
         if key in self._running:
             since = page.link.loop.time() - self._running[key].begun
-            raise CommandFailed(
-                f"Tab {page.tab_id} has been traced for {since:.0f} s already.",
-                hint="Stop that trace first: action stop.",
-            )
+            message = f"Tab {page.tab_id} has been traced for {since:.0f} s already."
+            raise CommandFailed(message, hint="Stop that trace first: action stop.")
         wish = {"transferMode": "ReturnAsStream", "streamFormat": "json", "traceConfig": _CONFIG}
         try:
             await page.cdp("Tracing.start", wish)

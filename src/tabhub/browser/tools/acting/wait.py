@@ -58,7 +58,7 @@ class WaitBudget:
         return self.total - self.elapsed
 
     def report_progress(self) -> None:
-        """Progress, if it is due, also extends the call's deadline."""
+        """Report it if it is due; that also extends the call's deadline."""
         if self._loop.time() - self._reported >= _PROGRESS_INTERVAL:
             self._reported = self._loop.time()
             self._call.ctx.progress(round(self.elapsed, 1), self.total, f"Still waiting for {self._what}")

@@ -89,7 +89,7 @@ async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str
             f"{target.element.label} is not a form field ({target.facts.get('name')}).",
             hint="Try browser_click_element or browser_type_text; click a custom list to open it first.",
         )
-    events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
+    events: list[pointer.Event] = [(pointer.INSERT, {"text": text})] if text else []
     await action.tolerate_navigation(pointer.send_events(page, events or keyboard.text_events(target, "", clear=True)))
     state = await keyboard.field_state(action, target) or {}
     if text and state.get("value") == target.facts.get("held") != text:

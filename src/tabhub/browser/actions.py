@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
@@ -90,7 +91,6 @@ class TrackedAction:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def handle_event(self, method: str, params: Params, child: str | None) -> None:
-        """Handle one event of the tab, or of a frame in another process."""
         frame_id = str(params.get("frameId"))
         if method in _NAVIGATION_STARTS and (outside := _external_url(params.get("url"))):
             self.external_url = outside
@@ -121,8 +121,7 @@ class TrackedAction:
         elif method == "Page.fileChooserOpened":
             self.chooser = params
         elif method == "Input.dragIntercepted":
-            data = params.get("data")
-            self.drag = data if isinstance(data, dict) else None
+            self.drag = parse_object(params.get("data"))
         else:
             return
         self._changed.set()
@@ -181,10 +180,7 @@ class TrackedAction:
             leaving.cancel()
 
     async def round_trip(self, expression: str = "0") -> Any:
-        """Evaluate an expression; the page reports what the action caused before it answers.
-
-        None if it navigates or a dialog is open.
-        """
+        """Evaluate an expression; the page first reports what the action caused. None if it leaves or has a dialog."""
         if self.page.dialog is not None or self.unsettled:
             return None
         query = {"expression": expression, "returnByValue": True}
@@ -209,7 +205,9 @@ class TrackedAction:
             return False
         return True
 
-    async def result(self, did: str, *, before: Any = None, now: Any = None, **more: Any) -> ToolResult:
+    async def result(
+        self, did: str, *, note: str | None = None, before: Any = None, now: Any = None, **more: Any
+    ) -> ToolResult:
         """The result, once what the action started has finished or a limited time has passed.
 
         `before` and `now` are the page's URLs around it, where they are known.
@@ -218,8 +216,8 @@ class TrackedAction:
         if page.dialog is None and self.unsettled:
             await self.wait_until(lambda: not self.unsettled, page.browsers.limits.action_settle)
         facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
-        notes = [str(more.pop("note"))] if more.get("note") else []
         facts |= {name: value for name, value in more.items() if value is not None}
+        notes = [note] if note else []
         if self.url is not None:
             facts["navigated"] = self.url
             if self.loading:
@@ -285,10 +283,9 @@ class Activity:
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
     def _tab(self, key: TabKey) -> _Tab:
-        tab = self._tabs.get(key)
-        if tab is None:
-            tab = self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
-        return tab
+        if key not in self._tabs:
+            self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
+        return self._tabs[key]
 
     def wake(self, page: Page) -> None:
         """Make a background tab render, run timers and have focus as if it were in front.
@@ -331,24 +328,21 @@ class Activity:
         return self._tab(page.key).requests
 
     def _on_event(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
-        tab = self._tabs.get(key)
+        tab = self._tab(key)
         if method == "detached":
-            if tab is not None and tab.actions:
-                tab.awake = False
-                tab.requests.pending.clear()
-            else:
-                self._tabs.pop(key, None)
+            tab.awake = False
+            tab.requests.pending.clear()
+            if not tab.actions:
+                del self._tabs[key]
             return
-        if tab is None:
-            tab = self._tab(key)
         tab.requests.handle_event(key[0].loop.time(), method, params, child, acting=bool(tab.actions))
         for action in tab.actions:
             action.handle_event(method, params, child)
 
     def _tabs_changed(self, change: Change) -> None:
         for tab in (*change.tabs.opened, *change.tabs.changed):
-            for (link, chrome_id), known in self._tabs.items():
-                for action in known.actions if link.browser_id == tab.browser_id else ():
+            for (link, chrome_id), state in self._tabs.items():
+                for action in state.actions if link.browser_id == tab.browser_id else ():
                     if tab in change.tabs.opened:
                         action.unclaimed_tabs.add(tab.tab_id)
                     if chrome_id == tab.opener_chrome_id and tab.tab_id in action.unclaimed_tabs:

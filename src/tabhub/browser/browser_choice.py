@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tabhub.browser.schemas import Fields, integer, text
+from tabhub.browser.schemas import Fields, integer, known, text
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, TabhubError
 from tabhub.links.extension import ExtensionLink
@@ -20,9 +20,8 @@ from tabhub.links.extension import ExtensionLink
 BROWSER_ID = text("Which browser; without it, that of the session's tab, else the one used last.", least=1, most=200)
 WHICH_BROWSER = text("Which browser; needed only when several have that number.", least=1, most=200)
 MORE = integer("How many more there are than listed.")
-_LONGEST = 4096
+_LONGEST, _MOST_LISTED = 4096, 5000
 _NAMED = 10
-_KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +46,23 @@ class BrowserCall(Call):
         return browsers.link(tab.browser_id) if tab is not None else browsers.default_link()
 
     def given(self, *names: str) -> dict[str, Any]:
-        """Those of the arguments that were given."""
         return {name: self.args[name] for name in names if name in self.args}
 
     def run(self, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
         """Send a command that changes something; it is recorded as sent, so that it is never repeated."""
         self.ctx.sent = True
-        return query_browser(link, command, params)
+        return link.request(command, params)
+
+    async def items(
+        self, command: str, name: str, params: dict[str, Any] | None = None, link: ExtensionLink | None = None
+    ) -> list[dict[str, Any]]:
+        """What one browser lists."""
+        return _listed(await (link or self.link()).request(command, params or {}), name)
 
     async def list_rows(self, command: str, params: dict[str, Any], name: str, fields: Fields) -> dict[str, Any]:
         """The rows one browser lists, with `more` or `cut` if there are others."""
-        answer = await query_browser(self.link(), command, params)
-        cut = {"cut": True} if answer.get("cut") is True else {}
+        answer = await self.link().request(command, params)
+        cut = {"cut": True} if answer.get("cut") else {}
         return {name: pick_rows(answer, name, fields), **pick_fields(answer, {"more": "integer"}), **cut}
 
     async def query_all(self, command: str, params: dict[str, Any] | None = None) -> tuple[list[Found], list[str]]:
@@ -78,16 +82,15 @@ class BrowserCall(Call):
                 found.append(Found(link, answer))
         return found, problems
 
-    async def list_all(self, command: str, listed: str) -> tuple[list[Found], list[str]]:
+    async def list_all(self, command: str, name: str) -> tuple[list[Found], list[str]]:
         """The items that every browser lists, and a sentence for each browser that failed."""
         answers, problems = await self.query_all(command)
-        items = [Found(answer.link, item) for answer in answers for item in list_items(answer.what, listed)]
-        return items, problems
+        return [Found(answer.link, item) for answer in answers for item in _listed(answer.what, name)], problems
 
-    async def find(self, command: str, listed: str, key: str, label: Callable[[dict[str, Any]], str]) -> Found:
+    async def find(self, command: str, name: str, key: str, label: Callable[[dict[str, Any]], str]) -> Found:
         """The item whose id is the argument `key`, in any browser; the error describes each one by `label`."""
         number = self.args[key]
-        there, problems = await self.list_all(command, listed)
+        there, problems = await self.list_all(command, name)
         matching = [found for found in there if found.what.get(key) == number]
         if len(matching) == 1:
             return matching[0]
@@ -96,37 +99,29 @@ class BrowserCall(Call):
             raise InvalidArguments(
                 f"{key} {number} is in several browsers: {owners}.", hint="Choose one with browserId."
             )
-        hint = alternatives_hint((f"{found.what.get(key)} ({label(found.what)})" for found in there), listed)
+        hint = alternatives_hint((f"{found.what.get(key)} ({label(found.what)})" for found in there), name)
         raise NotInBrowser(f"There is no {key} {number}.", hint=" ".join([hint, *problems]))
 
-    def hub_tab_ids(self, link: ExtensionLink, chrome_ids: Any) -> list[int]:
+    def hub_tab_ids(self, link: ExtensionLink, chrome_ids: Iterable[Any] | None) -> list[int]:
         """The hub's ids of a browser's tabs; tabs that the hub does not know yet are left out."""
-        book, owner = self.box.browsers.book, link.browser_id
-        numbers = chrome_ids if type(chrome_ids) is list else ()
-        tabs = (book.find(owner, number) for number in numbers if type(number) is int)
+        tabs = (self.box.browsers.book.find(link.browser_id, chrome_id) for chrome_id in chrome_ids or ())
         return [tab.tab_id for tab in tabs if tab is not None]
 
     def hub_tab_id(self, link: ExtensionLink, name: str, chrome_id: Any) -> dict[str, int]:
         """The hub's id of a browser's tab as a field, if the hub knows the tab."""
-        known = self.hub_tab_ids(link, [chrome_id])
-        return {name: known[0]} if known else {}
+        found = self.hub_tab_ids(link, [chrome_id])
+        return {name: found[0]} if found else {}
 
 
 browser_tool = partial(tool, on_tab=False, open_world=False, call_type=BrowserCall)
 """Define a tool that takes no `tabId`; by default it concerns only the browser itself."""
 
 
-async def query_browser(link: ExtensionLink, command: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Send a command that changes nothing."""
-    answer: dict[str, Any] = await link.request(command, params or {})
-    return answer
-
-
-async def _in_time(link: ExtensionLink, command: str, params: dict[str, Any] | None) -> dict[str, Any]:
+async def _in_time(link: ExtensionLink, command: str, params: dict[str, Any] | None) -> Any:
     limit = link.limits.browser_answer  # one that hangs must not delay the others
     try:
         async with asyncio.timeout(limit):
-            return await query_browser(link, command, params)
+            return await link.request(command, params or {})
     except TimeoutError:
         raise CommandFailed(f"Browser {link.browser_id} did not answer within {limit:g} s.") from None
 
@@ -139,23 +134,18 @@ def alternatives_hint(alternatives: Iterable[str], what: str) -> str:
     return f"There are: {'; '.join(existing[:_NAMED])}{f'; and {more} more' if more > 0 else ''}."
 
 
-def list_items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict[str, Any]]:
-    found = answer.get(name)
-    if not isinstance(found, list):
+def _listed(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    if name not in answer:
         raise CommandFailed(f"invalid response: the browser's answer has no list `{name}`.")
-    return [item for item in found[:most] if isinstance(item, dict)]
+    items: list[dict[str, Any]] = answer[name][:_MOST_LISTED]
+    return items
 
 
 def pick_fields(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """The known fields of an object that have the right type; long texts are truncated."""
-    picked: dict[str, Any] = {}
-    for field, kind in fields.items():
-        name = field.removesuffix("?")
-        value = item.get(name)
-        if type(value) in _KINDS[kind]:
-            picked[name] = value[:_LONGEST] if isinstance(value, str) else value
-    return picked
+    """The known fields of an object; long texts are truncated."""
+    picked = {name: item.get(name) for name in (field.removesuffix("?") for field in fields)}
+    return {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in known(picked).items()}
 
 
 def pick_rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[str, Any]]:
-    return [pick_fields(item, fields) for item in list_items(answer, name)]
+    return [pick_fields(item, fields) for item in _listed(answer, name)]

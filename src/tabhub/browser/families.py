@@ -59,7 +59,6 @@ _SPECS: Mapping[str, tuple[ToolSpec, ...]] = {
     family: tuple(spec for module in modules for spec in vars(module).values() if isinstance(spec, ToolSpec))
     for family, modules in _MODULES.items()
 }
-"""Every tool that these modules define."""
 SPECS: tuple[ToolSpec, ...] = tuple(spec for specs in _SPECS.values() for spec in specs)
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     **{family: tuple(spec.tool.name for spec in specs) for family, specs in _SPECS.items()},

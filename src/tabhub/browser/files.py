@@ -65,8 +65,7 @@ class Folder:
             )
         if not place.is_file():
             folder = place if place.is_dir() else place.parent
-            shown = folder.is_dir() and (self.anywhere or folder.is_relative_to(root))
-            there = sorted(entry.name for entry in folder.iterdir())[:10] if shown else []
+            there = sorted(entry.name for entry in folder.iterdir())[:10] if folder.is_dir() else []
             absent = f"There is no file {given!r} in {root}." if not self.anywhere else f"There is no file {place}."
             raise InvalidArguments(
                 f"{given!r} is a folder." if place.is_dir() else absent,
@@ -90,8 +89,6 @@ class Folder:
         """Write the file atomically."""
         try:
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not overwrite and os.path.lexists(place):
-                raise FileExistsError
             handle, name = tempfile.mkstemp(dir=place.parent, prefix=".tabhub-")
             draft = Path(name)
             try:
@@ -99,13 +96,11 @@ class Folder:
                     file.write(data)
                 if overwrite:
                     draft.replace(place)
-                    return
-                # A link fails where a rename would silently replace a file made in the meantime.
-                os.link(draft, place)
-                draft.unlink()
-            except OSError:
+                else:
+                    # A link fails where a rename would silently replace an existing file.
+                    os.link(draft, place)
+            finally:
                 draft.unlink(missing_ok=True)
-                raise
         except FileExistsError:
             raise _exists_error(place) from None
         except OSError as error:

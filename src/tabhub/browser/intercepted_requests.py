@@ -39,11 +39,11 @@ class PausedRequest:
     headers: dict[str, str]
     body: str
     since: float
-    timer: TimerHandle | None = None
+    timer: TimerHandle
 
     def summary(self) -> dict[str, Any]:
-        facts = {"id": self.id, "method": self.method, "url": redact(self.url), "type": self.kind}
-        return {**facts, "paused": self.id}
+        url = redact(self.url)
+        return {"id": self.id, "method": self.method, "url": url, "type": self.kind, "paused": self.id}
 
     def details(self, now: float) -> dict[str, Any]:
         """The summary with headers and body, secrets redacted."""
@@ -67,8 +67,7 @@ class _Interception:
 
     def drop(self, paused: PausedRequest) -> None:
         self.paused.pop(paused.id, None)
-        if paused.timer is not None:
-            paused.timer.cancel()
+        paused.timer.cancel()
 
 
 class Interceptions:
@@ -81,14 +80,13 @@ class Interceptions:
         self._record = record
         self._tabs: dict[TabKey, _Interception] = {}
         self._last_id = 0
-        self._ended: dict[tuple[str, int], None] = {}
+        self._ended: dict[tuple[str, int], bool] = {}
         """Tabs in which interception ended by itself, by browser: the link may have been replaced by then."""
         watch.subscribe(EventSubscription(("Fetch.requestPaused",)), self._on_event)
         browsers.drop_with_tab(self._tabs, self._interception_ended)
         browsers.drop_when_closed(self._ended)
 
     async def start(self, page: Page, session: Any, patterns: tuple[str, ...]) -> None:
-        """Pause the requests of a tab that match one of the patterns."""
         key, enable = page.key, ("Fetch.enable", {"patterns": [{"urlPattern": each} for each in patterns]})
         description = f"requests to {', '.join(patterns)} are intercepted"
         before, now = self._tabs.get(key), page.link.loop.time()
@@ -114,10 +112,7 @@ class Interceptions:
 
     def pop_ended(self, page: Page) -> bool:
         """Whether interception ended by itself since the last call."""
-        tab = (page.link.browser_id, page.tab.chrome_id)
-        ended = tab in self._ended
-        self._ended.pop(tab, None)
-        return ended
+        return self._ended.pop((page.link.browser_id, page.tab.chrome_id), False)
 
     def end_session(self, session: Any) -> None:
         """Forget the requests of a session; the browser continues them when the override is undone."""
@@ -140,10 +135,10 @@ class Interceptions:
     def pop_timed_out_note(self, page: Page) -> str:
         """A note on the requests that timed out since the last call; empty if none did."""
         tab = self._tabs.get(page.key)
-        count = tab.timeouts if tab is not None else 0
-        if tab is not None:
-            tab.timeouts = 0
-        return f"Continued after {self._timeout:g} s without a decision: {count}." if count else ""
+        if tab is None or not tab.timeouts:
+            return ""
+        count, tab.timeouts = tab.timeouts, 0
+        return f"Continued after {self._timeout:g} s without a decision: {count}."
 
     async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
         """Fulfill, fail or continue one request; if the browser rejects the command, it stays paused."""
@@ -183,8 +178,9 @@ class Interceptions:
             return
         loop, request = key[0].loop, parse_object(params.get("request"))
         self._last_id += 1
-        paused = PausedRequest(
-            id=f"p{self._last_id}",
+        request_id = f"p{self._last_id}"
+        tab.paused[request_id] = PausedRequest(
+            id=request_id,
             child=child,
             fetch_id=fetch_id,
             network_id=parse_text(params.get("networkId"), 100) or fetch_id,
@@ -194,13 +190,12 @@ class Interceptions:
             headers=parse_headers(request.get("headers")),
             body=parse_text(request.get("postData"), _MAX_BODY),
             since=loop.time(),
+            timer=loop.call_later(self._timeout, self._timed_out, key, request_id),
         )
-        paused.timer = loop.call_later(self._timeout, self._timed_out, key, paused)
-        tab.paused[paused.id] = paused
 
-    def _timed_out(self, key: TabKey, paused: PausedRequest) -> None:
+    def _timed_out(self, key: TabKey, request_id: str) -> None:
         tab = self._tabs.get(key)
-        if tab is None or paused.id not in tab.paused:
+        if tab is None or (paused := tab.paused.get(request_id)) is None:
             return
         tab.drop(paused)
         tab.timeouts += 1
@@ -214,7 +209,7 @@ class Interceptions:
             self._overrides.revoke(key, NAME, f"no agent used the interception for {self._idle:g} s")
 
     def _interception_ended(self, key: TabKey) -> None:
-        self._ended[key[0].browser_id, key[1]] = None
+        self._ended[key[0].browser_id, key[1]] = True
         self._forget(key)
 
     def _drop(self, key: TabKey, paused: PausedRequest) -> None:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_text
 
 _OPEN_ENDED = ("EventSource", "WebSocket", "Ping", "Preflight", "Media")
 """Requests that never end, or that no wait should include."""
 _MOST = 1000
 _UNREAD = 0.5
 _KEPT = 200
+_MAX_URL = 2000
 Params = dict[str, Any]
 
 
@@ -70,11 +74,8 @@ class PendingRequests:
     async def wait_for_event(self, limit: float) -> None:
         """Wait until a request starts, is answered or ends, at most `limit` seconds."""
         self._news.clear()
-        try:
-            async with asyncio.timeout(limit):
-                await self._news.wait()
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), limit)
 
     def handle_event(self, now: float, method: str, params: Params, child: str | None, *, acting: bool) -> None:
         """Handle one event of the tab; `acting`: an action runs, whose beginning counts rather than the page load's."""
@@ -91,9 +92,8 @@ class PendingRequests:
             # Another process may report the rest, once the document or worker lives there.
             key = next((known for known in self.pending if known[1] == key[1]), key)
         if method == "Network.requestWillBeSent":
-            request = params.get("request")
-            url = str(request.get("url"))[:2000] if isinstance(request, dict) else ""
-            verb = str(request.get("method"))[:20] if isinstance(request, dict) else ""
+            request = parse_object(params.get("request"))
+            url, verb = parse_text(request.get("url"), _MAX_URL), parse_text(request.get("method"), 20)
             if params.get("type") in _OPEN_ENDED or url[:5] == "data:" or len(self.pending) >= _MOST:
                 return
             self.pending[key] = _PendingRequest(url, verb, str(params.get("loaderId")), now)
@@ -102,15 +102,11 @@ class PendingRequests:
             if (flight := self.pending.get(key)) is not None:
                 flight.answered = now
         elif method == "Network.responseReceived":
-            response = params.get("response")
-            if isinstance(response, dict):
-                status, mime = response.get("status"), str(response.get("mimeType", ""))[:100]
-                flight = self.pending.get(key)
-                verb = flight.method if flight is not None else "GET"
-                if flight is not None:
-                    flight.answered = now
-                code = status if type(status) is int else 0
-                self._responses.append(Response(now, str(response.get("url"))[:2000], verb, code, mime))
+            response, verb = parse_object(params.get("response")), "GET"
+            if (flight := self.pending.get(key)) is not None:
+                flight.answered, verb = now, flight.method
+            url, mime = parse_text(response.get("url"), _MAX_URL), parse_text(response.get("mimeType"), 100)
+            self._responses.append(Response(now, url, verb, parse_int(response.get("status")), mime))
         else:
             self.pending.pop(key, None)
         self._moved = now
@@ -118,11 +114,9 @@ class PendingRequests:
 
     def _session_ended(self, session: Any, now: float) -> None:
         """A frame in another process or a worker is gone with its requests; no events report their end."""
-        ended = [key for key in self.pending if key[0] == session]
-        for key in ended:
-            del self.pending[key]
-        if ended:
-            self._moved = now
+        remaining = {key: request for key, request in self.pending.items() if key[0] != session}
+        if len(remaining) < len(self.pending):
+            self.pending, self._moved = remaining, now
             self._news.set()
 
     def _frame_navigated(self, frame: Params, now: float, *, acting: bool) -> None:

@@ -35,14 +35,12 @@ def closed_object(fields: Fields) -> Schema:
 def list_of(
     items: str | Schema, description: str | None = None, *, least: int | None = None, most: int | None = None
 ) -> Schema:
-    """A list of values with this schema or of this JSON type."""
     schema = {"type": items} if isinstance(items, str) else items
     return _schema("array", items=schema, minItems=least, maxItems=most, description=description)
 
 
-def rows(fields: Fields, description: str | None = None) -> Schema:
-    """A list of objects with these fields."""
-    return list_of(object_schema(fields), description)
+def rows(fields: Fields) -> Schema:
+    return list_of(object_schema(fields))
 
 
 def text(description: str | None = None, *, least: int | None = None, most: int | None = None) -> Schema:

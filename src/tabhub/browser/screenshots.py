@@ -1,4 +1,4 @@
-"""Taking a screenshot of a tab, also in the background, and checking the browser's reply.
+"""Taking a screenshot of a tab, also in the background, and the marks of interactive elements in it.
 
 Owns the order of steps around a capture, and restoring the page afterwards. What to capture is up to the screenshot
 tool.
@@ -11,15 +11,15 @@ import base64
 import binascii
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from tabhub.browser.driver.frames import Frame, main_frame
+from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.marks import Mark
+from tabhub.browser.elements.element import Area
 from tabhub.browser.tab_overrides import Command, TabOverrides
 from tabhub.errors import CommandFailed, TabhubError
 
@@ -31,21 +31,39 @@ _PAUSE = 0.05
 _STUCK = 0.2
 """Seconds after which a capture may be waiting for the page to paint."""
 _METRICS = "Emulation.setDeviceMetricsOverride"
+_MAX_MARKS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Area:
-    """A rectangle of the page in CSS pixels."""
+class Mark(Area):
+    """An interactive element and its position in the tab's viewport."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    ref: str
+    label: str
 
-    def meets(self, mark: Mark) -> bool:
-        """Whether a mark overlaps; both are relative to the viewport."""
-        across = mark.x < self.x + self.width and self.x < mark.x + mark.width
-        return across and mark.y < self.y + self.height and self.y < mark.y + mark.height
+
+async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
+    """The marks of the viewport, or of the whole page."""
+    main, *others = await list_frames(page)
+    own, *inner = await asyncio.gather(*(_frame_marks(frame, whole) for frame in (main, *others)))
+    framed = [mark for marks in inner for mark in marks]
+    if framed:
+        # A frame does not know what the page shows above it.
+        free = await main.evaluate("uncovered_marks", {"marks": list(map(asdict, framed))})
+        framed = [mark for mark, is_free in zip(framed, free, strict=True) if is_free]
+    return [*own, *framed][:_MAX_MARKS]
+
+
+async def _frame_marks(frame: Frame, whole: bool) -> list[Mark]:
+    try:
+        # Only the visible part of a frame can be in the picture.
+        found = await frame.evaluate("marks", {"whole": whole and frame.parent is None, "most": _MAX_MARKS})
+        left, top = await frame.offset() if found else (0.0, 0.0)
+    except CommandFailed:
+        if frame.parent is None:
+            raise
+        return []
+    return [Mark(**{**mark, "x": mark["x"] + left, "y": mark["y"] + top}) for mark in found]
 
 
 class _Shot(msgspec.Struct):
@@ -80,8 +98,7 @@ async def capture(
             bare = None
             if frame is not None and marks:
                 bare = await _capture_once(page, params)
-                drawn = [mark.as_dict() for mark in marks]
-                await frame.evaluate("marks_paint", {"marks": drawn, "scrolled": scrolled})
+                await frame.evaluate("marks_paint", {"marks": list(map(asdict, marks)), "scrolled": scrolled})
             answer = await _settled_capture(page, params, bare)
         finally:
             page.cdp_nowait("Page.stopScreencast")
@@ -94,7 +111,8 @@ async def capture(
 
 def _enlarge_viewport(page: Page, held: TabOverrides, whole: Area) -> tuple[Command, list[Command]]:
     """Commands that make the viewport as large as the page, and undo it: cross-site frames paint only inside it."""
-    emulated = [command for command in held.applied_commands(page, "device") if command[0] == _METRICS]
+    device = held.active(page).get("device")
+    emulated = [command for command in device.applied if command[0] == _METRICS] if device is not None else []
     bare = {"deviceScaleFactor": 0, "mobile": False, "dontSetVisibleSize": True}
     size = {"width": round(whole.width), "height": round(whole.height)}
     stretched = (_METRICS, {**(emulated[0][1] if emulated else bare), **size})
@@ -149,7 +167,6 @@ async def _with_forced_paint(page: Page, taking: Coroutine[Any, Any, bytes]) -> 
 
 
 async def _force_paint(page: Page) -> None:
-    """Force paints until canceled."""
     with suppress(TabhubError):  # the capture itself reports a lost tab or link
         frame = await main_frame(page)
         try:

@@ -60,21 +60,19 @@ class StyleSheets:
             tab.on.add(child)
 
     def sheets(self, page: Page) -> dict[str, StyleSheet]:
-        """The sheets of a tab by id."""
         tab = self._tabs.get(page.key)
         return tab.sheets if tab else {}
 
-    def coverage(self, page: Page) -> dict[str, set[tuple[int, int]]] | None:
-        """The used ranges by sheet; None if coverage has not started."""
+    async def coverage(self, page: Page, session: Any) -> tuple[dict[str, set[tuple[int, int]]], bool]:
+        """The used ranges by sheet, and whether coverage starts now; it ends with the session or the debugger."""
         tab = self._tabs.get(page.key)
-        return tab.used if tab else None
-
-    def start_coverage(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
-        """Start coverage in a tab; it ends with the session or when the debugger detaches."""
+        if tab is not None and tab.used is not None:
+            return tab.used, False
+        await page.cdp("CSS.startRuleUsageTracking")
         self._watch.hold(page.key, _WHY)
         tab = self._tabs.setdefault(page.key, _Tab())
         tab.used, tab.session = {}, session
-        return tab.used
+        return tab.used, True
 
     def end_session(self, session: Any) -> None:
         for key, tab in self._tabs.items():

@@ -7,7 +7,7 @@ next call reports it. It does not know what the overrides mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,15 +66,8 @@ class TabOverrides:
         self._watch.hold(key, self._why)
         self._update_child_commands(key)
 
-    def is_active(self, page: Page, name: str) -> bool:
-        return name in self._tabs.get(page.key, {})
-
-    def applied_commands(self, page: Page, name: str) -> tuple[Command, ...]:
-        change = self._tabs.get(page.key, {}).get(name)
-        return change.applied if change else ()
-
-    def descriptions(self, page: Page) -> list[str]:
-        return [change.description for change in self._tabs.get(page.key, {}).values()]
+    def active(self, page: Page) -> Mapping[str, Override]:
+        return self._tabs.get(page.key, {})
 
     def pop_lost_note(self, page: Page) -> str:
         """A note on overrides that were lost, returned once; empty if none were."""
@@ -110,13 +103,12 @@ class TabOverrides:
 
     async def clear(self, page: Page) -> list[str]:
         """Undo everything; returns the descriptions."""
-        descriptions = self.descriptions(page)
-        for name in list(self._tabs.get(page.key, ())):
+        active = dict(self.active(page))
+        for name in active:
             await self.remove(page, name)
-        return descriptions
+        return [change.description for change in active.values()]
 
     def end_session(self, session: Any) -> None:
-        """Undo the overrides of a session without waiting."""
         for key, changes in list(self._tabs.items()):
             for name, change in list(changes.items()):
                 if change.session is session:
@@ -131,7 +123,6 @@ class TabOverrides:
                 self._send(key, child, change.undo)
 
     def _update_child_commands(self, key: TabKey) -> None:
-        """Have new frames of the tab get the overrides before they run."""
         commands = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
         self._watch.set_child_commands(key, self._why, commands)
 
@@ -169,7 +160,6 @@ class TabOverrides:
         self._update_child_commands(key)
 
     def _undo_leftovers(self, page: Page) -> None:
-        """Undo what a broken link left behind."""
         self._send(page.key, None, self._leftovers.pop((page.link.browser_id, page.tab.chrome_id), ()))
 
     def _send(self, key: TabKey, child: str | None, commands: Sequence[Command]) -> None:

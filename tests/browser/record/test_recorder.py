@@ -269,6 +269,6 @@ async def test_the_record_of_a_closed_tab_is_dropped(bench: Bench) -> None:
 
 
 def test_requests_are_compared_by_identity() -> None:
-    one, other = (Request(1, (None, "1"), 1, "GET", "u", "fetch", 0.0, 0.0, "", {}) for _ in range(2))
+    one, other = (Request(1, (None, "1"), 1, "GET", "u", "fetch", 0.0, 0.0, {}) for _ in range(2))
     assert one != other
     assert len({one, other}) == 2

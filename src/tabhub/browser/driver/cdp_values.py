@@ -53,12 +53,9 @@ def parse_initiator(value: Any) -> str:
     info = parse_object(value)
     kind, url, line = parse_text(info.get("type"), 20), info.get("url"), info.get("lineNumber")
     if type(url) is not str:
-        frames = parse_object(info.get("stack")).get("callFrames")
-        top = parse_object(frames[0]) if isinstance(frames, list) and frames else {}
-        url, line = top.get("url"), top.get("lineNumber")
+        frames = parse_objects(parse_object(info.get("stack")).get("callFrames"))
+        url, line = (frames[0].get("url"), frames[0].get("lineNumber")) if frames else (None, None)
     if type(url) is not str or not url:
         return kind
-    place = (
-        f"{parse_url(url)[:_PLACE]}:{parse_int(line) + 1}" if type(line) in (int, float) else parse_url(url)[:_PLACE]
-    )
-    return f"{kind} {place}"
+    number = f":{parse_int(line) + 1}" if type(line) in (int, float) else ""
+    return f"{kind} {parse_url(url)[:_PLACE]}{number}"

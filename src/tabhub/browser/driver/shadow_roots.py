@@ -26,12 +26,11 @@ async def run_with_closed_roots(frame: Frame, body: str) -> Any:
 async def open_closed_roots(frame: Frame) -> int:
     """Open the closed roots of custom elements not examined yet; returns how many there were."""
     opened = 0
+    # Their content may have closed roots of its own.
     for _ in range(_MAX_LEVELS):
-        found = await _level(frame)
-        opened += found
-        # Their content may have closed roots of its own.
-        if not found:
+        if not (found := await _level(frame)):
             break
+        opened += found
     if opened:
         frame.page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, frame.session_id)
     return opened
@@ -48,13 +47,8 @@ async def _level(frame: Frame) -> int:
     script_value(page, listed)
     array = listed.get("result", {}).get("objectId")
     listing = await page.cdp("Runtime.getProperties", {"objectId": array, "ownProperties": True}, session)
-    hosts = [one["value"]["objectId"] for one in listing.get("result", []) if _is_item(one)]
-    found = await asyncio.gather(*(_open(frame, world.context_id, host) for host in hosts))
-    return sum(found)
-
-
-def _is_item(one: dict[str, Any]) -> bool:
-    return str(one.get("name", "")).isdigit() and isinstance(one.get("value", {}).get("objectId"), str)
+    hosts = [one["value"]["objectId"] for one in listing.get("result", []) if one["name"].isdigit()]
+    return sum(await asyncio.gather(*(_open(frame, world.context_id, host) for host in hosts)))
 
 
 async def _open(frame: Frame, context_id: int, host: str) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,13 +48,17 @@ def poll_pause(attempt: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle in CSS pixels of the tab's viewport."""
+class Area:
+    """A rectangle in CSS pixels."""
 
     x: float
     y: float
     width: float
     height: float
+
+    def meets(self, other: Area) -> bool:
+        across = other.x < self.x + self.width and self.x < other.x + other.width
+        return across and other.y < self.y + self.height and self.y < other.y + other.height
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,43 +73,39 @@ class Element:
     others: int = 0
     """How many more elements the selector matches."""
 
-    async def call(self, name: str, argument: dict[str, Any] | None = None, library: str = "") -> Any:
-        """Call the function of script `<name>.js` with the element as `this`, in our world; promises are awaited."""
-        shared = source(library) + "\n" if library else ""
+    async def call(self, name: str, argument: dict[str, Any] | None = None) -> Any:
+        """Call the function of `<name>.js` in our world with the element as `this`; a problem it returns is raised."""
         value = await self.frame.run_code(
-            f"{shared}const found = kit.element({literal(self.ref)});\n"
+            f"const found = kit.element({literal(self.ref)});\n"
             f'if (!found) return "{_ELEMENT_GONE}";\n'
             f"return (\n{source(name)}\n).call(found, {literal(argument or {})});"
         )
         if value == _ELEMENT_GONE:
             raise self.gone_error()
+        if isinstance(value, dict) and isinstance(problem := value.get("problem"), dict):
+            raise problem_error(self, problem)
         return value
 
-    async def box(self) -> Box:
+    async def box(self) -> Area:
         """Its position in the tab's viewport, whichever frame it is in."""
         place, (left, top) = await asyncio.gather(self.call("element_box"), self.frame.offset())
-        return Box(left + place["x"], top + place["y"], place["width"], place["height"])
+        return Area(left + place["x"], top + place["y"], place["width"], place["height"])
 
-    async def object_id(self) -> str:
-        """A handle for CDP commands of the frame's session; `release` frees it."""
-        world = await self.frame.world()
-        params = {
-            "expression": f"globalThis.tabhubKit?.element({literal(self.ref)})",
-            "contextId": world.context_id,
-            "objectGroup": self._group,
-        }
-        answer = await self.page.cdp("Runtime.evaluate", params, self.frame.session_id)
+    @asynccontextmanager
+    async def object_id(self) -> AsyncIterator[str]:
+        """A handle for CDP commands of the frame's session."""
+        world, session = await self.frame.world(), self.frame.session_id
+        group = {"objectGroup": f"tabhub {self.ref}"}
+        expression = f"globalThis.tabhubKit?.element({literal(self.ref)})"
+        params = {"expression": expression, "contextId": world.context_id, **group}
+        answer = await self.page.cdp("Runtime.evaluate", params, session)
         object_id = answer.get("result", {}).get("objectId")
         if not isinstance(object_id, str):
             raise self.gone_error()
-        return object_id
-
-    def release(self) -> None:
-        self.page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": self._group}, self.frame.session_id)
-
-    @property
-    def _group(self) -> str:
-        return f"tabhub {self.ref}"
+        try:
+            yield object_id
+        finally:
+            self.page.cdp_nowait("Runtime.releaseObjectGroup", group, session)
 
     def gone_error(self) -> CommandFailed:
         return CommandFailed(
@@ -145,7 +146,6 @@ class _Check:
 
 
 def target_of(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the arguments that name an element."""
     return {name: args[name] for name in TARGET_NAMES if args.get(name)}
 
 
@@ -216,13 +216,6 @@ async def _point_through_frames(element: Element, frame: Frame, x: float, y: flo
         point = (x, y) if same_process else point
         frame = frame.parent
     return (x, y), (point if same_process else (point[0] / zoom, point[1] / zoom))
-
-
-def raise_problem(element: Element, answer: Any) -> None:
-    """Raise the error for the problem that the page reported, if it reported one."""
-    problem = answer.get("problem") if isinstance(answer, dict) else None
-    if isinstance(problem, dict):
-        raise problem_error(element, problem)
 
 
 async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait: float) -> tuple[Element, Any]:
@@ -309,9 +302,7 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
         found = await frame.run_code(code, follow)
         missing = found.get("missing") if isinstance(found, dict) else None
     if isinstance(found, dict) and isinstance(found.get("ref"), str):
-        others = found.get("others")
-        label = str(found.get("label"))[:500]
-        element = Element(frame.page, frame, found["ref"], label, others if type(others) is int else 0)
+        element = Element(frame.page, frame, found["ref"], str(found.get("label"))[:500], found.get("others") or 0)
         result = {"element": element, "rank": found.get("rank"), "frames": found.get("frames")}
         return result | ({"value": found["value"]} if "value" in found else {})
     return missing if isinstance(missing, dict) else {"why": "absent"}

@@ -12,6 +12,7 @@ from tabhub.errors import CommandFailed
 if TYPE_CHECKING:
     from tabhub.browser.elements.element import Element
 
+_TARGETS = {"selector": "", "ref": "the ref ", "text": "the text ", "role": "the role "}
 _LOOK_AGAIN = "Take a new browser_snapshot to see what is there now."
 _PROBLEMS: Mapping[str, tuple[str, str]] = {
     "detached": ("is no longer on the page", _LOOK_AGAIN),
@@ -62,7 +63,7 @@ def missing_error(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -
             f"The selector {wanted['selector']!r} is not valid CSS: {missing.get('message')}",
             hint="`selector` accepts CSS only. Put the element's text into `text` and its role into `role`.",
         )
-    described = _describe(wanted)
+    described = " with ".join(f"{_TARGETS[name]}{value!r}" for name, value in wanted.items())
     if why == "several":
         return CommandFailed(
             f"{missing.get('count')} elements match {described} in {where}.",
@@ -77,23 +78,12 @@ def missing_error(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -
     )
 
 
-def _describe(wanted: dict[str, Any]) -> str:
-    parts = [repr(wanted["selector"])] if "selector" in wanted else []
-    parts += [f"the text {wanted['text']!r}"] if "text" in wanted else []
-    parts += [f"the role {wanted['role']!r}"] if "role" in wanted else []
-    return " with ".join(parts)
-
-
 def problem_error(
     element: Element, problem: Mapping[str, Any], kind: type[CommandFailed] = CommandFailed
 ) -> CommandFailed:
     why = str(problem.get("why"))
     message, hint = _PROBLEMS.get(why, ("cannot be used", _LOOK_AGAIN))
-    options = problem.get("options")
-    details = {
-        "detail": str(problem.get("detail", ""))[:300],
-        "options": ", ".join(str(option)[:80] for option in options[:40]) if isinstance(options, list) else "",
-    }
+    details = {"detail": str(problem.get("detail", ""))[:300], "options": ", ".join(problem.get("options", ()))}
     waited = parse_number(problem.get("waited")) / 1000
     after = f" after {waited:.1f} s" if waited >= 1 else ""
     return kind(

@@ -5,34 +5,22 @@ Owns how an agent names a frame. The script and its value belong to browser_exec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import REF, find_element
 from tabhub.errors import CommandFailed
 
-FRAME = {
-    "type": ["integer", "string"],
-    "description": "Number, URL part, name or ref.",
-}
+FRAME = {"type": ["integer", "string"], "description": "Number, URL part, name or ref."}
 _MAX_LISTED = 12
 _GROUP = "tabhub-script"
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptTarget:
-    """Where to run a script: the session, and an object of the frame's world if the session has several frames."""
-
-    session_id: str | None
-    object_id: str | None = None
-
-
-async def script_target(page: Page, wanted: int | str) -> ScriptTarget:
+async def script_target(page: Page, wanted: int | str) -> tuple[str | None, str | None]:
+    """The session to run a script in, and an object of the frame's world if the session has several frames."""
     frame = await _choose(page, wanted)
     session = frame.session_id
     if frame.parent is None or frame.parent.session_id != session:
-        return ScriptTarget(session)
+        return session, None
     # A node resolves in the main world of its document, where the page's scripts run.
     owner = await page.cdp("DOM.getFrameOwner", {"frameId": frame.frame_id}, session)
     node = await page.cdp("DOM.describeNode", {"backendNodeId": owner["backendNodeId"], "pierce": True}, session)
@@ -41,7 +29,7 @@ async def script_target(page: Page, wanted: int | str) -> ScriptTarget:
         raise CommandFailed(f"The frame {frame.url[:200]} has no document.", hint="It may be loading; call again.")
     wish = {"backendNodeId": inner["backendNodeId"], "objectGroup": _GROUP}
     resolved = await page.cdp("DOM.resolveNode", wish, session)
-    return ScriptTarget(session, str(resolved["object"]["objectId"]))
+    return session, str(resolved["object"]["objectId"])
 
 
 async def _choose(page: Page, wanted: int | str) -> Frame:
@@ -65,10 +53,10 @@ async def _choose(page: Page, wanted: int | str) -> Frame:
 async def _by_ref(page: Page, ref: str, frames: list[Frame]) -> Frame:
     """The frame of a frame element; for any other element, the frame it is in."""
     element = await find_element(page, {"ref": ref})
-    described = await page.cdp("DOM.describeNode", {"objectId": await element.object_id()}, element.frame.session_id)
-    element.release()
-    inner = described["node"].get("frameId") if isinstance(described, dict) else None
-    return next((frame for frame in frames if frame.frame_id == inner and inner is not None), element.frame)
+    async with element.object_id() as handle:
+        described = await page.cdp("DOM.describeNode", {"objectId": handle}, element.frame.session_id)
+    inner = described["node"].get("frameId")
+    return next((frame for frame in frames if frame.frame_id == inner), element.frame)
 
 
 def _list(some: list[Frame], frames: list[Frame]) -> str:

@@ -34,18 +34,9 @@ _ALIASES = {
     "plus": "+",
 }
 
-_NUMBERS = {"Tab": 9, "Escape": 27, "Backspace": 8, "Delete": 46, "Insert": 45, "CapsLock": 20, "Pause": 19} | {
-    "ArrowLeft": 37,
-    "ArrowUp": 38,
-    "ArrowRight": 39,
-    "ArrowDown": 40,
-    "Home": 36,
-    "End": 35,
-    "PageUp": 33,
-    "PageDown": 34,
-    "ContextMenu": 93,
-    "PrintScreen": 44,
-}
+_MOVING = ("PageUp", "PageDown", "End", "Home", "ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown")
+_OTHERS = {"Tab": 9, "Escape": 27, "Backspace": 8, "Delete": 46, "Insert": 45, "CapsLock": 20, "Pause": 19}
+_NUMBERS = {**_OTHERS, **dict(zip(_MOVING, range(33, 41), strict=True)), "ContextMenu": 93, "PrintScreen": 44}
 """Windows virtual key codes of the keys whose `key` and `code` are the same."""
 _MODIFIER_NUMBERS = {"Alt": 18, "Control": 17, "Meta": 91, "Shift": 16}
 

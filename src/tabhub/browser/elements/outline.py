@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tabhub.core.results.budget import estimate_tokens
 
-_REF = re.compile(r"\[ref=([a-z0-9]+)")
+_REF = re.compile(r'[^"\[]*+(?:"(?:[^"\\]|\\.)*+"?+)?+[^\[]*+\[ref=([a-z0-9]+)', re.DOTALL)
+"""A ref is in the first bracket after the quoted name, where text of the page cannot forge it."""
 _WIDTHS = (4000, 2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4)
 _NOTE_TOKENS = 60
 _MOST_REMOVED = 200
@@ -23,29 +23,11 @@ def indent_of(line: str) -> int:
 
 
 def ref_of(line: str) -> str | None:
-    """The ref of a line; quoted text of the page cannot forge it, because it follows the name."""
-    at = 0
-    text = line.lstrip(" ")
-    if '"' in text:
-        at = _past_name(text)
-    found = _REF.match(text, text.find("[", at)) if text.find("[", at) >= 0 else None
+    found = _REF.match(line)
     return found[1] if found else None
 
 
-def _past_name(text: str) -> int:
-    """Where the quoted name of a line ends."""
-    start = text.index('"')
-    bracket = text.find("[")
-    if 0 <= bracket < start:
-        return 0
-    at = start + 1
-    while at < len(text) and text[at] != '"':
-        at += 2 if text[at] == "\\" else 1
-    return at + 1
-
-
 def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) -> list[str]:
-    """The lines, with those of each frame inserted below its frame element."""
     out: list[str] = []
     for number, line in enumerate(lines):
         out.append(line)
@@ -55,22 +37,14 @@ def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) ->
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Lines within a budget."""
-
-    lines: list[str]
-    omitted: int
-
-
-def fit_budget(lines: list[str], max_tokens: int) -> Fit:
-    """Cut to a budget: long lists and tables first, each with a note on the rest, then the end."""
+def fit_budget(lines: list[str], max_tokens: int) -> tuple[list[str], int]:
+    """Cut long lists and tables first, each with a note on the rest, then the end; also returns how much is omitted."""
     text = "\n".join(lines)
     if text.isascii() and len(text) <= max_tokens:  # a token is a byte at least
-        return Fit(lines, 0)
+        return lines, 0
     total = estimate_tokens(text)
     if total <= max_tokens:
-        return Fit(lines, 0)
+        return lines, 0
     per_char = total / max(1, len(text))
     room = int((max_tokens - _NOTE_TOKENS) / per_char)
     kept = list(range(len(lines)))
@@ -95,7 +69,7 @@ def fit_budget(lines: list[str], max_tokens: int) -> Fit:
             break
         out.extend(added)
         shown += 1
-    return Fit(out, len(lines) - shown)
+    return out, len(lines) - shown
 
 
 def _parents(lines: list[str]) -> list[int]:

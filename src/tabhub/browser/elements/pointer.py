@@ -14,6 +14,7 @@ from tabhub.browser.elements import keys
 
 MOUSE = "Input.dispatchMouseEvent"
 KEY = "Input.dispatchKeyEvent"
+INSERT = "Input.insertText"
 BUTTONS = {"left": 1, "right": 2, "middle": 4}
 _MAX_TYPED = 300
 """Longer text is inserted as a whole: single key presses would take seconds."""
@@ -57,10 +58,9 @@ def key_press(key: keys.Key, held: int = 0) -> list[Event]:
 def typing_events(text: str, *, lines: bool) -> list[Event]:
     """The events of typing text; in a field with `lines`, a line break is Shift+Enter, which submits no form."""
     if len(text) > _MAX_TYPED:
-        return [("Input.insertText", {"text": text})]
+        return [(INSERT, {"text": text})]
     events: list[Event] = []
     enter, tab = keys.NAMED["enter"], keys.NAMED["tab"]
-    rest = ""
     for character in text.replace("\r\n", "\n"):
         if character == "\n":
             made: list[dict[str, Any]] | None = keys.press_events(enter, keys.MODIFIERS["Shift"] if lines else 0)
@@ -68,13 +68,10 @@ def typing_events(text: str, *, lines: bool) -> list[Event]:
             made = None if lines else keys.press_events(tab)
         else:
             made = keys.character_events(character)
-        if made is None:
-            rest += character
-            continue
-        if rest:
-            events.append(("Input.insertText", {"text": rest}))
-            rest = ""
-        events += [(KEY, event) for event in made]
-    if rest:
-        events.append(("Input.insertText", {"text": rest}))
+        if made is not None:
+            events += [(KEY, event) for event in made]
+        elif events and events[-1][0] == INSERT:
+            events[-1][1]["text"] += character
+        else:
+            events.append((INSERT, {"text": character}))
     return events

@@ -10,11 +10,13 @@ import binascii
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record import headers
 from tabhub.browser.record.traffic import ABANDONED, Request
 from tabhub.errors import CommandFailed
 
+PARALLEL = 8
 _TEXT = ("text/", "json", "xml", "javascript", "ecmascript", "urlencoded", "graphql", "event-stream", "yaml", "csv")
 
 
@@ -40,10 +42,6 @@ class Body:
         return f"[{len(self.data)} bytes {mime}".rstrip() + "]" if self.data is not None else f"[{self.reason}]"
 
 
-def is_text(mime: str) -> bool:
-    return not mime or any(part in mime.lower() for part in _TEXT)
-
-
 def decode_body(content: Any, encoded: bool, mime: str) -> Body:
     if type(content) is not str:
         return Body(reason="the browser returned no body")
@@ -51,7 +49,8 @@ def decode_body(content: Any, encoded: bool, mime: str) -> Body:
         return Body(text=content)
     try:
         data = base64.b64decode(content, validate=True)
-        return Body(text=data.decode()) if is_text(mime) else Body(data=data)
+        is_text = not mime or any(part in mime.lower() for part in _TEXT)
+        return Body(text=data.decode()) if is_text else Body(data=data)
     except binascii.Error:
         return Body(reason="the browser returned an unreadable body")
     except UnicodeDecodeError:
@@ -71,11 +70,9 @@ async def response_body(page: Page, request: Request) -> Body:
         return Body(reason=ABANDONED if request.abandoned else "still loading")
     session, request_id = request.key
     try:
-        answer = await page.cdp("Network.getResponseBody", {"requestId": request_id}, session)
+        answer = parse_object(await page.cdp("Network.getResponseBody", {"requestId": request_id}, session))
     except CommandFailed as error:
         return _absent(error)
-    if not isinstance(answer, dict):
-        return Body(reason="the browser returned no body")
     return decode_body(answer.get("body"), answer.get("base64Encoded") is True, request.mime)
 
 
@@ -86,11 +83,10 @@ async def request_body(page: Page, request: Request) -> Body:
         return Body(reason="none")
     session, request_id = request.key
     try:
-        answer = await page.cdp("Network.getRequestPostData", {"requestId": request_id}, session)
+        answer = parse_object(await page.cdp("Network.getRequestPostData", {"requestId": request_id}, session))
     except CommandFailed as error:
         return _absent(error)
-    encoded = isinstance(answer, dict) and answer.get("base64Encoded") is True
-    return decode_body(answer.get("postData") if isinstance(answer, dict) else None, encoded, "")
+    return decode_body(answer.get("postData"), answer.get("base64Encoded") is True, "")
 
 
 def _absent(error: CommandFailed) -> Body:

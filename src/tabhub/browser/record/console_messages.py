@@ -42,7 +42,6 @@ class Message:
     weight: int = 0
 
     def repeats(self, other: Message) -> bool:
-        """Whether the other is a repetition of this message."""
         return (self.level, self.text, self.url, self.line) == (other.level, other.text, other.url, other.line)
 
 
@@ -103,26 +102,20 @@ def _entry(params: dict[str, Any], most: int) -> Message | None:
 def _joined(args: Any, most: int) -> str:
     """The values as a console shows them: the first may be a format string."""
     given = parse_objects(args)[:_MAX_ARGUMENTS]
-    if not given:
-        return ""
-    first, rest = given[0], given[1:]
-    if first.get("type") == "string" and type(first.get("value")) is str and rest:
-        filled = iter(rest)
-        used = 0
+    if len(given) < 2 or given[0].get("type") != "string" or type(given[0].get("value")) is not str:
+        return " ".join(map(format_value, given))
+    rest = iter(given[1:])
 
-        def place(found: re.Match[str]) -> str:
-            nonlocal used
-            if found[1] == "%":
-                return "%"
-            argument = next(filled, None)
-            if argument is None:
-                return found[0]
-            used += 1
-            return "" if found[1] == "c" else format_value(argument)
+    def place(found: re.Match[str]) -> str:
+        if found[1] == "%":
+            return "%"
+        argument = next(rest, None)
+        if argument is None:
+            return found[0]
+        return "" if found[1] == "c" else format_value(argument)
 
-        text = _PLACE.sub(place, first["value"][: most * 2])
-        return " ".join([text, *(format_value(arg) for arg in rest[used:])])
-    return " ".join(format_value(arg) for arg in given)
+    text = _PLACE.sub(place, given[0]["value"][: most * 2])
+    return " ".join([text, *map(format_value, rest)])
 
 
 def format_value(remote: dict[str, Any]) -> str:

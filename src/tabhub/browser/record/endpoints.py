@@ -37,7 +37,8 @@ def endpoints(requests: list[Request]) -> list[dict[str, Any]]:
             if len(found) >= _MAX_ENDPOINTS:
                 continue
             entry = found[key] = {"method": request.method, "url": key[1], "type": kind, "count": 0, "statuses": []}
-            if names := sorted(_query_names(request.url)):
+            query = urlsplit(request.url).query.split("&")[:50]
+            if names := sorted({part.partition("=")[0][:60] for part in query if part}):
                 entry["parameters"] = names[:20]
             if graphql:
                 entry["operations"] = graphql
@@ -137,10 +138,6 @@ def _template(url: str) -> str:
     split = urlsplit(url)
     path = "/".join("{id}" if _ID.match(part) else part for part in split.path.split("/"))
     return f"{split.scheme}://{split.netloc.rpartition('@')[2]}{path}"[:500]
-
-
-def _query_names(url: str) -> set[str]:
-    return {part.partition("=")[0][:60] for part in urlsplit(url).query.split("&")[:50] if part}
 
 
 def _graphql(request: Request) -> list[str]:

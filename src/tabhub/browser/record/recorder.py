@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_text, parse_url
+from tabhub.browser.driver.cdp_values import parse_object, parse_text, parse_url
 from tabhub.browser.driver.page import Page, send_cdp
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record import console_messages as messages
@@ -46,7 +46,6 @@ class Capture:
 
     session: Any
     url_filter: str
-    since: float
 
 
 class TabRecord:
@@ -70,16 +69,15 @@ class TabRecord:
         """When the last message before the debugger reattached was logged."""
 
     @property
-    def weight(self) -> int:
-        return self.console.weight + self.traffic.requests.weight + self.traffic.frames.weight
+    def rings(self) -> tuple[Ring[Any], ...]:
+        return self.console, self.traffic.requests, self.traffic.frames
 
     def handle_event(self, method: str, params: dict[str, Any], child: str | None, now: float) -> None:
         self.last_event = now
         if method.startswith("Network."):
             self.traffic.handle_event(method, params, child, now)
         elif method == "Page.frameNavigated":
-            if child is None:
-                self._navigated(params.get("frame"))
+            self._navigated(parse_object(params.get("frame")), child)
         elif method == "Target.detachedFromTarget":
             self.traffic.session_detached(params.get("sessionId"))
         else:
@@ -100,18 +98,14 @@ class TabRecord:
             message.n, message.page, message.child = self._messages, self.traffic.page, child is not None
             self.console.add(message)
 
-    def _navigated(self, frame: Any) -> None:
-        if not isinstance(frame, dict) or frame.get("parentId"):
+    def _navigated(self, frame: dict[str, Any], child: str | None) -> None:
+        if child is not None or not frame or frame.get("parentId"):
             return
         here = self.traffic
         here.main_frame = parse_text(frame.get("id"), 100)
         here.page = here.page + 1 if self.pages else here.page
         self.pages.append((here.page, parse_url(frame.get("url"))))
         here.document_opened(parse_text(frame.get("loaderId"), 100))
-
-    def drop_all(self) -> None:
-        for ring in (self.console, self.traffic.requests, self.traffic.frames):
-            ring.drop_all()
 
     def resize(self, *, requests: int | None = None, frames: int | None = None, console: int | None = None) -> None:
         """Set how many entries are kept; None is the usual number."""
@@ -145,11 +139,9 @@ class Recorder:
         browsers.drop_with_tab(self._records)
 
     def tab_record(self, key: TabKey) -> TabRecord:
-        """The record of a tab, created if needed."""
-        record = self._records.get(key)
-        if record is None:
-            record = self._records[key] = TabRecord(self._browsers.limits, self._wall())
-        return record
+        if key not in self._records:
+            self._records[key] = TabRecord(self._browsers.limits, self._wall())
+        return self._records[key]
 
     async def refreshed_record(self, page: Page) -> TabRecord:
         """The record of a tab with all events up to now; if the page cannot answer, what has arrived so far."""
@@ -161,19 +153,19 @@ class Recorder:
             async with asyncio.timeout(_CAUGHT_UP):
                 await page.cdp("Log.enable")
         except TimeoutError:
-            return record
+            pass
         except CommandFailed:
             if record.last_event <= record.since:
                 raise
-            return record
-        record.watching_started(page.tab.url, self._wall())
+        else:
+            record.watching_started(page.tab.url, self._wall())
         return record
 
     def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
         """Keep recording a tab while it is idle, and keep bodies; `most` overrides the usual limits."""
         record = self.tab_record(page.key)
         kept = record.traffic
-        record.capture = Capture(session, url_filter, self._wall())
+        record.capture = Capture(session, url_filter)
         kept.wanted = url_matcher(url_filter) if url_filter else None
         kept.finished = lambda request: self._fetch_body(page.key, kept, request)
         record.resize(**most)
@@ -181,7 +173,6 @@ class Recorder:
         return record
 
     def stop_capture(self, key: TabKey) -> TabRecord:
-        """End a capture; the record stays readable."""
         record = self.tab_record(key)
         record.capture = record.traffic.wanted = record.traffic.finished = None
         record.resize()
@@ -211,13 +202,14 @@ class Recorder:
 
     def _trim(self) -> None:
         """Keep the total size of all records within its limit."""
-        weights = {key: record.weight for key, record in self._records.items()}
+        weights = {key: sum(ring.weight for ring in record.rings) for key, record in self._records.items()}
         total = sum(weights.values())
         for key in sorted(weights, key=lambda key: self._records[key].last_event):
             if total <= self._browsers.limits.record_all:
                 return
             total -= weights[key]
-            self._records[key].drop_all()
+            for ring in self._records[key].rings:
+                ring.drop_all()
             # A captured record continues and reports how much was dropped.
             if self._records[key].capture is None:
                 del self._records[key]
@@ -231,11 +223,12 @@ class Recorder:
 
         def done(future: Future[Any]) -> None:
             # Fails for a request without a body and after the page navigated.
-            if future.cancelled() or future.exception() is not None or not isinstance(future.result(), dict):
+            if future.cancelled() or future.exception() is not None:
                 return
-            body = future.result().get("body")
+            answer = parse_object(future.result())
+            body = answer.get("body")
             if type(body) is str and len(body) <= most * 2 and record.find(request.id) is request:
-                request.captured_body, request.captured_base64 = body, future.result().get("base64Encoded") is True
+                request.captured_body, request.captured_base64 = body, answer.get("base64Encoded") is True
                 record.requests.grow(request, len(body))
 
         sent = send_cdp(key, "Network.getResponseBody", {"requestId": request_id}, session)

@@ -49,7 +49,6 @@ class Ring(Generic[E]):
         self._trim()
 
     def grow(self, entry: E, by: int) -> None:
-        """Account for an entry that has grown."""
         entry.weight += by
         self.weight += by
         self._trim()
@@ -69,14 +68,13 @@ class Ring(Generic[E]):
         return last if last is None or all(n < last.n for n in self._cleared.values()) else None
 
     def uncleared(self, reader: str) -> list[E]:
-        """The entries that this reader has not cleared."""
         cleared = self._cleared.get(reader, 0)
         return [entry for entry in self._entries if entry.n > cleared]
 
     def clear(self, reader: str) -> None:
-        """Clear for one reader; the entries and the other readers are not affected."""
+        """The entries stay, for other readers."""
         before = self._cleared.pop(reader, 0)
-        while len(self._cleared) >= _MAX_READERS:
+        if len(self._cleared) >= _MAX_READERS:
             del self._cleared[next(iter(self._cleared))]
         self._cleared[reader] = self._entries[-1].n if self._entries else before
 

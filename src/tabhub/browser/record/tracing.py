@@ -6,21 +6,20 @@ Owns which tabs are traced and for which session. A browser runs one trace at a 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser.driver.cdp_stream import read_stream
-from tabhub.browser.driver.page import Page, send_cdp_nowait
+from tabhub.browser.driver.page import Page, ignore_failure, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, TabKey
 
 _WHY = "trace"
-_BUFFER_KB = 64 * 1024
 _TASK_END = 1.0
 """Seconds to wait for the page's current task before a trace is stopped."""
-_CATEGORIES = (
+_CATEGORIES = [
     "-*",
     "toplevel",
     "loading",
@@ -32,7 +31,8 @@ _CATEGORIES = (
     "disabled-by-default-devtools.timeline",
     "disabled-by-default-devtools.timeline.frame",
     "disabled-by-default-v8.cpu_profiler",
-)
+]
+_CONFIG = {"recordMode": "recordUntilFull", "traceBufferSizeInKb": 64 * 1024, "includedCategories": _CATEGORIES}
 
 
 @dataclass(slots=True)
@@ -58,16 +58,9 @@ class TabTraces:
         key = page.key
         if key in self._running:
             since = page.link.loop.time() - self._running[key].begun
-            raise CommandFailed(
-                f"Tab {page.tab_id} has been traced for {since:.0f} s already.",
-                hint="Stop that trace first: action stop.",
-            )
-        config = {
-            "recordMode": "recordUntilFull",
-            "traceBufferSizeInKb": _BUFFER_KB,
-            "includedCategories": list(_CATEGORIES),
-        }
-        wish = {"transferMode": "ReturnAsStream", "streamFormat": "json", "traceConfig": config}
+            message = f"Tab {page.tab_id} has been traced for {since:.0f} s already."
+            raise CommandFailed(message, hint="Stop that trace first: action stop.")
+        wish = {"transferMode": "ReturnAsStream", "streamFormat": "json", "traceConfig": _CONFIG}
         try:
             await page.cdp("Tracing.start", wish)
         except CommandFailed as error:
@@ -90,16 +83,19 @@ class TabTraces:
             raise CommandFailed(f"No trace runs in tab {page.tab_id}{why}.", hint="Start one with action start.")
         loop = page.link.loop
         trace.done = loop.create_future()
+        trace.done.add_done_callback(ignore_failure)  # the command itself may report the error
         try:
             ran = loop.time() - trace.begun
-            await _finish_current_task(page)
+            # The page's main thread ends its current task first, which the trace would otherwise miss: a script's
+            # result leaves before its task ends. A page that hangs is not waited for: that is what traces are for.
+            with suppress(TimeoutError, CommandFailed):
+                async with asyncio.timeout(_TASK_END):
+                    await page.cdp("Runtime.evaluate", {"expression": "0"})
             await page.cdp("Tracing.end")
             end = await trace.done
         finally:
             self._running.pop(key, None)
             self._watch.release(key, _WHY)
-            if trace.done.done() and not trace.done.cancelled():
-                trace.done.exception()  # retrieved, also if the command itself reports the error
         return await read_stream(page, end.get("stream"), most, "trace"), ran, end.get("dataLossOccurred") is True
 
     def end_session(self, session: Any) -> None:
@@ -129,13 +125,3 @@ class TabTraces:
 
     def _tab_ended(self, key: TabKey) -> None:
         self._lose(key, "the tab was closed" if key[0].closed is None else "the connection to the browser broke")
-
-
-async def _finish_current_task(page: Page) -> None:
-    """Let the page's main thread end its current task, which the trace would otherwise miss.
-
-    A script's result leaves before its task ends. A page that hangs is not waited for: that is what traces are for.
-    """
-    with contextlib.suppress(TimeoutError, CommandFailed):
-        async with asyncio.timeout(_TASK_END):
-            await page.cdp("Runtime.evaluate", {"expression": "0"})

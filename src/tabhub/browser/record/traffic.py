@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import (
@@ -24,10 +25,6 @@ from tabhub.browser.record.ring import Ring
 
 Params = dict[str, Any]
 _Key = tuple[str | None, str]
-_NAMES = """requestWillBeSent requestWillBeSentExtraInfo responseReceived responseReceivedExtraInfo
-    requestServedFromCache loadingFinished loadingFailed webSocketCreated webSocketWillSendHandshakeRequest
-    webSocketHandshakeResponseReceived webSocketFrameSent webSocketFrameReceived webSocketFrameError webSocketClosed"""
-EVENTS = tuple(f"Network.{name}" for name in _NAMES.split())
 _MAX_TEXT = 300
 _BODY = 65_536
 """Bytes of a request body that are kept; the browser sends no more."""
@@ -52,7 +49,6 @@ class Request:
     """Wall time, in seconds."""
     begun: float
     """In the browser's monotonic clock, like `answered` and `ended`."""
-    frame_id: str
     request_headers: dict[str, str]
     body: str | None = None
     has_body: bool = False
@@ -79,7 +75,6 @@ class Request:
     """Whether the headers are those actually sent."""
     has_response_headers: bool = False
     captured_body: str | None = None
-    """The response body, if capture fetched it."""
     captured_base64: bool = False
     weight: int = 0
 
@@ -100,7 +95,6 @@ class WebSocketFrame:
     n: int
     socket: str
     """The id of its request."""
-    url: str
     sent: bool
     at: float
     opcode: int
@@ -121,34 +115,23 @@ class Traffic:
         self.finished: Callable[[Request], None] | None = None
         self.page = 1
         self.main_frame = ""
-        self.last = 0
+        self._count = count(1)
         self._text = text
         self._hops: dict[_Key, list[Request]] = {}
         self._keys: dict[str, _Key] = {}
         """By request id: a request may continue in another session, which then has the document or worker."""
         self._early: dict[str, list[tuple[bool, Params]]] = {}
-        self._on: dict[str, Callable[[_Key, Params, float], None]] = {
-            "Network.requestWillBeSent": self._sent,
-            "Network.requestWillBeSentExtraInfo": lambda key, params, _: self._extra(key, params, answer=False),
-            "Network.responseReceived": self._answered,
-            "Network.responseReceivedExtraInfo": lambda key, params, _: self._extra(key, params, answer=True),
-            "Network.requestServedFromCache": self._from_cache,
-            "Network.loadingFinished": self._finished,
-            "Network.loadingFailed": self._failed,
-            "Network.webSocketCreated": self._socket,
-            "Network.webSocketWillSendHandshakeRequest": self._handshake,
-            "Network.webSocketHandshakeResponseReceived": self._socket_answered,
-            "Network.webSocketFrameSent": lambda key, params, now: self._frame(key, params, now, sent=True),
-            "Network.webSocketFrameReceived": lambda key, params, now: self._frame(key, params, now, sent=False),
-            "Network.webSocketFrameError": self._socket_failed,
-            "Network.webSocketClosed": self._finished,
-        }
 
     def handle_event(self, method: str, params: Params, session: str | None, now: float) -> None:
-        handler = self._on.get(method)
         request_id = params.get("requestId")
-        if handler is not None and type(request_id) is str:
-            handler((session, request_id), params, now)
+        if type(request_id) is not str:
+            return
+        key = (session, request_id)
+        if (change := _CHANGES.get(method)) is not None:
+            if (request := self._current(key)) is not None:
+                change(self, request, params)
+        elif (handler := _HANDLERS.get(method)) is not None:
+            handler(self, key, params, now)
 
     def find(self, request_id: str) -> Request | None:
         return next((request for request in self.requests if request.id == request_id), None)
@@ -207,7 +190,7 @@ class Traffic:
         body = sent.get("postData")
         wall = params.get("wallTime")
         request = Request(
-            n=self._next(),
+            n=next(self._count),
             key=key,
             page=self.page + 1 if opens and self.main_frame else self.page,
             method=parse_text(sent.get("method"), 20),
@@ -215,7 +198,6 @@ class Traffic:
             kind=parse_text(params.get("type"), 30).lower() or "other",
             at=parse_number(wall) or now,
             begun=parse_number(params.get("timestamp")),
-            frame_id=parse_text(params.get("frameId"), 100),
             request_headers=parse_headers(sent.get("headers")),
             body=body[:_BODY] if type(body) is str else None,
             has_body=sent.get("hasPostData") is True or type(body) is str,
@@ -269,12 +251,9 @@ class Traffic:
         request.protocol = parse_text(answer.get("protocol"), 20)
         place, port = parse_text(answer.get("remoteIPAddress"), 60), parse_int(answer.get("remotePort"))
         request.address = f"{place}:{port}" if place and port else place
-        timing = answer.get("timing")
-        if isinstance(timing, dict):
-            request.timing = {
-                str(k)[:40]: parse_number(v) for k, v in list(timing.items())[:40] if type(v) in (int, float)
-            }
-        for fact, word in (("fromDiskCache", "disk"), ("fromServiceWorker", "service worker")):
+        timing = list(parse_object(answer.get("timing")).items())[:40]
+        request.timing = {str(k)[:40]: parse_number(v) for k, v in timing if type(v) in (int, float)}
+        for fact, word in (("fromDiskCache", "disk cache"), ("fromServiceWorker", "service worker")):
             if answer.get(fact) is True:
                 request.cached = word
         if not request.has_response_headers:
@@ -288,60 +267,38 @@ class Traffic:
         elif request.status != _NOT_MODIFIED:
             request.status, request.status_text = parse_int(status), text
 
-    def _answered(self, key: _Key, params: Params, now: float) -> None:
-        request = self._current(key)
-        if request is not None:
-            self._answer(request, parse_object(params.get("response")))
-            request.kind = parse_text(params.get("type"), 30).lower() or request.kind
-            request.answered = parse_number(params.get("timestamp"))
+    def _answered(self, request: Request, params: Params) -> None:
+        self._answer(request, parse_object(params.get("response")))
+        request.kind = parse_text(params.get("type"), 30).lower() or request.kind
+        request.answered = parse_number(params.get("timestamp"))
 
-    def _from_cache(self, key: _Key, params: Params, now: float) -> None:
-        if (request := self._current(key)) is not None:
-            request.cached = "memory"
+    def _from_cache(self, request: Request, params: Params) -> None:
+        request.cached = "memory cache"
 
-    def _finished(self, key: _Key, params: Params, now: float) -> None:
-        request = self._current(key)
-        if request is None:
-            return
+    def _finished(self, request: Request, params: Params) -> None:
         request.ended = parse_number(params.get("timestamp"))
         request.size = parse_int(params.get("encodedDataLength"))
         request.error = "" if request.error == ABANDONED else request.error
         if self.finished is not None:
             self.finished(request)
 
-    def _failed(self, key: _Key, params: Params, now: float) -> None:
-        request = self._current(key)
-        if request is None:
-            return
+    def _failed(self, request: Request, params: Params) -> None:
         request.ended = parse_number(params.get("timestamp"))
         cors = parse_object(params.get("corsErrorStatus")).get("corsError")
-        reasons = [
-            parse_text(reason, _MAX_TEXT) for reason in (params.get("errorText"), params.get("blockedReason"), cors)
-        ]
-        if params.get("canceled") is True:
-            reasons.append("cancelled")
-        request.error = ", ".join(filter(None, reasons)) or "failed"
+        canceled = "cancelled" if params.get("canceled") is True else ""
+        given = (params.get("errorText"), params.get("blockedReason"), cors, canceled)
+        request.error = ", ".join(filter(None, (parse_text(reason, _MAX_TEXT) for reason in given))) or "failed"
 
     def _socket(self, key: _Key, params: Params, now: float) -> None:
-        url = parse_url(params.get("url"))
+        url, cause = parse_url(params.get("url")), parse_initiator(params.get("initiator"))
         if self.wanted is None or self.wanted(url):
-            came = parse_initiator(params.get("initiator"))
-            self._add(
-                key, Request(self._next(), key, self.page, "GET", url, "websocket", now, 0.0, "", {}, initiator=came)
-            )
+            request = Request(next(self._count), key, self.page, "GET", url, "websocket", now, 0.0, {}, initiator=cause)
+            self._add(key, request)
 
-    def _handshake(self, key: _Key, params: Params, now: float) -> None:
-        request = self._current(key)
-        if request is not None:
-            request.begun = parse_number(params.get("timestamp"))
-            if not request.has_sent_headers:
-                request.request_headers = self._grown(request, {}, parse_object(params.get("request")))
-
-    def _socket_answered(self, key: _Key, params: Params, now: float) -> None:
-        request = self._current(key)
-        if request is not None:
-            self._answer(request, parse_object(params.get("response")))
-            request.answered = parse_number(params.get("timestamp"))
+    def _handshake(self, request: Request, params: Params) -> None:
+        request.begun = parse_number(params.get("timestamp"))
+        if not request.has_sent_headers:
+            request.request_headers = self._grown(request, {}, parse_object(params.get("request")))
 
     def _frame(self, key: _Key, params: Params, now: float, *, sent: bool) -> None:
         frame, request = parse_object(params.get("response")), self._current(key)
@@ -350,18 +307,13 @@ class Traffic:
         data = frame.get("payloadData")
         text = data if type(data) is str else ""
         cut = text[: self._text]
-        socket, url = (request.id, request.url) if request is not None else ("", "")
+        socket = request.id if request is not None else ""
         opcode = parse_int(frame.get("opcode"))
         length = len(text) if opcode == 1 else len(text) * 3 // 4 - text[-2:].count("=")
-        self.frames.add(WebSocketFrame(self._next(), socket, url, sent, now, opcode, cut, length, 200 + len(cut)))
+        self.frames.add(WebSocketFrame(next(self._count), socket, sent, now, opcode, cut, length, 200 + len(cut)))
 
-    def _socket_failed(self, key: _Key, params: Params, now: float) -> None:
-        if (request := self._current(key)) is not None:
-            request.error = parse_text(params.get("errorMessage"), _MAX_TEXT)
-
-    def _next(self) -> int:
-        self.last += 1
-        return self.last
+    def _socket_failed(self, request: Request, params: Params) -> None:
+        request.error = parse_text(params.get("errorMessage"), _MAX_TEXT)
 
     def _forget(self, request: Request) -> None:
         hops = self._hops.get(request.key)
@@ -370,3 +322,25 @@ class Traffic:
             if not hops:
                 del self._hops[request.key]
                 self._keys.pop(request.key[1], None)
+
+
+_CHANGES: dict[str, Callable[[Traffic, Request, Params], None]] = {
+    "Network.responseReceived": Traffic._answered,
+    "Network.requestServedFromCache": Traffic._from_cache,
+    "Network.loadingFinished": Traffic._finished,
+    "Network.loadingFailed": Traffic._failed,
+    "Network.webSocketWillSendHandshakeRequest": Traffic._handshake,
+    "Network.webSocketHandshakeResponseReceived": Traffic._answered,
+    "Network.webSocketFrameError": Traffic._socket_failed,
+    "Network.webSocketClosed": Traffic._finished,
+}
+"""Events of a request that is recorded."""
+_HANDLERS: dict[str, Callable[[Traffic, _Key, Params, float], None]] = {
+    "Network.requestWillBeSent": Traffic._sent,
+    "Network.requestWillBeSentExtraInfo": lambda traffic, key, params, _: traffic._extra(key, params, answer=False),
+    "Network.responseReceivedExtraInfo": lambda traffic, key, params, _: traffic._extra(key, params, answer=True),
+    "Network.webSocketCreated": Traffic._socket,
+    "Network.webSocketFrameSent": lambda traffic, key, params, now: traffic._frame(key, params, now, sent=True),
+    "Network.webSocketFrameReceived": lambda traffic, key, params, now: traffic._frame(key, params, now, sent=False),
+}
+EVENTS = (*_CHANGES, *_HANDLERS)

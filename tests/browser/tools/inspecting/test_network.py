@@ -273,7 +273,7 @@ def test_logged_values_are_formatted_as_in_a_console(args: Any, text: str) -> No
 
 def test_endpoints_replace_ids_and_list_parameter_names_only() -> None:
     made = [
-        Request(n, (None, str(n)), 1, "GET", url, "fetch", 0.0, 0.0, "", {"X-Auth": "secret"}, status=200)
+        Request(n, (None, str(n)), 1, "GET", url, "fetch", 0.0, 0.0, {"X-Auth": "secret"}, status=200)
         for n, url in enumerate(
             (
                 "https://u:p@x.example/api/users/42?page=1&key=topsecret",

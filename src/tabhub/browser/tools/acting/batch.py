@@ -55,16 +55,18 @@ async def browser_act(call: Call) -> ToolResult:
     results: list[dict[str, Any]] = []
     failed = 0
     for number, (kind, spec, args) in enumerate(steps, 1):
+        which = f"Action {number} of {len(steps)} ({kind})"
         try:
             if not spec.tool.read_only:
                 await call.ctx.wait_while_paused()
             step = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only)
-            results.append({_KIND: kind, **_facts(await spec.run(step))})
+            facts = orjson.loads((await spec.run(step)).payload)["structuredContent"]
+            facts.pop("tabId", None)
+            results.append({_KIND: kind, **facts})
         except Paused as error:
-            raise _paused_error(error, f"Action {number} of {len(steps)} ({kind})", results) from None
+            raise _paused_error(error, which, results) from None
         except TabhubError as error:
             if call.args.get("onError") != "continue":
-                which = f"Action {number} of {len(steps)} ({kind})"
                 error.message = f"{which} failed: {error.message} {_done_before(results)}"[:4000]
                 raise
             failed += 1
@@ -112,8 +114,3 @@ def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str,
         error.message = f"Action {number} ({kind}): {error.message} Nothing was done."
         raise
     return kind, spec, args
-
-
-def _facts(result: ToolResult) -> dict[str, Any]:
-    facts = orjson.loads(result.payload).get("structuredContent")
-    return {name: value for name, value in facts.items() if name != "tabId"} if isinstance(facts, dict) else {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT, TrackedAction
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
@@ -82,8 +83,9 @@ async def browser_drag(call: Call) -> ToolResult:
             # A few pixels make a press a drag.
             press += [_drag_move(x + step, y + step) for step in (3, 6, 9)]
             await pointer.send_events(page, press, first.session_id)
-            if first.frame is not None:
-                await _wait_for_native_drag(action, first.frame)
+            # The browser reports a native drag that began in another process only later.
+            if first.frame is not None and parse_object(await first.frame.evaluate("watch_drag", {})).get("began"):
+                await action.wait_until(lambda: action.drag is not None, _NATIVE_DRAG_TIMEOUT)
             last = await _resolve_end(page, end)
             at = first.in_own_coordinates(last)
             if action.drag is not None:
@@ -95,13 +97,6 @@ async def browser_drag(call: Call) -> ToolResult:
             page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
         await action.round_trip()
         return await action.result(f"Dragged {first.label} to {last.label}")
-
-
-async def _wait_for_native_drag(action: TrackedAction, frame: Frame) -> None:
-    """Wait for the browser to report a native drag that began in another process."""
-    watched = await frame.evaluate("watch_drag", {})
-    if isinstance(watched, dict) and watched.get("began"):
-        await action.wait_until(lambda: action.drag is not None, _NATIVE_DRAG_TIMEOUT)
 
 
 async def _drop(action: TrackedAction, x: float, y: float) -> None:

@@ -6,15 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT, TrackedAction
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.element import (
-    TARGET,
-    TARGET_NAMES,
-    ActionableElement,
-    names_element,
-    raise_problem,
-    wait_actionable,
-)
+from tabhub.browser.elements.element import TARGET, TARGET_NAMES, ActionableElement, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
@@ -73,12 +67,8 @@ async def fill_form(call: Call) -> ToolResult:
                 raise
             if action.url is not None or page.dialog:
                 break
-        did = (
-            f"Filled in {len(done)} of {len(fields)} fields"
-            if len(done) < len(fields)
-            else f"Filled in {len(done)} field{'' if len(done) == 1 else 's'}"
-        )
-        return await action.result(did, fields=done)
+        count = f"{len(done)} of {len(fields)}" if len(done) < len(fields) else len(done)
+        return await action.result(f"Filled in {count} field{'' if len(fields) == 1 else 's'}", fields=done)
 
 
 async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,21 +77,19 @@ async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str
     facts: dict[str, Any] = {"field": target.element.label}
     if target.kind == "select":
         chosen = await target.element.call("choose", {"either": _texts(value)})
-        raise_problem(target.element, chosen)
         return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}
     if target.kind in ("check", "radio", "switch"):
         return facts | {"checked": await _set_checked(action, field, target, value)}
     text = _text(value)
     if target.kind == "whole":
         result = await target.element.call("set_value", {"value": text})
-        raise_problem(target.element, result)
         return facts | {"value": result.get("value")}
     if target.kind == "other":
         raise CommandFailed(
             f"{target.element.label} is not a form field ({target.facts.get('name')}).",
             hint="Try browser_click_element or browser_type_text; click a custom list to open it first.",
         )
-    events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
+    events: list[pointer.Event] = [(pointer.INSERT, {"text": text})] if text else []
     await action.tolerate_navigation(pointer.send_events(page, events or keyboard.text_events(target, "", clear=True)))
     state = await keyboard.field_state(action, target) or {}
     if text and state.get("value") == target.facts.get("held") != text:
@@ -177,12 +165,7 @@ async def select_option(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         target = await wait_actionable(page, args, "field")
         wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
-        chosen = await action.tolerate_navigation(target.element.call("choose", wanted))
-        raise_problem(target.element, chosen)
-        facts = chosen if isinstance(chosen, dict) else {}
+        facts = parse_object(await action.tolerate_navigation(target.element.call("choose", wanted)))
         did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {target.element.label}"
-        return await action.result(
-            did,
-            chosen=facts.get("chosen"),
-            note=None if facts.get("changed", True) else "It was already selected.",
-        )
+        note = None if facts.get("changed", True) else "It was already selected."
+        return await action.result(did, chosen=facts.get("chosen"), note=note)

@@ -10,7 +10,7 @@ from tabhub.browser.driver.frames import FollowUp
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, raise_problem, wait_actionable
+from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
@@ -51,7 +51,6 @@ async def type_text(call: Call) -> ToolResult:
             state = await _state_after_follow_up(action, target, follow)
         elif target.kind == "whole":
             state = await target.element.call("set_value", {"value": text})
-            raise_problem(target.element, state)
             state = await _send_keys(action, target, _enter(submit), ask_ahead=False) or state
         else:
             events = text_events(target, text, clear=clear) + _enter(submit)
@@ -123,20 +122,12 @@ def text_events(target: ActionableElement, text: str, *, clear: bool) -> list[po
 
 
 async def _send_keys(
-    action: TrackedAction,
-    target: ActionableElement,
-    events: list[pointer.Event],
-    *,
-    ask_ahead: bool,
+    action: TrackedAction, target: ActionableElement, events: list[pointer.Event], *, ask_ahead: bool
 ) -> dict[str, Any] | None:
-    """Send the keys and return the state of the field.
-
-    The probe is sent along with the last key and replies once the page has seen it, which saves a round trip.
-    """
+    """The state of the field after the keys; a probe that is sent along with the last one saves a round trip."""
     work = action.tolerate_navigation(pointer.send_events(action.page, events))
     if ask_ahead and events and events[-1][1].get("type") == "keyUp":
-        probe = _probe_field(action, target, _keyups(events))
-        state = await run_and_probe(work, probe)
+        state = await run_and_probe(work, _probe_field(action, target, _keyups(events)))
         if state is not None:
             return None if action.page_left else state
     else:
@@ -160,10 +151,7 @@ async def _probe_field(action: TrackedAction, target: ActionableElement, keyups:
 
 
 async def _rerendered_field_state(action: TrackedAction, target: ActionableElement) -> Any:
-    """The state of the focused field with the same label: many pages re-render a field when it is filled.
-
-    None if the page removed the field.
-    """
+    """The state of the focused field with the same label: many pages re-render a field when it is filled."""
     body = (
         "const field = document.activeElement;\nif (!field || !('value' in field)) return null;\n"
         "return kit.fieldValue.call(field, {})"

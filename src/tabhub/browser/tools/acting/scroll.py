@@ -7,11 +7,10 @@ from typing import Any
 from tabhub.browser.actions import OUTPUT
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.errors import InvalidArguments
 
 
 @tool(
@@ -42,8 +41,6 @@ async def browser_scroll(call: Call) -> ToolResult:
         if not options["position"]:
             options["direction"] = options["direction"] or "down"
         place = await _scroll_in_page(page, args.get("container"), options)
-    if not isinstance(place, dict):
-        raise CommandFailed("The page did not report its scroll position.", hint="Try again.")
     where = options["position"] or options["direction"]
     facts = {"tabId": page.tab_id, "did": f"Scrolled {place['what']} {'to the ' if options['position'] else ''}{where}"}
     facts |= {name: place[name] for name in ("x", "y", "maxX", "maxY") if type(place.get(name)) is int}
@@ -52,12 +49,10 @@ async def browser_scroll(call: Call) -> ToolResult:
     return ToolResult.data(facts)
 
 
-async def _scroll_in_page(page: Page, container: Any, options: dict[str, Any]) -> Any:
+async def _scroll_in_page(page: Page, container: str | None, options: dict[str, Any]) -> Any:
     if container is None:
-        frame = await main_frame(page)
-        return await frame.run_code(f"return (\n{source('scroll')}\n).call(null, {literal(options)});")
-    named_by = "ref" if isinstance(container, str) and REF.fullmatch(container) else "selector"
-    element = await find_element(page, {named_by: container})
+        return await (await main_frame(page)).evaluate("scroll", options)
+    element = await find_element(page, {"ref" if REF.fullmatch(container) else "selector": container})
     return await element.call("scroll", options)
 
 

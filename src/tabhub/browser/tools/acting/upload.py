@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser.actions import CHOOSER, OUTPUT, TrackedAction
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import source
@@ -39,11 +40,15 @@ async def upload_file(call: Call) -> ToolResult:
     files = [await asyncio.to_thread(box.folder.input_path, path) for path in args["paths"]]
     with box.activity.track_action(page) as action:
         element = await find_element(page, args, wait=box.browsers.limits.element_appear)
-        field = await element.call("file_field")
-        if isinstance(field, dict) and isinstance(field.get("ref"), str):
-            _require_fit(element, field, len(files))
-            input_field = Element(page, element.frame, field["ref"], element.label)
-            await _set_files(page, input_field, files)
+        field = parse_object(await element.call("file_field"))
+        if "ref" in field:
+            if field.get("disabled"):
+                raise CommandFailed(f"{element.label} is disabled.", hint="Complete what the page requires first.")
+            _check_count(element, files, several=bool(field.get("multiple")))
+            inner = Element(page, element.frame, field["ref"], element.label)
+            async with inner.object_id() as handle:
+                if not await _set_files_by_path(page, {"objectId": handle}, element.frame.session_id, files):
+                    await inner.call("set_files", {"files": await asyncio.to_thread(_read_files, page, files)})
             dropped = False
         else:
             dropped = not await _upload_through_chooser(action, args, element, files)
@@ -52,27 +57,13 @@ async def upload_file(call: Call) -> ToolResult:
         return await action.result(did)
 
 
-def _require_fit(element: Element, field: Mapping[str, Any], count: int) -> None:
-    if field.get("disabled"):
-        raise CommandFailed(f"{element.label} is disabled.", hint="Complete what the page requires first.")
-    if count > 1 and not field.get("multiple"):
-        raise CommandFailed(f"{element.label} accepts one file, not {count}.", hint="Give one path.")
-
-
-async def _set_files(page: Page, field: Element, files: list[Path]) -> None:
-    handle = await field.object_id()
-    try:
-        if not await _set_files_by_path(page, {"objectId": handle}, field.frame.session_id, files):
-            await field.call("set_files", {"files": await asyncio.to_thread(_read_files, page, files)})
-    finally:
-        field.release()
+def _check_count(element: Element, files: list[Path], *, several: bool) -> None:
+    if len(files) > 1 and not several:
+        raise CommandFailed(f"{element.label} accepts one file, not {len(files)}.", hint="Give one path.")
 
 
 async def _set_files_by_path(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:
-    """Set a field's files by path; False if their content must be sent instead.
-
-    A browser on another machine cannot read local paths.
-    """
+    """False if their content must be sent instead: a browser on another machine cannot read local paths."""
     if not page.link.local:
         return False
     try:
@@ -106,10 +97,7 @@ def _read_files(page: Page, files: list[Path]) -> list[dict[str, str]]:
 async def _upload_through_chooser(
     action: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
 ) -> bool:
-    """Click what opens a file chooser, which is intercepted, and set the files.
-
-    False if none opened; the files were then dropped on the element.
-    """
+    """Click what opens a file chooser, and set its files; False if none opened and they were dropped on the element."""
     page = action.page
     await page.cdp(CHOOSER, {"enabled": True})
     try:
@@ -118,8 +106,7 @@ async def _upload_through_chooser(
             await _drop_files(page, element, files)
             return False
         chooser, action.chooser = action.chooser or {}, None
-        if len(files) > 1 and chooser.get("mode") != "selectMultiple":
-            raise CommandFailed(f"{element.label} accepts one file, not {len(files)}.", hint="Give one path.")
+        _check_count(element, files, several=chooser.get("mode") == "selectMultiple")
         node = {"backendNodeId": chooser.get("backendNodeId")}
         if not await _set_files_by_path(page, node, element.frame.session_id, files):
             await _set_files_by_content(page, element, node, files)
@@ -130,7 +117,7 @@ async def _upload_through_chooser(
 
 async def _drop_files(page: Page, element: Element, files: list[Path]) -> None:
     result = await element.call("drop_files", {"files": await asyncio.to_thread(_read_files, page, files)})
-    if not isinstance(result, dict) or not result.get("accepted"):
+    if not parse_object(result).get("accepted"):
         raise CommandFailed(
             f"{element.label} opened no file chooser when clicked and does not accept dropped files.",
             hint="Target the file field itself (input[type=file]), or complete what the page requires first.",

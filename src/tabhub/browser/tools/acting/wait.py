@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, names_element, poll_pause, target_of
@@ -57,7 +58,7 @@ class WaitBudget:
         return self.total - self.elapsed
 
     def report_progress(self) -> None:
-        """Report progress if it is due; that also extends the call's deadline."""
+        """Report it if it is due; that also extends the call's deadline."""
         if self._loop.time() - self._reported >= _PROGRESS_INTERVAL:
             self._reported = self._loop.time()
             self._call.ctx.progress(round(self.elapsed, 1), self.total, f"Still waiting for {self._what}")
@@ -195,18 +196,11 @@ async def wait_for_response(call: Call) -> ToolResult:
 
 async def _wait_for_url(call: Call, page: Page, pattern: str, budget: WaitBudget) -> None:
     wanted = url_matcher(pattern)
-    while True:
-        url = _current_url(call, page)
-        if wanted(url):
+    while (tab := call.box.browsers.book.get(page.tab_id)) is not None:
+        if wanted(tab.url):
             return
-        await budget.pause(f"the tab is at {url[:300]}")
-
-
-def _current_url(call: Call, page: Page) -> str:
-    tab = call.box.browsers.book.get(page.tab_id)
-    if tab is None:
-        raise TabFailed(f"Tab {page.tab_id} was closed while waiting.", hint="browser_list_tabs shows what is open.")
-    return tab.url
+        await budget.pause(f"the tab is at {tab.url[:300]}")
+    raise TabFailed(f"Tab {page.tab_id} was closed while waiting.", hint="browser_list_tabs shows what is open.")
 
 
 async def _wait_for_load(call: Call, page: Page, state: str, budget: WaitBudget) -> None:
@@ -233,10 +227,8 @@ async def _wait_for_idle_network(call: Call, page: Page, budget: WaitBudget) -> 
         quiet_for, pending = call.box.activity.requests(page).quiet(page.link.loop.time())
         if ready == "complete" and quiet_for >= quiet:
             return
-        seen = (
-            f"{len(pending)} requests are under way, such as {pending[0][:200]}" if pending else f"the page is {ready}"
-        )
-        await budget.pause(seen)
+        under_way = f"{len(pending)} requests are under way, such as {pending[0][:200]}" if pending else ""
+        await budget.pause(under_way or f"the page is {ready}")
 
 
 async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, budget: WaitBudget) -> str:
@@ -291,8 +283,7 @@ async def _find_in_frames(page: Page, wanted: Mapping[str, Any]) -> dict[str, An
 
 
 async def _find_in_frame(frame: Frame, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    answer = await frame.evaluate("in_document", {"wanted": dict(wanted)})
-    return answer if isinstance(answer, dict) else {}
+    return parse_object(await frame.evaluate("in_document", {"wanted": dict(wanted)}))
 
 
 def _describe(args: Mapping[str, Any]) -> str:

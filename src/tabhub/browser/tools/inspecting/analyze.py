@@ -74,7 +74,7 @@ async def analyze_site(call: Call) -> ToolResult:
 async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
     await call.box.watch.wait_watching(page.key)
     try:
-        arrived = parse_object(await page.command("browser_navigate", {"url": url, "waitUntil": "load"}))
+        arrived = await page.command("browser_navigate", {"url": url, "waitUntil": "load"})
         note = parse_text(arrived.get("error"), 300)
     except TabFailed:
         raise
@@ -112,13 +112,7 @@ async def _scan(page: Page) -> dict[str, Any]:
     """What the page's own world shows: frameworks and tools are out of an isolated world's reach."""
     expression = f"(() => {{\n{call_source('analyze', {})}\n}})()"
     script = {"expression": expression, "returnByValue": True, "awaitPromise": True}
-    value = script_value(page, await page.cdp("Runtime.evaluate", script))
-    if not isinstance(value, dict):
-        raise CommandFailed(
-            f"The page in tab {page.tab_id} could not be read: no value came back",
-            hint="The page may have changed what scripts rely on; browser_screenshot_tab still works.",
-        )
-    return value
+    return parse_object(script_value(page, await page.cdp("Runtime.evaluate", script)))
 
 
 def _cookies(answer: Any) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from tabhub.browser.driver.page import Page
 from tabhub.browser.record.console_messages import LEVELS, Message
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.schemas import boolean, integer, known
@@ -28,10 +29,8 @@ _DEFAULT_LIMIT = 100
     read_only=True,
 )
 async def get_console_logs(call: Call) -> ToolResult:
-    page = await call.page()
-    record = await call.box.record.refreshed_record(page)
+    _, record, reader = await open_record(call)
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
-    reader = session_key(call)
     messages = [m for m in record.console.uncleared(reader) if LEVELS.index(m.level) >= least]
     shown = messages[-call.args.get("limit", _DEFAULT_LIMIT) :]
     notes = []
@@ -53,17 +52,16 @@ async def get_console_logs(call: Call) -> ToolResult:
     read_only=True,
 )
 async def clear_console_logs(call: Call) -> ToolResult:
-    page = await call.page()
-    record = await call.box.record.refreshed_record(page)
-    reader = session_key(call)
+    page, record, reader = await open_record(call)
     cleared = len(record.console.uncleared(reader))
     record.console.clear(reader)
     return ToolResult.data({"tabId": page.tab_id, "cleared": cleared})
 
 
-def session_key(call: Call) -> str:
-    """The session that `clear` applies to."""
-    return str(getattr(call.ctx.session, "id", ""))
+async def open_record(call: Call) -> tuple[Page, TabRecord, str]:
+    """The tab, its record with all events up to now, and the session that `clear` applies to."""
+    page = await call.page()
+    return page, await call.box.record.refreshed_record(page), str(getattr(call.ctx.session, "id", ""))
 
 
 def iso_time(seconds: float) -> str:

@@ -184,5 +184,6 @@ async def _apply(call: Call, page: Page, name: str, description: str, command: C
 
 def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
     overrides = call.box.emulation
-    facts = {"tabId": page.tab_id, "active": overrides.descriptions(page), **more}
+    active = [override.description for override in overrides.active(page).values()]
+    facts = {"tabId": page.tab_id, "active": active, **more}
     return ToolResult.data(with_note(facts, overrides.pop_lost_note(page), note))

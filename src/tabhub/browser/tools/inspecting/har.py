@@ -22,14 +22,13 @@ from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.record.traffic import Request, WebSocketFrame
 from tabhub.browser.schemas import boolean, known, text
 from tabhub.browser.tool_spec import Call, tool, with_note
-from tabhub.browser.tools.inspecting.console import iso_time, session_key
+from tabhub.browser.tools.inspecting.console import iso_time, open_record
 from tabhub.browser.tools.inspecting.network import timing_phases
 from tabhub.core.tools import ToolResult
 from tabhub.trust.redact import HIDDEN, redact
 
 _STEPS = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
 _BODY, _ALL_BODIES = 1024 * 1024, 32 * 1024 * 1024
-_PARALLEL_BODIES = 8
 _VERSIONS = {"http/1.0": "HTTP/1.0", "http/1.1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
 
 
@@ -56,9 +55,7 @@ _VERSIONS = {"http/1.0": "HTTP/1.0", "http/1.1": "HTTP/1.1", "h2": "HTTP/2", "h3
 async def export_har(call: Call) -> ToolResult:
     args = call.args
     path = call.box.folder.output_path(args["filePath"], (".har", ".json")) if "filePath" in args else None
-    page = await call.page()
-    record = await call.box.record.refreshed_record(page)
-    reader = session_key(call)
+    page, record, reader = await open_record(call)
     requests = record.traffic.requests.uncleared(reader)
     frames = record.traffic.frames.uncleared(reader) if args.get("includeWebSocketFrames") else []
     body_of = await _load_bodies(page, requests)
@@ -81,11 +78,9 @@ async def export_har(call: Call) -> ToolResult:
 def har(
     record: TabRecord, requests: list[Request], body_of: dict[Request, tuple[Body, Body]], frames: list[WebSocketFrame]
 ) -> dict[str, Any]:
-    entries, starts = [], dict[int, float]()
+    starts: dict[int, float] = {}
     for request in requests:
         starts.setdefault(request.page, request.at)
-        sent, got = body_of.get(request, (Body(reason="left out"), Body(reason="left out")))
-        entries.append(_entry(request, sent, got, frames))
     titles = dict(record.pages)
     return {
         "log": {
@@ -100,7 +95,7 @@ def har(
                 }
                 for number, at in sorted(starts.items())
             ],
-            "entries": entries,
+            "entries": [_entry(request, *body_of[request], frames) for request in requests],
         }
     }
 
@@ -163,7 +158,7 @@ def _posted_size(content_length: str, sent: Body) -> int:
 
 def _response(request: Request, got: Body) -> dict[str, Any]:
     # A cached response transfers no body, at most a 304.
-    cached = request.status == HTTPStatus.NOT_MODIFIED or request.cached in ("memory", "disk")
+    cached = request.status == HTTPStatus.NOT_MODIFIED or request.cached.endswith("cache")
     came = max(0, request.size - request.head) if not cached else 0
     body_size = came if request.ended is not None and not request.error else -1
     content: dict[str, Any] = {"size": got.length or max(0, body_size), "mimeType": request.mime or "x-unknown"}
@@ -206,7 +201,7 @@ def _frame(frame: WebSocketFrame) -> dict[str, Any]:
 
 async def _load_bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Body, Body]]:
     """The bodies still available, newest first, up to a total size."""
-    gate, body_of, room = asyncio.Semaphore(_PARALLEL_BODIES), dict[Request, tuple[Body, Body]](), _ALL_BODIES
+    gate, body_of, room = asyncio.Semaphore(bodies.PARALLEL), dict[Request, tuple[Body, Body]](), _ALL_BODIES
 
     async def add(request: Request) -> None:
         nonlocal room

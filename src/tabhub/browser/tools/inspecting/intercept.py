@@ -144,8 +144,6 @@ def _paused_id(call: Call, page: Page) -> str:
         return wanted
     found = [p.id for p in call.box.interceptions.pending(page) if p.network_id == request.key[1]]
     if not found:
-        raise CommandFailed(
-            f"Request {wanted} is not paused: it was sent.",
-            hint="browser_intercept_requests lists paused requests.",
-        )
+        hint = "browser_intercept_requests lists paused requests."
+        raise CommandFailed(f"Request {wanted} is not paused: it was sent.", hint=hint)
     return found[-1]

@@ -13,14 +13,13 @@ from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
 from tabhub.browser.schemas import boolean, free_object, integer, known, list_of, text
 from tabhub.browser.tool_spec import Call, text_result, tool, with_note
-from tabhub.browser.tools.inspecting.console import iso_time, session_key, text_by_page
+from tabhub.browser.tools.inspecting.console import iso_time, open_record, text_by_page
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.trust.redact import redact
 
 _DEFAULT_LIMIT, _DEFAULT_LIMIT_WITH_BODIES = 100, 20
 _BODY_LISTED, _BODY_ALONE = 4_000, 100_000
-_PARALLEL_BODIES = 8
 _CLEAR = boolean("Show each only once.")
 
 
@@ -94,15 +93,13 @@ async def disable_capture(call: Call) -> ToolResult:
 )
 async def get_requests(call: Call) -> ToolResult:
     args, wanted = call.args, request_filter(call.args.get("filter", ""))
-    page = await call.page()
-    record = await call.box.record.refreshed_record(page)
-    reader = session_key(call)
+    page, record, reader = await open_record(call)
     there = [r for r in record.traffic.requests.uncleared(reader) if wanted(r)]
     with_bodies = args.get("withBodies", False)
     shown = there[-args.get("limit", _DEFAULT_LIMIT_WITH_BODIES if with_bodies else _DEFAULT_LIMIT) :]
     paused = call.box.interceptions.pending(page)
     waiting = {p.network_id: p.id for p in paused}
-    facts = [{**_summary(request), **_paused(request, waiting)} for request in shown]
+    facts = [_summary(request, waiting.get(request.key[1])) for request in shown]
     if with_bodies:
         await _add_bodies(page, shown, facts)
     notes = _notes(record)
@@ -137,9 +134,16 @@ async def get_requests(call: Call) -> ToolResult:
     read_only=True,
 )
 async def get_request(call: Call) -> ToolResult:
-    page, part = await call.page(), call.args.get("part", "all")
-    record = await call.box.record.refreshed_record(page)
-    request = _find_request(record, call.args["requestId"])
+    page, record, _ = await open_record(call)
+    part = call.args.get("part", "all")
+    request = record.traffic.find(call.args["requestId"])
+    if request is None:
+        newest = list(record.traffic.requests)[-5:]
+        there = ", ".join(f"{r.id} ({r.method} {redact(r.url)[:80]})" for r in newest) or "none recorded"
+        raise CommandFailed(
+            f"There is no request {call.args['requestId'][:50]!r} in the record of this tab.",
+            hint=f"The newest: {there}. browser_get_network_requests lists them all.",
+        )
     details = {
         "initiator": request.initiator,
         "statusText": request.status_text,
@@ -171,18 +175,15 @@ async def get_request(call: Call) -> ToolResult:
     read_only=True,
 )
 async def get_frames(call: Call) -> ToolResult:
-    page = await call.page()
-    record = await call.box.record.refreshed_record(page)
-    reader = session_key(call)
+    _, record, reader = await open_record(call)
     frames = []
     for frame in record.traffic.frames.uncleared(reader):
-        shown = redact(frame.data) if frame.opcode == 1 else frame.data
         truncated = len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3)
         facts = {
             "socket": frame.socket,
             "sent": frame.sent,
             "time": iso_time(frame.at),
-            "data": shown,
+            "data": redact(frame.data) if frame.opcode == 1 else frame.data,
             "type": {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}"),
             "length": frame.length if truncated else None,
         }
@@ -244,20 +245,7 @@ def timing_phases(request: Request) -> dict[str, Any]:
     return facts
 
 
-def _find_request(record: TabRecord, request_id: str) -> Request:
-    request = record.traffic.find(request_id)
-    if request is not None:
-        return request
-    newest = list(record.traffic.requests)[-5:]
-    there = ", ".join(f"{r.id} ({r.method} {redact(r.url)[:80]})" for r in newest) or "none recorded"
-    raise CommandFailed(
-        f"There is no request {request_id[:50]!r} in the record of this tab.",
-        hint=f"The newest: {there}. browser_get_network_requests lists them all.",
-    )
-
-
-def _summary(request: Request) -> dict[str, Any]:
-    source = request.cached if request.cached == "service worker" else f"{request.cached} cache"
+def _summary(request: Request, paused: str | None = None) -> dict[str, Any]:
     pending = request.ended is None and not request.error and not request.abandoned
     return known(
         {
@@ -270,19 +258,16 @@ def _summary(request: Request) -> dict[str, Any]:
             "mime": request.mime or None,
             "bytes": request.size or None,
             "ms": round(request.milliseconds) if request.milliseconds is not None else None,
-            "from": source if request.cached else None,
+            "from": request.cached or None,
             "error": request.error or None,
             "pending": True if pending else None,
+            "paused": paused if request.ended is None else None,
         }
     )
 
 
-def _paused(request: Request, waiting: dict[str, str]) -> dict[str, Any]:
-    return {"paused": waiting[request.key[1]]} if request.key[1] in waiting and request.ended is None else {}
-
-
 async def _add_bodies(page: Page, shown: list[Request], facts: list[dict[str, Any]]) -> None:
-    gate = asyncio.Semaphore(_PARALLEL_BODIES)
+    gate = asyncio.Semaphore(bodies.PARALLEL)
 
     async def add(request: Request, line: dict[str, Any]) -> None:
         async with gate:

@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tabhub.browser.browser_choice import (
-    BROWSER_ID,
-    MORE,
-    BrowserCall,
-    alternatives_hint,
-    browser_tool,
-    list_items,
-    pick_fields,
-    query_browser,
-)
+from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.schemas import integer, list_of, rows, text
 from tabhub.core.tools import ToolResult
@@ -77,27 +68,26 @@ async def create_bookmark(call: BrowserCall) -> ToolResult:
 async def list_bookmark_tree(call: BrowserCall) -> ToolResult:
     link = call.link()
     try:
-        answer = await query_browser(link, "getBookmarkTree", call.given("parentId", "maxDepth"))
+        roots = await call.items("getBookmarkTree", "roots", call.given("parentId", "maxDepth"), link)
     except CommandFailed as error:
         raise await _folder_error(call, link, error) from None
-    return ToolResult.data({"roots": [_tree_node(node) for node in list_items(answer, "roots")]})
+    return ToolResult.data({"roots": list(map(_tree_node, roots))})
 
 
 def _tree_node(node: dict[str, Any]) -> dict[str, Any]:
     """A node and its children; the link bounds the depth."""
     facts = pick_fields(node, {**_BOOKMARK, "more": "integer"})
-    if "children" in node:
-        facts["children"] = [_tree_node(child) for child in list_items(node, "children")]
+    if node.get("children") is not None:
+        facts["children"] = list(map(_tree_node, node["children"]))
     return facts
 
 
 async def _folder_error(call: BrowserCall, link: ExtensionLink, error: CommandFailed) -> CommandFailed:
-    """The error for an invalid folder, with the existing ones as a hint."""
     if "parentId" not in call.args or not _FOLDER_ERROR.search(error.message):
         return error
-    roots = list_items(await query_browser(link, "getBookmarkTree", {"maxDepth": 2}), "roots")
-    folders = [node for root in roots for node in list_items(root, "children") if "children" in node]
-    alternatives = (f"{node.get('id')} ({str(node.get('title'))[:60]})" for node in folders)
+    roots = await call.items("getBookmarkTree", "roots", {"maxDepth": 2}, link)
+    folders = [node for root in roots for node in root.get("children") or () if "children" in node]
+    alternatives = (f"{node['id']} ({str(node.get('title'))[:60]})" for node in folders)
     return NotInBrowser(
         f"The folder {call.args['parentId']!r} cannot be used ({error.message})",
         hint=alternatives_hint(alternatives, "folders"),

@@ -5,8 +5,6 @@ Cookie values are secrets: they appear in answers and nowhere else.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, browser_tool, pick_fields
 from tabhub.browser.schemas import list_of, number, rows, text
 from tabhub.core.tabs import origin_of
@@ -33,7 +31,7 @@ _KINDS = {
 }
 
 
-def _web_origin(given: str, field: str) -> str:
+def web_origin(given: str, field: str) -> str:
     origin = origin_of(given)
     if origin is None or not origin.startswith("http"):
         raise InvalidArguments(
@@ -52,7 +50,7 @@ def _web_origin(given: str, field: str) -> str:
     read_only=True,
 )
 async def get_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
+    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
     return ToolResult.data(await call.list_rows("getCookies", call.given("url", "name"), "cookies", _COOKIE))
 
 
@@ -77,14 +75,9 @@ async def get_cookies(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def set_cookie(call: BrowserCall) -> ToolResult:
-    """Returns the stored cookie without its value."""
-    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
+    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
     try:
-        kept = await call.run(
-            call.link(),
-            "setCookie",
-            call.given(*_SETTABLE),
-        )
+        kept = await call.run(call.link(), "setCookie", call.given(*_SETTABLE))
     except CommandFailed as error:
         raise CommandFailed(
             error.message,
@@ -105,12 +98,12 @@ async def set_cookie(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def delete_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, _web_origin(call.args["url"], "url")
+    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
     answer = await call.run(call.link(), "deleteCookies", call.given("url", "name"))
-    facts: dict[str, Any] = {"name": call.args["name"], **pick_fields(answer, {"deleted": "integer"})}
-    if facts.get("deleted") == 0:
-        left = await call.list_rows("getCookies", call.given("url"), "cookies", {"name": "string"})
-        names = ", ".join(sorted({cookie["name"] for cookie in left["cookies"] if "name" in cookie})[:20])
+    facts = {"name": call.args["name"], "deleted": answer["deleted"]}
+    if not answer["deleted"]:
+        left = await call.items("getCookies", "cookies", call.given("url"))
+        names = ", ".join(sorted({cookie["name"] for cookie in left})[:20])
         facts["note"] = f"No cookie had that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
     return ToolResult.data(facts)
 
@@ -130,14 +123,13 @@ async def delete_cookies(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def clear_site_data(call: BrowserCall) -> ToolResult:
-    origin = _web_origin(call.args["origin"], "origin")
+    origin = web_origin(call.args["origin"], "origin")
     given = call.given(*_KINDS)
     wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()))]
     if not wanted:
         raise InvalidArguments("Nothing to clear.", hint=f"Set one of {', '.join(_KINDS)} to true.")
     call.ctx.tab, call.ctx.origin = None, origin
     answer = await call.run(call.link(), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
-    done = answer.get("cleared")
-    cleared = [kind for kind in _KINDS if isinstance(done, list) and kind in done]
+    cleared = [kind for kind in _KINDS if kind in answer.get("cleared", ())]
     note = f"Cleared for {origin}: {'; '.join(_KINDS[kind] for kind in cleared)}. Reload its open pages to see it."
     return ToolResult.data({"origin": origin, "cleared": cleared, "note": note})

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tabhub.browser.browser_choice import (
-    BROWSER_ID,
-    BrowserCall,
-    alternatives_hint,
-    browser_tool,
-    list_items,
-    pick_fields,
-    query_browser,
-)
+from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.core.tabs import origin_of
@@ -100,10 +92,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
         "limit?": integer("Default 50.", least=1, most=500),
         "browserId?": BROWSER_ID,
     },
-    output={
-        "downloads": rows(_DOWNLOAD),
-        "cut?": boolean("Whether there are more; raise limit."),
-    },
+    output={"downloads": rows(_DOWNLOAD), "cut?": boolean("Whether there are more; raise limit.")},
     read_only=True,
 )
 async def list_downloads(call: BrowserCall) -> ToolResult:
@@ -122,9 +111,9 @@ async def list_downloads(call: BrowserCall) -> ToolResult:
 async def get_download_status(call: BrowserCall) -> ToolResult:
     link, number = call.link(), call.args["downloadId"]
     try:
-        return ToolResult.data(pick_fields(await query_browser(link, "getDownload", {"downloadId": number}), _DOWNLOAD))
+        return ToolResult.data(pick_fields(await link.request("getDownload", {"downloadId": number}), _DOWNLOAD))
     except CommandFailed as error:
-        there = list_items(await query_browser(link, "getDownloads", {"limit": 10}), "downloads")
+        there = await call.items("getDownloads", "downloads", {"limit": 10}, link)
         if any(item.get("downloadId") == number for item in there):
             raise
         alternatives = (

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from operator import itemgetter
 
-from tabhub.browser.browser_choice import (
-    BROWSER_ID,
-    BrowserCall,
-    browser_tool,
-    list_items,
-    pick_fields,
-    pick_rows,
-    query_browser,
-)
-from tabhub.browser.driver.cdp_values import parse_object
+from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool, pick_fields, pick_rows
 from tabhub.browser.schemas import integer, list_of, number, object_schema, rows, text
 from tabhub.browser.tool_spec import Call, with_note
 from tabhub.browser.tools.managing.history import TIME, time_param
@@ -64,7 +55,6 @@ async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult
     idempotent=True,
 )
 async def reload_extension(call: BrowserCall) -> ToolResult:
-    """The extension reads its files again, so this also applies updates."""
     link = call.link()
     call.ctx.sent = True
     link.notify("extension.reload", {})
@@ -100,7 +90,7 @@ async def get_state(call: BrowserCall) -> ToolResult:
         {
             "browserId": answer.link.browser_id,
             **pick_fields(answer.what, _STATE),
-            "debuggedTabs": call.hub_tab_ids(answer.link, parse_object(answer.what.get("debugger")).get("attached")),
+            "debuggedTabs": call.hub_tab_ids(answer.link, (answer.what.get("debugger") or {}).get("attached")),
         }
         for answer in answers
     ]
@@ -133,9 +123,8 @@ async def get_logs(call: BrowserCall) -> ToolResult:
         for answer in answers
         for entry in pick_rows(answer.what, "entries", _ENTRY)
     ]
-    entries.sort(key=lambda entry: str(entry.get("time")))
-    named = (_list(answer.what.get("sources"))[:100] for answer in answers)
-    sources = sorted({str(source)[:100] for listed in named for source in listed})
+    entries.sort(key=itemgetter("time"))
+    sources = sorted({source[:100] for answer in answers for source in answer.what.get("sources", ())[:100]})
     return ToolResult.data(with_note({"entries": entries[-limit:], "sources": sources}, *problems))
 
 
@@ -154,12 +143,12 @@ async def get_logs(call: BrowserCall) -> ToolResult:
 )
 async def get_side_panel(call: BrowserCall) -> ToolResult:
     link = call.link()
-    answer = await query_browser(link, "getPanels")
+    answer = await link.request("getPanels", {})
     pages = [
         {**pick_fields(page, _PAGE), **call.hub_tab_id(link, "tabId", page.get("tabId"))}
-        for page in list_items(answer, "open")
+        for page in answer.get("open", ())
     ]
-    shows = pick_fields(parse_object(answer.get("shows")), _SHOWS)
+    shows = pick_fields(answer.get("shows") or {}, _SHOWS)
     return ToolResult.data({"browserId": link.browser_id, "open": bool(pages), "pages": pages, "shows": shows})
 
 
@@ -172,22 +161,16 @@ async def get_side_panel(call: BrowserCall) -> ToolResult:
     read_only=True,
 )
 async def check_adapter(call: BrowserCall) -> ToolResult:
-    """As the browsers report it, not as the hub configured it."""
     plugin = call.args["plugin"]
     adapters, problems = await call.list_all("getAdapters", "adapters")
-    require_plugin(call, plugin, {str(adapter.what.get("plugin")) for adapter in adapters})
+    require_plugin(call, plugin, {adapter.what["plugin"] for adapter in adapters})
     browsers = [
         {
             "browserId": adapter.link.browser_id,
-            "matches": [str(match)[:500] for match in _list(adapter.what.get("matches"))[:100]],
+            "matches": [match[:500] for match in adapter.what.get("matches", ())[:100]],
             "tabIds": call.hub_tab_ids(adapter.link, adapter.what.get("tabIds")),
         }
         for adapter in adapters
-        if adapter.what.get("plugin") == plugin
+        if adapter.what["plugin"] == plugin
     ]
     return ToolResult.data(with_note({"plugin": plugin, "injected": bool(browsers), "browsers": browsers}, *problems))
-
-
-def _list(value: Any) -> list[Any]:
-    """A list that a browser sent, or an empty one."""
-    return value if isinstance(value, list) else []

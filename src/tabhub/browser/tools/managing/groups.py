@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.browser_choice import (
-    WHICH_BROWSER,
-    BrowserCall,
-    alternatives_hint,
-    browser_tool,
-    list_items,
-    pick_fields,
-    query_browser,
-)
+from tabhub.browser.browser_choice import WHICH_BROWSER, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.schemas import TAB, integer, list_of, rows, text
 from tabhub.browser.tool_spec import with_note
 from tabhub.core.tabs import Tab
@@ -80,11 +72,11 @@ async def create_tab_group(call: BrowserCall) -> ToolResult:
 async def add_tabs_to_group(call: BrowserCall) -> ToolResult:
     link, tabs = _chosen_tabs(call)
     number = call.args["groupId"]
-    groups = list_items(await query_browser(link, "getGroups"), "groups")
-    if not any(group.get("groupId") == number for group in groups):
+    groups = await call.items("getGroups", "groups", link=link)
+    if all(group["groupId"] != number for group in groups):
         raise NotInBrowser(
             f"The browser of these tabs ({link.browser_id}) has no groupId {number}.",
-            hint=alternatives_hint((f"{group.get('groupId')} ({_label(group)})" for group in groups), "groups"),
+            hint=alternatives_hint((f"{group['groupId']} ({_label(group)})" for group in groups), "groups"),
         )
     changed = await _run_on_tabs(call, link, tabs, "addToGroup", {"groupId": number})
     return ToolResult.data(_facts(call, link, changed))
@@ -100,7 +92,7 @@ async def add_tabs_to_group(call: BrowserCall) -> ToolResult:
 )
 async def remove_tabs_from_group(call: BrowserCall) -> ToolResult:
     link, tabs = _chosen_tabs(call)
-    groups = list_items(await query_browser(link, "getGroups"), "groups")
+    groups = await call.items("getGroups", "groups", link=link)
     grouped = {number for group in groups for number in group.get("tabIds", [])}
     await _run_on_tabs(call, link, tabs, "removeFromGroup", {})
     removed = sum(tab.chrome_id in grouped for tab in tabs)

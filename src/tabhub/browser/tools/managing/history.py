@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tabhub.browser.browser_choice import (
-    BROWSER_ID,
-    MORE,
-    BrowserCall,
-    alternatives_hint,
-    browser_tool,
-    list_items,
-    pick_fields,
-    pick_rows,
-    query_browser,
-)
+from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.schemas import TAB, boolean, integer, rows, text
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
@@ -107,11 +97,12 @@ async def get_visits(call: BrowserCall) -> ToolResult:
     read_only=True,
 )
 async def get_recently_closed(call: BrowserCall) -> ToolResult:
-    answer = await query_browser(call.link(), "getRecentlyClosed", call.given("maxResults"))
     closed = []
-    for item in list_items(answer, "closed"):
-        tabs = {"tabs": pick_rows(item, "tabs", _CLOSED_TAB)} if item.get("kind") == "window" else {}
-        closed.append({**pick_fields(item, _CLOSED), **tabs})
+    for item in await call.items("getRecentlyClosed", "closed", call.given("maxResults")):
+        facts = pick_fields(item, _CLOSED)
+        if item["kind"] == "window":
+            facts["tabs"] = [pick_fields(tab, _CLOSED_TAB) for tab in item.get("tabs", ())]
+        closed.append(facts)
     return ToolResult.data({"closed": closed})
 
 
@@ -124,12 +115,11 @@ async def get_recently_closed(call: BrowserCall) -> ToolResult:
     open_world=True,
 )
 async def restore_session(call: BrowserCall) -> ToolResult:
-    """The restored tabs are the person's; the session uses one only if it names it."""
     link, wanted = call.link(), call.args["sessionId"]
     try:
         answer = await call.run(link, "restoreSession", {"sessionId": wanted})
     except CommandFailed as error:
-        closed = list_items(await query_browser(link, "getRecentlyClosed"), "closed")
+        closed = await call.items("getRecentlyClosed", "closed", link=link)
         if any(item.get("sessionId") == wanted for item in closed):
             raise
         alternatives = (
@@ -139,7 +129,7 @@ async def restore_session(call: BrowserCall) -> ToolResult:
             f"There is no closed tab or window with sessionId {wanted!r} ({error.message})",
             hint=alternatives_hint(alternatives, "closed tabs"),
         ) from None
-    tabs = [call.box.browsers.update_tab(link, raw) for raw in list_items(answer, "tabs")]
+    tabs = [call.box.browsers.update_tab(link, raw) for raw in answer.get("tabs", ())]
     for tab in tabs:
         call.ctx.tab, call.ctx.origin = tab.tab_id, tab.origin
-    return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.describe() for tab in tabs]})
+    return ToolResult.data({"kind": answer["kind"], "tabs": [tab.describe() for tab in tabs]})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool, pick_fields
+from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool
 from tabhub.browser.schemas import boolean, text
-from tabhub.core.tabs import origin_of
+from tabhub.browser.tools.managing.cookies import web_origin
 from tabhub.core.tools import ToolResult
-from tabhub.errors import InvalidArguments
 
 
 @browser_tool(
@@ -30,12 +29,11 @@ from tabhub.errors import InvalidArguments
     },
 )
 async def notify(call: BrowserCall) -> ToolResult:
-    url = call.args.get("url")
-    if url is not None and not (origin_of(url) or "").startswith("http"):
-        raise InvalidArguments(f"url must be a full http or https URL, not {url[:200]!r}.")
+    if "url" in call.args:
+        web_origin(call.args["url"], "url")
     wanted = call.given("title", "message", "iconUrl", "requireInteraction", "contextMessage", "url")
     answer = await call.run(call.link(), "showNotification", wanted)
-    facts = pick_fields(answer, {"notificationId": "string", "allowed": "boolean"})
-    if facts.get("allowed") is False:
+    facts = {name: answer[name] for name in ("notificationId", "allowed")}
+    if not answer["allowed"]:
         facts["note"] = "The person has switched off notifications of this extension, so it was not shown."
     return ToolResult.data(facts)

@@ -19,9 +19,7 @@ from tabhub.errors import NotInBrowser
     "Lists, for each installed site plugin or for one of them, the open tabs it works on, whether they are ready for "
     "its tools, and which configured instance they show.",
     params={"plugin?": text("Only this plugin.", least=1, most=200)},
-    output={
-        "plugins": rows({"plugin": "string", "tabs": rows({**TAB, "ready?": "boolean", "instance?": "string"})}),
-    },
+    output={"plugins": rows({"plugin": "string", "tabs": rows({**TAB, "ready?": "boolean", "instance?": "string"})})},
     read_only=True,
 )
 async def list_plugin_tabs(call: Call) -> ToolResult:
@@ -32,7 +30,6 @@ async def list_plugin_tabs(call: Call) -> ToolResult:
 
 
 def require_plugin(call: Call, name: str, more: Iterable[str] = ()) -> None:
-    """Raise an error that lists the plugins if there is none with this name."""
     names = sorted({site.name for site in call.box.plugins()} | set(more))
     if name not in names:
         raise NotInBrowser(

@@ -144,9 +144,7 @@ async def _wait_for_decision(
     most, step = limits.tab_request, min(_PROGRESS_INTERVAL, limits.call_timeout / 2)
     who = f"{whom[0].upper()}{whom[1:]}"
     # Without a question, only the release is awaited.
-    asking: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-    if answer is not None:
-        asking = asyncio.ensure_future(answer)
+    asking = asyncio.get_running_loop().create_future() if answer is None else asyncio.ensure_future(answer)
     waited = 0.0
     try:
         while waited < most:

@@ -61,6 +61,6 @@ async def _probe(link: ExtensionLink) -> dict[str, Any]:
     except TabhubError as error:
         return {"answers": False, "problem": error.message}
     found: dict[str, Any] = {"answers": True, "milliseconds": round((link.loop.time() - start) * 1000, 1)}
-    if isinstance(state, dict) and isinstance(state.get("lastError"), str):
+    if state.get("lastError"):
         found["lastError"] = state["lastError"][:500]
     return found

@@ -11,8 +11,6 @@ from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
-_MAX_KEYS_NAMED = 20
-
 
 @tool(
     "browser_get_storage",
@@ -36,19 +34,11 @@ _MAX_KEYS_NAMED = 20
 async def get_storage(call: Call) -> ToolResult:
     page, kind, key = await call.page(), call.args.get("storageType", "local"), call.args.get("key")
     found = await _run(page, {"kind": kind, "key": key})
-    items = [_item(item) for item in found.get("items") or [] if isinstance(item, dict)]
-    total = found["total"] if type(found.get("total")) is int else len(items)
+    origin, items, total = found["origin"], found["items"], found["total"]
     if key is not None and not items:
-        names = [str(name)[:100] for name in found.get("names") or []][:_MAX_KEYS_NAMED]
-        there = f"Keys there: {', '.join(names)}." if names else "It is empty."
-        raise CommandFailed(f"{found.get('origin')} has no {key[:200]!r} in its {kind} storage.", hint=there)
-    facts: dict[str, Any] = {
-        "tabId": page.tab_id,
-        "origin": str(found.get("origin"))[:2000],
-        "storageType": kind,
-        "items": items,
-        "total": total,
-    }
+        there = f"Keys there: {', '.join(found['names'])}." if found["names"] else "It is empty."
+        raise CommandFailed(f"{origin} has no {key[:200]!r} in its {kind} storage.", hint=there)
+    facts = {"tabId": page.tab_id, "origin": origin, "storageType": kind, "items": items, "total": total}
     notes = []
     if total > len(items):
         notes.append(f"{total - len(items)} more keys are left out; request one by its key.")
@@ -74,34 +64,25 @@ async def set_storage(call: Call) -> ToolResult:
     page, args = await call.page(), call.args
     query = {"kind": args["storageType"], "key": args["key"], "write": True, "value": args["value"]}
     found = await _run(page, query)
-    origin = str(found.get("origin"))[:2000]
-    return ToolResult.data({"tabId": page.tab_id, "origin": origin, "replaced": found.get("replaced") is True})
+    return ToolResult.data({"tabId": page.tab_id, "origin": found["origin"], "replaced": found["replaced"]})
 
 
 async def _run(page: Page, query: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = await (await main_frame(page)).evaluate("storage", query)
-    why, kind = found.get("failed"), query["kind"]
-    if why is None:
+    if "failed" not in found:
         return found
-    where = f"{str(found.get('url'))[:200]} in tab {page.tab_id}"
+    why, kind, where = found["failed"], query["kind"], f"{found['url'][:200]} in tab {page.tab_id}"
     if why == "QuotaExceededError":
         raise CommandFailed(
-            f"The {kind} storage of {found.get('origin')} is full; the value was not set.",
+            f"The {kind} storage of {found['origin']} is full; the value was not set.",
             hint="Remove keys that are not needed (value: null).",
         )
-    if found.get("opaque") is True:
+    if found["opaque"]:
         raise CommandFailed(
             f"The page {where} has an opaque origin (sandboxed, data: or about:blank) and no {kind} storage.",
             hint="Navigate to a page of the site first (browser_navigate_tab).",
         )
     raise CommandFailed(
-        f"The {kind} storage of {where} cannot be used: {str(why)[:100]}: {str(found.get('message'))[:300]}",
+        f"The {kind} storage of {where} cannot be used: {why}: {found['message']}",
         hint="It is available over https and on localhost, unless the person blocks site data.",
     )
-
-
-def _item(item: dict[str, Any]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"key": str(item.get("key", "")), "value": str(item.get("value", ""))}
-    if type(item.get("length")) is int:
-        entry["length"] = item["length"]
-    return entry

@@ -39,7 +39,6 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
     read_only=True,
 )
 async def list_tabs(call: Call) -> ToolResult:
-    """Answered from the hub's own state, without a round trip."""
     tabs = call.box.browsers.book.in_order()
     if not tabs:
         call.box.browsers.default_link()  # fails if no browser is connected
@@ -90,15 +89,12 @@ async def open_new_tab(call: Call) -> ToolResult:
     Browsers refuse to navigate an existing tab to a data: URL, so the tab is opened with it.
     """
     url, box = validate_url(call.args["url"], files=call.box.file_urls), call.box
-    browser_id = call.args.get("browserId")
-    if browser_id is not None:
-        box.browsers.link(browser_id)
-    elif not box.browsers.links():
-        box.browsers.default_link()
+    named = call.args.get("browserId")
+    link = box.browsers.default_link() if named is None else box.browsers.link(named)
     call.ctx.sent = True
     tab = await open_tab(
         box.browsers,
-        browser_id=browser_id,
+        browser_id=link.browser_id,
         active=call.args.get("active", False),
         url=url if must_open_with_tab(url) else None,
         group=box.choice.tab_group(call.ctx.session),
@@ -142,8 +138,6 @@ async def navigate_tab(call: Call) -> ToolResult:
 
 
 def _history_tool(direction: str) -> ToolSpec:
-    """browser_go_back or browser_go_forward."""
-
     @tool(
         f"browser_go_{direction}",
         f"Go {direction}",
@@ -304,12 +298,11 @@ _HINTS = (
 
 
 def _navigation_hint(call: Call, page: Page, message: str) -> str | None:
-    """Checks interception and throttling by an agent first."""
     if waiting := call.box.interceptions.pending(page):
         return (
             f"{len(waiting)} of its requests are paused, such as {waiting[0].id}: browser_intercept_requests lists"
             " them, browser_stop_intercepting continues them."
         )
-    if "ERR_INTERNET_DISCONNECTED" in message and call.box.network_overrides.is_active(page, throttle.OVERRIDE_NAME):
+    if "ERR_INTERNET_DISCONNECTED" in message and throttle.OVERRIDE_NAME in call.box.network_overrides.active(page):
         return "browser_throttle_network set the tab offline; browser_clear_network_throttle ends it."
     return next((advice for text, advice in _HINTS if text in message), None)

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.browser_choice import (
-    BROWSER_ID,
-    WHICH_BROWSER,
-    BrowserCall,
-    browser_tool,
-    list_items,
-    pick_fields,
-    query_browser,
-)
+from tabhub.browser.browser_choice import BROWSER_ID, WHICH_BROWSER, BrowserCall, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.schemas import boolean, integer, list_of, object_schema, rows, text
 from tabhub.browser.tool_spec import with_note
@@ -73,12 +65,9 @@ async def create_window(call: BrowserCall) -> ToolResult:
     if must_open_with_tab(url):
         wanted["url"] = url
     answer = await call.run(link, "createWindow", wanted)
-    window = answer.get("window")
-    if not isinstance(window, dict):
-        raise CommandFailed("invalid response: the browser did not describe the window it opened.")
-    tab = call.box.browsers.update_tab(link, answer.get("tab"))
+    tab = call.box.browsers.update_tab(link, answer["tab"])
     call.box.choice.adopt(call.ctx.session, tab.tab_id)
-    return ToolResult.data({**await load_url(call, tab, url), "window": _facts(call, link, window)})
+    return ToolResult.data({**await load_url(call, tab, url), "window": _facts(call, link, answer["window"])})
 
 
 @browser_tool(
@@ -111,7 +100,7 @@ async def update_window(call: BrowserCall) -> ToolResult:
 async def close_window(call: BrowserCall) -> ToolResult:
     found = await call.find("getWindows", "windows", "windowId", _label)
     link, number = found.link, call.args["windowId"]
-    if len(list_items(await query_browser(link, "getWindows"), "windows")) == 1:
+    if len(await call.items("getWindows", "windows", link=link)) == 1:
         raise InvalidArguments(
             f"Window {number} is the only one of its browser, which may exit with it.",
             hint="Open another first (browser_create_window), or close single tabs (browser_close_tab).",
@@ -142,7 +131,6 @@ def _facts(call: BrowserCall, link: ExtensionLink, window: dict[str, Any]) -> di
 
 
 def _window_params(call: BrowserCall) -> dict[str, Any]:
-    """The given window parameters, checked for conflicts."""
     wanted = call.given(*_BOUNDS, "state", "focused")
     state = wanted.get("state", "normal")
     placed = [name for name in _BOUNDS if name in wanted]
@@ -158,6 +146,5 @@ def _window_params(call: BrowserCall) -> dict[str, Any]:
 
 
 def _label(window: dict[str, Any]) -> str:
-    tabs = window.get("tabIds")
-    count = len(tabs) if isinstance(tabs, list) else 0
+    count = len(window.get("tabIds", ()))
     return f"{window.get('type', 'normal')}, {count} tab{'' if count == 1 else 's'}"

@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import Any
 
+from tabhub.browser.driver.cdp_values import parse_int
 from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, main_frame
 from tabhub.browser.elements.element import TARGET, find_element, names_element
 from tabhub.browser.schemas import integer
@@ -37,8 +38,8 @@ async def get_tab_content(call: Call) -> ToolResult:
     limit = call.args.get("maxLength", _DEFAULT_LENGTH)
     options = {"markdown": call.args.get("format") == "markdown", "maxLength": limit}
     frame, found = await _read(call, "content", options)
-    content, length = str(found.get("content", "")), _count(found.get("length"))
-    if marks := _count(found.get("marks")):
+    content, length = str(found.get("content", "")), parse_int(found.get("length"))
+    if marks := parse_int(found.get("marks")):
         cut = _remainder(length, content)["remaining"] > 0
         content, inner = await _with_frames(frame, content, options, whole_page=not names_element(call.args), cut=cut)
         length += inner - marks
@@ -94,7 +95,7 @@ async def _frame_content(frame: Frame, options: dict[str, Any]) -> tuple[str, st
     if not (text := str(found.get("content", ""))):
         return "", "", 0
     begin, end = f"[frame {frame.url[:200]}]\n", "\n[end of frame]"
-    length = _count(found.get("length")) - _count(found.get("marks"))
+    length = parse_int(found.get("length")) - parse_int(found.get("marks"))
     return owner, f"{begin}{text}{end}", length + len(begin) + len(end)
 
 
@@ -126,9 +127,9 @@ async def get_page_html(call: Call) -> ToolResult:
         "tabId": frame.page.tab_id,
         "url": str(found.get("url", "")),
         "html": html,
-        **_remainder(_count(found.get("length")), html),
-        "shadowRoots": _count(found.get("shadowRoots")),
-        "frames": _count(found.get("frames")),
+        **_remainder(parse_int(found.get("length")), html),
+        "shadowRoots": parse_int(found.get("shadowRoots")),
+        "frames": parse_int(found.get("frames")),
     }
     return text_result(html, facts, _remainder_note(facts))
 
@@ -145,10 +146,6 @@ async def _read(call: Call, script: str, options: dict[str, Any]) -> tuple[Frame
     if not isinstance(found, dict):
         raise CommandFailed("invalid response: the page gave no content.", hint="Repeat the call.")
     return frame, found
-
-
-def _count(value: Any) -> int:
-    return value if type(value) is int and value >= 0 else 0
 
 
 def _remainder(length: int, given: str) -> dict[str, int]:

@@ -64,11 +64,7 @@ async def force_pseudo_state(call: Call) -> ToolResult:
 async def get_css_coverage(call: Call) -> ToolResult:
     page, sheets = await call.page(), call.box.style_sheets
     await sheets.enable(page)
-    used = sheets.coverage(page)
-    started = used is None
-    if used is None:
-        await page.cdp("CSS.startRuleUsageTracking")
-        used = sheets.start_coverage(page, call.ctx.session)
+    used, started = await sheets.coverage(page, call.ctx.session)
     # A background tab computes its styles only when something that depends on them is requested.
     page.cdp_nowait("Page.getLayoutMetrics")
     delta = parse_object(await page.cdp("CSS.takeCoverageDelta"))

@@ -90,17 +90,14 @@ def _declarations(style: dict[str, Any], asked: set[str]) -> dict[str, str]:
 
 
 async def node_id(element: Element) -> int:
-    """The DOM node id of an element, as the CSS domain needs it."""
+    """The id by which the CSS domain knows an element."""
     page, child = element.page, element.frame.session_id
-    query = {"objectId": await element.object_id()}
-    try:
-        answer = parse_object(await page.cdp("DOM.requestNode", query, child))
+    async with element.object_id() as handle:
+        answer = parse_object(await page.cdp("DOM.requestNode", {"objectId": handle}, child))
         if not answer.get("nodeId"):
             # Only if needed: it renumbers all nodes, and states forced by old ids would stay.
             await page.cdp("DOM.getDocument", {"depth": 0}, child)
-            answer = parse_object(await page.cdp("DOM.requestNode", query, child))
-    finally:
-        element.release()
+            answer = parse_object(await page.cdp("DOM.requestNode", {"objectId": handle}, child))
     if not (node := parse_int(answer.get("nodeId"))):
         raise element.gone_error()
     return node

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tabhub.browser.driver.cdp_stream import read_stream
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.schemas import boolean, closed_object, number, text
 from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
@@ -58,8 +59,8 @@ async def save_pdf(call: Call) -> ToolResult:
         printed = await page.cdp("Page.printToPDF", _print_params(args.get("options") or {}))
     except CommandFailed as error:
         raise _explain(error) from None
-    handle = printed.get("stream") if isinstance(printed, dict) else None
-    data = await read_stream(page, handle, call.box.browsers.limits.file_bytes, "PDF")
+    stream = parse_object(printed).get("stream")
+    data = await read_stream(page, stream, call.box.browsers.limits.file_bytes, "PDF")
     if not data.startswith(b"%PDF-"):
         raise CommandFailed("invalid response: the browser did not return a PDF.")
     path = path or folder.unused_path(urlsplit(page.tab.url).hostname or "page", ".pdf")

@@ -118,7 +118,11 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
         except CommandFailed as error:
             why = error.message
     record = call.box.record.tab_record(page.key)
-    requests = [r for r in record.traffic.requests if _same_url(r.url, wanted, found) and r.ended is not None]
+    ended = [r for r in record.traffic.requests if r.ended is not None]
+    if found is not None:
+        requests = [r for r in ended if r.url == found.url]
+    else:
+        requests = [r for r in ended if wanted in r.url or wanted == redact(r.url)]
     for request in reversed(requests):
         body = await bodies.response_body(page, request)
         if not body.reason:
@@ -143,7 +147,7 @@ async def _current_document(page: Page, found: Resource) -> Body | None:
     for frame in await list_frames(page):
         if frame.frame_id == found.frame_id:
             text = await frame.run_code("return document.documentElement.outerHTML.toWellFormed();")
-            return Body(text=text, reason=_SOURCE_LOST_NOTE) if isinstance(text, str) else None
+            return Body(text=text, reason=_SOURCE_LOST_NOTE)
     return None
 
 
@@ -161,12 +165,7 @@ def _matching(every: list[Resource], wanted: str) -> Resource | None:
     return partial[0] if partial else None
 
 
-def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
-    return url == found.url if found is not None else wanted in (url, redact(url)) or wanted in url
-
-
 async def _resources(page: Page) -> list[Resource]:
-    """The resources of the tab and of its cross-process frames."""
     found = list(_walk_tree(await page.cdp("Page.getResourceTree"), None))
     for child, kind in list(page.state.children.items()):
         if kind == "iframe":
@@ -176,7 +175,6 @@ async def _resources(page: Page) -> list[Resource]:
 
 
 def _walk_tree(answer: Any, session_id: str | None) -> Iterator[Resource]:
-    """The resources of all frames in the browser's tree."""
     trees = [parse_object(parse_object(answer).get("frameTree"))]
     while trees:
         tree = trees.pop(0)

@@ -8,12 +8,11 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.driver.cdp_values import parse_number
+from tabhub.browser.driver.cdp_values import parse_number, parse_object
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
-from tabhub.browser.elements.marks import Mark, collect_marks
+from tabhub.browser.elements.element import TARGET, Area, Element, find_element, names_element
 from tabhub.browser.schemas import boolean, integer, number, text
-from tabhub.browser.screenshots import Area, capture
+from tabhub.browser.screenshots import Mark, capture, collect_marks
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -141,12 +140,12 @@ async def _element_area(element: Element) -> Area:
             f"{element.label} has no size in tab {page.tab_id}: it is hidden or empty.",
             hint="Capture an enclosing element, or the whole tab.",
         )
-    return Area(box.x, box.y, box.width, box.height)
+    return box
 
 
 def _area(metrics: Any, name: str) -> Area:
-    area = metrics.get(name) if isinstance(metrics, dict) else None
-    if not isinstance(area, dict):
+    area = parse_object(parse_object(metrics).get(name))
+    if not area:
         raise CommandFailed(f"invalid response: the browser did not give {name}.")
     sides = ("x", "y", "width", "height") if "width" in area else ("pageX", "pageY", "clientWidth", "clientHeight")
     return Area(*(parse_number(area.get(side)) for side in sides))

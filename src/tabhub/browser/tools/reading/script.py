@@ -107,15 +107,15 @@ async def execute_script(call: Call) -> ToolResult:
 
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:
     """Evaluate in a frame: in its own session, or as a call on an object of its world."""
-    where = await script_target(page, wanted)
+    session_id, object_id = await script_target(page, wanted)
     code: str = orjson.loads(encoded)
     method, params = "Runtime.evaluate", {"expression": code, "timeout": timeout_ms}
-    if where.object_id is not None:
+    if object_id is not None:
         # Nothing but the first line before the code, so that its line numbers stay.
         function = f"function () {{ return {code}\n}}"
-        method, params = "Runtime.callFunctionOn", {"functionDeclaration": function, "objectId": where.object_id}
+        method, params = "Runtime.callFunctionOn", {"functionDeclaration": function, "objectId": object_id}
     params |= {"awaitPromise": True, "returnByValue": True}
-    answer: bytes = await page.cdp(method, params, where.session_id, raw=True)
+    answer: bytes = await page.cdp(method, params, session_id, raw=True)
     return answer
 
 
@@ -132,10 +132,7 @@ def _structured_content(value: bytes) -> bytes:
 
 
 def expression(code: str, args: dict[str, Any] | None) -> bytes:
-    """The whole expression as a JSON string; the agent's first line is its second.
-
-    The constant parts around the code are encoded once.
-    """
+    """The whole expression as a JSON string; the agent's first line is its second. Constant parts are encoded once."""
     if not args:
         return _ENCODED_OPENING + orjson.dumps(code)[1:-1] + _ENCODED_NO_ARGS
     before, after = _CLOSING.split("%s")
@@ -151,12 +148,9 @@ def describe_exception(details: Any, code: str) -> str:
     if not isinstance(description, str):
         shown = orjson.dumps(exception.get("value")).decode() if "value" in exception else details.get("text", "")
         return f"The script threw {str(shown)[:_MAX_MESSAGE]}."
-    message, frames = _split_stack(description)
-    places = [
-        (name, line, column)
-        for name, line, column in (_stack_position(frame) for frame in frames)
-        if name is not None and 1 <= line <= len(lines)
-    ]
+    message, at, stack = description.partition("\n    at ")
+    found = (_stack_position(frame) for frame in f"{at}{stack}".split("\n"))
+    places = [place for place in found if place is not None and 1 <= place[1] <= len(lines)]
     if not places and type(at := details.get("lineNumber")) is int and 1 <= at <= len(lines):
         column = details.get("columnNumber")
         places = [("", at, column + 1 if type(column) is int else 1)]
@@ -170,16 +164,9 @@ def describe_exception(details: Any, code: str) -> str:
     return "\n".join(text)
 
 
-def _split_stack(description: str) -> tuple[str, list[str]]:
-    lines = description.split("\n")
-    start = next((n for n, line in enumerate(lines) if line.startswith("    at ")), len(lines))
-    return "\n".join(lines[:start]), lines[start:]
-
-
-def _stack_position(frame: str) -> tuple[str | None, int, int]:
+def _stack_position(frame: str) -> tuple[str, int, int] | None:
     """Function, line and column in the agent's code; line 1 of the expression is ours."""
-    found = _FRAME.match(frame)
-    if found is None:
-        script_target = _PLACE.search(frame)
-        return ("", int(script_target[1]) - 1, int(script_target[2])) if script_target else (None, 0, 0)
-    return found["name"] or "", int(found["line"]) - 1, int(found["column"])
+    if found := _FRAME.match(frame):
+        return found["name"] or "", int(found["line"]) - 1, int(found["column"])
+    place = _PLACE.search(frame)
+    return ("", int(place[1]) - 1, int(place[2])) if place else None

@@ -92,10 +92,10 @@ async def snapshot(call: Call) -> ToolResult:
         lines, note = _changes(before, seen.token, lines)
         notes.append(note)
     budget = args.get("maxTokens") or call.box.browsers.limits.result_tokens * 9 // 10
-    fitted = outline.fit_budget(lines, budget)
-    if fitted.omitted:
+    fitted, omitted = outline.fit_budget(lines, budget)
+    if omitted:
         notes.append(
-            f"{fitted.omitted} of {len(lines)} lines left out: see a part by ref or selector, "
+            f"{omitted} of {len(lines)} lines left out: see a part by ref or selector, "
             "or raise maxTokens and read on in the result."
         )
     title = visible(seen.title)[0]
@@ -103,12 +103,12 @@ async def snapshot(call: Call) -> ToolResult:
         "tabId": page.tab_id,
         "url": seen.url,
         "title": title,
-        "snapshot": "\n".join(fitted.lines),
+        "snapshot": "\n".join(fitted),
         "elements": seen.elements,
-        **({"truncated": True} if fitted.omitted else {}),
+        **({"truncated": True} if omitted else {}),
     }
     head = f"page {orjson.dumps(title).decode()} {seen.url[:300]}"
-    return text_result("\n".join([head, *fitted.lines]), facts, *notes)
+    return text_result("\n".join([head, *fitted]), facts, *notes)
 
 
 def _replace_last(
@@ -124,7 +124,6 @@ def _replace_last(
 
 
 def _changes(before: tuple[str, list[str]] | None, token: str, lines: list[str]) -> tuple[list[str], str]:
-    """The lines to show, and a note on what they are."""
     if before is None:
         return lines, "There is no earlier snapshot to compare with; this is the full snapshot."
     if before[0] != token:

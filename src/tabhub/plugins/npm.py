@@ -25,7 +25,7 @@ from tabhub import __version__
 from tabhub.client_errors import HttpError, InvalidHttpResponse
 from tabhub.core.descriptions import one_line
 from tabhub.errors import PackageNotFound, ParseError, PluginError, RegistryError, RegistryUnset, VersionNotFound
-from tabhub.net import http_client
+from tabhub.net import download
 from tabhub.plugins.model import name_of_package
 from tabhub.wire import strict_json as strict
 from tabhub.wire import urls
@@ -142,14 +142,8 @@ class Registry:
         if self._token and urlsplit(url).netloc == self._host:
             headers["Authorization"] = f"Bearer {self._token}"
         try:
-            response = http_client.get(
-                url,
-                headers=headers,
-                timeout=_DOWNLOAD_TIMEOUT,
-                stall_timeout=_STALL_TIMEOUT,
-                max_body=max_body,
-                follow_redirects=True,
-                use_proxy=True,
+            response = download.get(
+                url, headers, timeout=_DOWNLOAD_TIMEOUT, stall_timeout=_STALL_TIMEOUT, max_body=max_body
             )
         except InvalidHttpResponse as error:
             raise RegistryError(f"The response of {self.url} cannot be used: {error}.") from None

@@ -11,6 +11,7 @@ import pytest
 
 from tabhub.agent.providers import model_of
 from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
+from tabhub.agent.xml import as_text
 from tabhub.config.agent import AgentSettings, Provider
 from tabhub.core.tools import BROWSER, Tool
 from tabhub.errors import ModelError, SetupError
@@ -113,7 +114,7 @@ async def test_xml_calls_are_sent_as_text(provider: Provider) -> None:
     with scripted(Turn("Ok")) as server:
         settings = AgentSettings(provider, server.url, "m1", format="xml")
         model = model_of(settings, LIMITS, {})
-        pieces = [piece async for piece in model.turn(ModelRequest("Be good.", HISTORY))]
+        pieces = [piece async for piece in model.turn(ModelRequest("Be good.", [*map(as_text, HISTORY)]))]
     assert text_of(pieces) == "Ok"
     sent = json.dumps(server.requests[0], ensure_ascii=False)
     assert "tools" not in server.requests[0]

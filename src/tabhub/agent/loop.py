@@ -21,7 +21,7 @@ from tabhub.agent.coerce import coerce
 from tabhub.agent.prompt import FIND, FIND_TOOL, ToolSelection, describe_found, select_tools, system_prompt
 from tabhub.agent.results import result_of
 from tabhub.agent.turns import CallComplete, CallFormat, Model, ModelRequest, TextDelta, TokenUsage, Toolbox, Truncated
-from tabhub.agent.xml import XmlCall, XmlReader
+from tabhub.agent.xml import XmlCall, XmlReader, as_text
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
@@ -159,9 +159,11 @@ class Loop:
         """Run one turn of the model with its calls; returns whether there were any."""
         tools_listed = await self._toolbox.list_tools()
         self._selection = select_tools(tools_listed, self._bounds.prompt, first=self._first | self._preferred)
-        tools = (*self._selection.shown, *([FIND_TOOL] if self._selection.rest else []))
+        find = [FIND_TOOL] if self._selection.rest else []
+        tools = () if self._xml else (*self._selection.shown, *find)
+        messages = self.conversation.messages
         system = system_prompt(self._selection, xml=self._xml)
-        request = ModelRequest(system, self.conversation.messages, () if self._xml else tools)
+        request = ModelRequest(system, messages if tools else [*map(as_text, messages)], tools)
         turn = _Turn(self)
         try:
             await turn.read(request)
@@ -241,7 +243,7 @@ class _Turn:
             elif isinstance(piece, Truncated):
                 self._add(["\n[The answer was cut off: it was too long.]"])
         if self._reader:
-            self._add(self._reader.close())
+            self._add(self._reader.feed("", last=True))
 
     async def wait_for_calls(self) -> None:
         if self.runs:
@@ -294,5 +296,5 @@ def _estimate(request: ModelRequest, response: str) -> int:
     """Estimated tokens of a step whose provider does not report them."""
     texts = [request.system, response, *(tool.wire.decode() for tool in request.tools)]
     for message in request.messages:
-        texts += [message.text, message.raw, *(result.text for result in message.results)]
+        texts += [message.text] if message.text else [result.text for result in message.results]
     return sum(map(estimate_tokens, texts))

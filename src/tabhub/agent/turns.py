@@ -19,7 +19,7 @@ class ModelRequest:
     system: str
     messages: Sequence[Message]
     tools: Sequence[Tool] = ()
-    """For the provider's native tool calls; empty when calls are written as XML in the text."""
+    """For the provider's native tool calls; without them, calls and results are part of the messages' texts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,19 @@ counts too. A malformed call is never dropped: it is returned with a `problem`. 
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-_OPEN, _CLOSE, _INVOKE, _END, _PARAMETER, _VALUE_END = (
-    "<tool_calls>",
-    "</tool_calls>",
-    "<invoke",
-    "</invoke>",
-    "<parameter",
-    "</parameter>",
-)
+from msgspec.structs import replace
+
+from tabhub.store.conversations import Message
+
+_OPEN, _CLOSE = "<tool_calls>", "</tool_calls>"
+_INVOKE, _END = "<invoke", "</invoke>"
+_PARAMETER, _VALUE_END = "<parameter", "</parameter>"
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _MAX_TAG = 1_000
 _SHOWN = 80
@@ -51,7 +52,7 @@ class XmlCall:
 
 
 class XmlReader:
-    """Reads one response; feed it the text as it arrives, then `close`."""
+    """Reads one response; feed it the text as it arrives."""
 
     def __init__(self, max_value: int = 1_000_000) -> None:
         self._max_value = max_value
@@ -64,20 +65,13 @@ class XmlReader:
         self._overflowed = False
         """Whether a value was too long; the rest is ignored."""
 
-    def feed(self, text: str) -> list[str | XmlCall]:
-        """Returns the text outside of calls and the complete calls, in order."""
-        return self._read(text, last=False)
-
-    def close(self) -> list[str | XmlCall]:
-        """The end of the text: an unfinished call is returned with a problem."""
-        return self._read("", last=True)
-
-    def _read(self, text: str, *, last: bool) -> list[str | XmlCall]:
+    def feed(self, text: str, *, last: bool = False) -> list[str | XmlCall]:
+        """Returns the text outside of calls and the complete calls, in order; at the end also an unfinished one."""
         self._text += text
         found: list[str | XmlCall] = []
         while not self._overflowed and (self._read_call if self._in_call else self._read_text)(found, last=last):
             pass
-        return _join_texts(found)
+        return found
 
     def _read_text(self, found: list[str | XmlCall], *, last: bool) -> bool:
         """Read up to the next tag; False if there is none yet."""
@@ -117,7 +111,11 @@ class XmlReader:
 
     def _take_text(self, found: list[str | XmlCall], end: int) -> None:
         text, self._text, self._searched = self._text[:end], self._text[end:], 0
-        if text and not (self._in_block and not text.strip()):
+        if self._in_block and not text.strip():
+            return
+        if found and isinstance(found[-1], str):
+            found[-1] += text
+        elif text:
             found.append(text)
 
     def _read_call(self, found: list[str | XmlCall], *, last: bool) -> bool:
@@ -218,6 +216,23 @@ def format_result(name: str, number: int, text: str, *, failed: bool) -> str:
     return f'<tool_result call="{number}" name="{html.escape(name)}" status="{status}">\n{safe}\n</tool_result>'
 
 
+def as_text(message: Message) -> Message:
+    """The message with its calls, or results, as XML in its text."""
+    if message.role == "user":
+        return message
+    if message.role == "tool":
+        results = [format_result(r.name, n, r.text, failed=r.failed) for n, r in enumerate(message.results, 1)]
+        return replace(message, text="\n".join(results))
+    calls = [format_call(call.name, [(k, plain(v)) for k, v in call.arguments.items()]) for call in message.calls]
+    text = message.raw or "\n".join(part for part in (message.text, *calls) if part)
+    return replace(message, text=text, calls=[])
+
+
+def plain(value: Any) -> str:
+    """The text of a value, as `coerce` reads it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _wrap(value: str) -> str:
     """Wrap a value in a CDATA section if it would not be read back unchanged."""
     plain = _VALUE_END not in value and not value.lstrip().startswith(_CDATA) and value == _strip_cdata(value)
@@ -239,14 +254,3 @@ def _name(tag: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _join_texts(found: list[str | XmlCall]) -> list[str | XmlCall]:
-    """Join adjacent texts and drop empty ones."""
-    joined: list[str | XmlCall] = []
-    for each in found:
-        if isinstance(each, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += each
-        elif each:
-            joined.append(each)
-    return joined

@@ -32,6 +32,7 @@ from tabhub.cli.terminal import cut, paint, print_json, safe, width
 from tabhub.client_errors import HubDownError, UsageError
 from tabhub.config.settings import Config
 from tabhub.errors import HubUnreachable
+from tabhub.mcp.client import McpClient
 from tabhub.store.conversations import Conversation, ConversationStore
 
 _EXIT_CODES = {"done": 0, "stopped": 130, "steps": 1, "tokens": 1, "failed": 1}
@@ -63,7 +64,7 @@ def agent(args: Namespace) -> int:
             _talk(runner, work)
             return 0
         finally:
-            runner.run(work.tools.close())
+            runner.run(work.tools.client.close())
 
 
 class _Work:
@@ -77,7 +78,7 @@ class _Work:
         self._model = model
         self._hub = hub = find_hub()
         ask = ask_person if sys.stdin.isatty() else None
-        self.tools = HubTools(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-agent", ask)
+        self.tools = HubTools(McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-agent", ask))
         self.conversation = conversation
         self._show = _show_json if as_json else _Screen().show
 
@@ -114,9 +115,9 @@ class _Work:
                 self._store.save(self.conversation)
 
     async def _open_session(self) -> None:
-        if self.tools.session is None:
+        if self.tools.client.session is None:
             try:
-                await self.tools.open()
+                await self.tools.client.open()
             except HubUnreachable:
                 raise HubDownError(self._hub.address) from None
 

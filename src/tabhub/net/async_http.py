@@ -38,18 +38,12 @@ class Bounds:
 class _Connection(asyncio.Protocol):
     """One connection, for one request at a time."""
 
-    def __init__(self) -> None:
-        self.response: Response | None = None
-        self.idle_since = 0.0
-        self._transport: asyncio.Transport | None = None
-
-    @property
-    def transport(self) -> asyncio.Transport:
-        assert self._transport is not None  # noqa: S101 - create_connection returns after connection_made
-        return self._transport
+    transport: asyncio.Transport
+    response: Response | None = None
+    idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not inherit from it
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's does not inherit from it
 
     def data_received(self, data: bytes) -> None:
         if self.response is None:  # nothing was requested
@@ -111,9 +105,6 @@ class Response:
 
     async def _wait(self) -> None:
         self._changed.clear()
-        if self._bounds.silence is None:
-            await self._changed.wait()
-            return
         try:
             async with asyncio.timeout(self._bounds.silence):  # wait_for may swallow a cancellation (Python 3.11)
                 await self._changed.wait()
@@ -138,7 +129,6 @@ class Response:
             self._fail(f"the response head is larger than {_MAX_HEAD} bytes")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._keep_alive = False
         if exc is not None:
             self._fail(f"the connection broke: {exc}")
         elif not self.status:
@@ -146,6 +136,7 @@ class Response:
         elif "content-length" in self.headers or "transfer-encoding" in self.headers:
             self._fail("the server closed the connection in the middle of the response")
         else:
+            self._keep_alive = False
             self._end()
 
     def _fail(self, reason: str) -> None:

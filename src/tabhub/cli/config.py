@@ -101,7 +101,6 @@ def show_path(_args: Namespace) -> None:
 
 
 def rotate_secret(args: Namespace) -> None:
-    """Create a new secret; the old one stops working at once."""
     hub = find_hub()  # before: the running hub still expects the old one
     new = secret.rotate(Home.find())
     print(f"Secret rotated: {new if args.show_secret else mask(new)}")
@@ -110,7 +109,6 @@ def rotate_secret(args: Namespace) -> None:
 
 
 def _reload(hub: Hub) -> None:
-    """Reload the running hub and report whether it worked."""
     try:
         answer = reload_hub(hub)
     except CliError as error:

@@ -7,9 +7,9 @@ never changes anything.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import stat
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -37,7 +37,6 @@ _START = "Start it with: tabhub start --background"
 _CLOCK_SLACK = 5.0
 _LITTLE_ROOM = 50_000_000
 _NO_ROOM = 1_000_000
-_OLDEST_PYTHON = (3, 11)
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _RESTART = "Restart the hub: tabhub stop && tabhub start --background"
 _RELOAD = "Reload the extension on chrome://extensions"
@@ -82,7 +81,7 @@ def _show(finding: Finding) -> None:
 
 def examine() -> Iterator[Finding]:
     """Run the checks. After a failed one, those that depend on it are skipped."""
-    yield _python()
+    yield Finding("python", "ok", f"Python {platform.python_version()}, tabhub {__version__}")
     yield from _run("home", _home)
     yield from _run("config", _config)
     yield from _run("program", _browser_program, "warn")
@@ -102,13 +101,6 @@ def _run(name: str, check: Callable[[], Iterator[Finding]], level: Level = "fail
         yield from check()
     except TabhubError as error:
         yield Finding(name, level, error.message, error.hint)
-
-
-def _python() -> Finding:
-    found = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info[:2] < _OLDEST_PYTHON:
-        return Finding("python", "fail", f"Python {found} is too old.", "Install Python 3.11 or later.")
-    return Finding("python", "ok", f"Python {found}, tabhub {__version__}")
 
 
 def _home() -> Iterator[Finding]:
@@ -177,7 +169,6 @@ def _extension_files(hub: Hub) -> Iterator[Finding]:
 
 
 def _hub(hub: Hub) -> Iterator[Finding]:
-    """The hub, and through it the browser and its tabs."""
     if not taken(hub.port):
         port = _settings_port(hub)
         if port != hub.port and taken(port):

@@ -19,7 +19,6 @@ _KILL_SECONDS = 5.0
 
 
 def stop(args: Namespace) -> None:
-    """Ask the hub to stop, and wait until it has."""
     hub = find_hub()
     if hub.pid is None:
         if health(hub) is not None:

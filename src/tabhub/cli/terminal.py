@@ -21,7 +21,6 @@ def coloured(stream: TextIO) -> bool:
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """The text in a style, where the stream shows styles."""
     if not coloured(stream or sys.stdout):
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
@@ -113,7 +112,6 @@ def duration(seconds: float) -> str:
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """The known word most similar to the given one, if any is similar."""
     import difflib
 
     found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)

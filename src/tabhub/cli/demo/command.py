@@ -99,7 +99,6 @@ class _Tour:
         await self._step("Check out. The shop asks a person to confirm that.", names["checkout"], {})
 
     async def _step(self, title: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Make one call and show it: name, arguments, answer, duration."""
         self._number += 1
         print(paint(f"{self._number}/{_STEPS}  {title}", "bold"))
         print(f"  call    {paint(tool, 'cyan')} {json.dumps(arguments, ensure_ascii=False)}", flush=True)

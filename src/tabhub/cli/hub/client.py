@@ -34,8 +34,6 @@ DEFAULT_PORT = 9515
 class Hub:
     """Where the hub is, or would be, and the secret it accepts."""
 
-    __slots__ = ("home", "pid", "port", "proved", "record", "secret")
-
     def __init__(self, home: str, port: int, secret: str | None, pid: int | None, record: dict[str, Any]) -> None:
         self.home = home
         self.port = port
@@ -49,7 +47,6 @@ class Hub:
 
     @property
     def address(self) -> str:
-        """Host and port."""
         return f"{HOST}:{self.port}"
 
 

@@ -81,7 +81,6 @@ def _start(*, headless: bool) -> Hub:
 
 
 def _end(pid: int) -> None:
-    """Stop the hub that was started here; its browser stops with it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):  # it has already ended
             os.kill(pid, number)

@@ -91,7 +91,6 @@ def _applications(name: str) -> str:
 
 
 def clients() -> dict[str, Client]:
-    """The clients that can be set up, by the name on the command line."""
     codex = os.environ.get("CODEX_HOME") or "~/.codex"
     opencode = f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/opencode/opencode.json"
     if Path(f"{opencode}c").expanduser().exists():

@@ -70,7 +70,6 @@ def _program() -> list[str]:
 
 
 def block(client: Client, server: Server, *, stdio: bool) -> str:
-    """The settings for the client, as text to copy."""
     entry = client.entry(server, stdio=stdio)
     if client.toml:
         return set_table("", client.section, NAME, entry).rstrip("\n")

@@ -130,8 +130,7 @@ class _Server:
         return reads, writes
 
     def _timeout(self, now: float) -> float | None:
-        moments = [self._bridge.deadline(), self._exit_at]
-        moments.append(self._next_attempt if self._hub is None else None)
+        moments = [self._bridge.deadline(), self._exit_at, self._next_attempt if self._hub is None else None]
         due = [moment for moment in moments if moment is not None]
         return max(0.0, min(due) - now) if due else None
 

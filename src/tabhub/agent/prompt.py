@@ -8,7 +8,7 @@ the same text, so that providers can cache it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ class ToolSelection:
         return ToolIndex((*self.shown, *self.rest)).search(query)[:_FOUND]
 
 
-def select_tools(tools: Iterable[ListedTool], room: int, *, first: frozenset[str] = frozenset()) -> ToolSelection:
+def select_tools(tools: Iterable[ListedTool], room: int, *, first: Set[str] = frozenset()) -> ToolSelection:
     """Choose which tools to show within the token budget: `first`, then page, external and built-in tools."""
     listed = list(tools)
     live = [each.tool for each in listed if not each.disabled]
@@ -131,7 +131,7 @@ def listed_tool(tool: Tool) -> ListedTool:
     return ListedTool(tool.with_description(tool.description.removeprefix(_MARK), tool.meta), disabled=True)
 
 
-def _rank(tool: Tool, first: frozenset[str]) -> int:
+def _rank(tool: Tool, first: Set[str]) -> int:
     if tool.name in first:
         return 0
     return 1 if tool.name.startswith(_PAGE) else 2 if tool.name.startswith(EXTERNAL) else 3

@@ -20,10 +20,9 @@ from dataclasses import replace
 import msgspec
 
 from tabhub.agent.hub_tools import HubTools
-from tabhub.agent.loop import Bounds, Ended, Event, Finished, Loop, Spoke, Started
+from tabhub.agent.loop import Ended, Event, Finished, Loop, Spoke, Started
 from tabhub.agent.providers import model_of
 from tabhub.agent.turns import Model
-from tabhub.browser.families import CORE
 from tabhub.cli.command import Command, option, positive
 from tabhub.cli.hub.client import bearer, find_hub
 from tabhub.cli.hub.settings import home_and_config
@@ -84,16 +83,7 @@ class _Work:
 
     async def do(self, task: str) -> Ended:
         """Work on one task until it is done, stopped, or a limit is reached; the conversation is saved."""
-        settings = self._config.agent
-        loop = Loop(
-            self._model,
-            self.tools,
-            self.conversation,
-            form=settings.format,
-            bounds=Bounds(settings.steps, settings.tokens, self._config.limits.agent_prompt),
-            first=frozenset(CORE),
-            on_event=self._show,
-        )
+        loop = Loop(self._model, self.tools, self.conversation, self._config, self._show)
         opening = asyncio.ensure_future(self._open_session())
 
         def stop() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from tabhub.agent.providers.stream import Endpoint, events, parse_call, sum_tokens
-from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
+from tabhub.agent.turns import ModelRequest, Piece, TokenUsage, Truncated
 from tabhub.store.conversations import Call, Message, Result
 
 _VERSION = "2023-06-01"
@@ -53,22 +53,22 @@ class Anthropic:
                 block = _dict(event.get("content_block"))
                 call, deltas = block if block.get("type") == "tool_use" else {}, []
                 if isinstance(block.get("text"), str) and block["text"]:
-                    yield TextDelta(block["text"])
+                    yield block["text"]
             elif kind == "content_block_delta":
                 delta = _dict(event.get("delta"))
                 if isinstance(delta.get("text"), str):
-                    yield TextDelta(delta["text"])
+                    yield delta["text"]
                 elif isinstance(delta.get("partial_json"), str):
                     deltas.append(delta["partial_json"])
             elif kind == "content_block_stop" and call:
-                yield CallComplete(_call(call, deltas))
+                yield _call(call, deltas)
                 call = {}
             elif kind == "message_delta":
                 yield TokenUsage(read + sum_tokens(_dict(event.get("usage")).get("output_tokens")))
                 if _dict(event.get("delta")).get("stop_reason") == "max_tokens":
                     yield Truncated()
         if call:  # the response ended inside of it
-            yield CallComplete(_call(call, deltas))
+            yield _call(call, deltas)
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         sent: list[dict[str, Any]] = []

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from tabhub.agent.providers.stream import Endpoint, events, parse_call, sum_tokens
-from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
+from tabhub.agent.turns import ModelRequest, Piece, TokenUsage, Truncated
 from tabhub.store.conversations import Call, Message, Picture
 
 
@@ -46,17 +46,17 @@ class OpenAI:
                 delta = choice.get("delta")
                 if isinstance(delta, dict):
                     if isinstance(text := delta.get("content"), str) and text:
-                        yield TextDelta(text)
+                        yield text
                     for part in _dicts(delta.get("tool_calls")):
                         for call in calls.add(part):
-                            yield CallComplete(call)
+                            yield call
                 if choice.get("finish_reason"):
                     for call in calls.finish():
-                        yield CallComplete(call)
+                        yield call
                 if choice.get("finish_reason") == "length":
                     yield Truncated()
         for call in calls.finish():
-            yield CallComplete(call)
+            yield call
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         sent: list[dict[str, Any]] = [{"role": "system", "content": request.system}]

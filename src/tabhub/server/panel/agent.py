@@ -20,9 +20,8 @@ from typing import Any
 import msgspec
 
 from tabhub.agent.hub_tools import HubTools
-from tabhub.agent.loop import Bounds, Ended, Event, Loop
+from tabhub.agent.loop import Ended, Event, Loop
 from tabhub.agent.providers import model_of
-from tabhub.browser.families import CORE
 from tabhub.core.sessions import Sessions
 from tabhub.errors import Busy, SetupError, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
@@ -87,15 +86,7 @@ class PanelAgent:
         def publish(event: Event) -> None:
             self._publish(link, chat, chat.add(event, time.monotonic()))
 
-        loop = Loop(
-            model,
-            chat.tools,
-            chat.conversation,
-            form=config.agent.format,
-            bounds=Bounds(config.agent.steps, config.agent.tokens, config.limits.agent_prompt),
-            first=frozenset(CORE),
-            on_event=publish,
-        )
+        loop = Loop(model, chat.tools, chat.conversation, config, publish)
         chat.conversation.changed = time.time()
         self._publish(link, chat, chat.begin(loop, text, time.monotonic()))
         self._start_task(self._run(chat, loop, text, publish))

@@ -56,7 +56,6 @@ class Discovery:
         self._kept: dict[tuple[Path, PluginSource], tuple[Stamp, Plugin]] = {}
 
     def look(self, config: Config) -> Discovered:
-        """Find all plugins that exist now."""
         found: dict[str, Plugin] = {}
         failures: list[Failure] = []
         problems: list[str] = []

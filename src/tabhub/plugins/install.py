@@ -201,5 +201,4 @@ def _read_file(path: Path) -> bytes:
 
 
 def plugin_name(text: str) -> str:
-    """The name of a plugin from its name or package."""
     return name_of_package(text) if "/" in text or text.startswith(PREFIXES) else text

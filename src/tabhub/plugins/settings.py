@@ -110,31 +110,24 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
 
 
 def masked(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with secrets masked."""
     hidden = {item.key for item in plugin.fields if item.secret}
     return {key: MASK if key in hidden and value not in (None, "") else value for key, value in values.items()}
 
 
 def _value(item: Field, value: Any) -> Any:
     """The checked value; a `url` always as a map of instances."""
-    match item.kind, value:
-        case "url", _:
-            return _urls(value)
-        case "boolean", bool():
-            return value
-        case "number", int() | float() if not isinstance(value, bool) and math.isfinite(value):
-            return value
-        case "string", str() if len(value) <= _MAX_LENGTH:
-            return value
-        case "select", str() if value in item.options:
-            return value
-    expected = {
-        "boolean": "true or false",
-        "number": "a number",
-        "string": f"a text of at most {_MAX_LENGTH} characters",
-        "select": f"one of {', '.join(item.options)}",
-    }
-    raise InvalidPluginSettings(f"it must be {expected[item.kind]}")
+    if item.kind == "url":
+        return _urls(value)
+    text = isinstance(value, str) and len(value) <= _MAX_LENGTH
+    valid, expected = {
+        "boolean": (isinstance(value, bool), "true or false"),
+        "number": (type(value) in (int, float) and math.isfinite(value), "a number"),
+        "string": (text, f"a text of at most {_MAX_LENGTH} characters"),
+        "select": (value in item.options, f"one of {', '.join(item.options)}"),
+    }[item.kind]
+    if not valid:
+        raise InvalidPluginSettings(f"it must be {expected}")
+    return value
 
 
 def _urls(value: Any) -> dict[str, str]:

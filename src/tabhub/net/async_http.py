@@ -116,8 +116,6 @@ class Response:
         """Whether the response is complete and its connection can be used for another request."""
         return self._keep_alive and self._buffered <= _MAX_BUFFERED  # above that, reading is paused
 
-    # from the connection
-
     def feed(self, data: bytes) -> None:
         if not self.status:
             self._head_size += len(data)
@@ -149,8 +147,6 @@ class Response:
     def _end(self) -> None:
         self._ended = True
         self._changed.set()
-
-    # from httptools
 
     def on_message_begin(self) -> None:
         self._keep_alive = False  # more than one response: this one is complete, and the others are ignored

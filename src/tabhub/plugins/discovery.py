@@ -37,7 +37,6 @@ class Discovered:
 
     plugins: tuple[Plugin, ...] = ()
     failures: tuple[Failure, ...] = ()
-    """Plugins that could not be loaded."""
     problems: tuple[str, ...] = ()
     """Other problems, without consequences."""
     watched: tuple[Path, ...] = ()

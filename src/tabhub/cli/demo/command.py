@@ -29,7 +29,6 @@ from tabhub.errors import TabhubError
 from tabhub.mcp.client import McpClient
 
 TOOLS = ("search_products", "add_to_cart", "apply_coupon", "get_cart", "checkout")
-"""The shop's tools, by their own names."""
 _PAGE_TOOL = re.compile(r"website_tool_.+_tab\d+_(.+?)(?:_h[0-9a-f]{10,})?")
 _APPEAR = 10.0
 """Seconds in which the shop's tools must be listed."""

@@ -41,7 +41,6 @@ class Hub:
         self.pid = pid
         """The running process that hub.json names."""
         self.record = record
-        """The content of hub.json."""
         self.proved = pid is not None and record.get("port") == port
         """Whether the port is known to be the hub's: if none runs, any user of this machine could listen there."""
 

@@ -86,8 +86,6 @@ class Bridge:
         self._replayed: dict[str, tuple[str, Any]] = {}
         """The log level and resource subscriptions, as requests."""
 
-    # the connection
-
     def connected(self, send: Callable[[bytes], None], token: str | None) -> None:
         """Register, or resume the session, on a new connection."""
         self._send = send
@@ -150,8 +148,6 @@ class Bridge:
     def data_received(self) -> None:
         """The hub sent data: it is alive, however long its calls take."""
         self._silent_since = None
-
-    # from the client
 
     def client_line(self, line: bytes, now: float) -> None:
         if not line.strip():
@@ -240,8 +236,6 @@ class Bridge:
         if pending.batch is not None:
             self._complete_one(pending.batch)
 
-    # to the hub
-
     def _with_deadline(self, pending: _Pending, now: float) -> _Pending:
         pending.deadline = None if pending.method in (_INITIALIZED, _LISTEN) else now + self._wait
         return pending
@@ -264,8 +258,6 @@ class Bridge:
     def _send_event(self, name: str, params: Any) -> None:
         if self._ready:
             self._send_line({"type": "EVENT", "sessionId": self._session, "event": name, "params": params})
-
-    # from the hub
 
     def hub_line(self, line: bytes, now: float) -> None:
         """Raises BridgeProtocolError for a line that no hub sends."""
@@ -370,8 +362,6 @@ class Bridge:
             self._write(
                 json.dumps({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed", **params}).encode()
             )
-
-    # to the client
 
     def _finish(self, pending: _Pending, body: bytes) -> None:
         if pending.ident is not None:

@@ -34,6 +34,7 @@ from tabhub.store.home import Home
 
 Level = Literal["ok", "warn", "fail"]
 _START = "Start it with: tabhub start --background"
+_ROTATE = "Create a new one: tabhub config rotate-secret"
 _CLOCK_SLACK = 5.0
 _LITTLE_ROOM = 50_000_000
 _NO_ROOM = 1_000_000
@@ -88,7 +89,7 @@ def examine() -> Iterator[Finding]:
     try:
         hub = find_hub()
     except CliError as error:
-        yield Finding("secret", "fail", error.message, "Create a new one: tabhub config rotate-secret")
+        yield Finding("secret", "fail", error.message, _ROTATE)
         return
     yield _secret(hub)
     yield from _run("files", lambda: _extension_files(hub))
@@ -145,8 +146,7 @@ def _secret(hub: Hub) -> Finding:
     if not path.exists():
         return Finding("secret", "ok", "will be created when the hub starts")
     if hub.secret is None or len(hub.secret) != 64:
-        remedy = "Create a new one: tabhub config rotate-secret"
-        return Finding("secret", "fail", f"{path} contains no valid secret.", remedy)
+        return Finding("secret", "fail", f"{path} contains no valid secret.", _ROTATE)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         remedy = f"Run: chmod 600 {path}, then: tabhub config rotate-secret"

@@ -234,17 +234,10 @@ def response_error(hub: Hub, response: Response) -> CliError:
         )
     if message is None and (response.status < 400 or not is_json(response)):
         return not_a_hub(f"it answered with status {response.status}")
-    if response.status == 429:
-        message = message or "Too many requests."
-        hint = hint or f"Try again in {response.headers.get('retry-after', 60)} s."
-    elif response.status == 503:
-        message = message or "No browser is connected to the hub."
-        hint = hint or (
-            "Load the extension into a browser (`tabhub extension open`), or let the hub start one: `tabhub stop`, "
-            "then `tabhub start --launch`."
-        )
-    elif response.status >= 500 or message is None:
-        hint = hint or "See `tabhub logs`."
+    if hint is None and response.status == 429:
+        hint = f"Try again in {response.headers.get('retry-after', 60)} s."
+    elif hint is None and (response.status >= 500 or message is None):
+        hint = "See `tabhub logs`."
     return CliError(message or f"The hub answered with status {response.status} and no explanation.", hint)
 
 

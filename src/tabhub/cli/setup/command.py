@@ -36,13 +36,9 @@ def _server(*, gateway: bool = False, tools: str | None = None) -> Server:
     hub = find_hub()
     never_started = hub.pid is None and not isinstance((read_json(str(home.auth)) or {}).get("port"), int)
     port = config.port if never_started else hub.port
-    words = [
-        *_program(),
-        "start",
-        "--stdio",
-        *(["--gateway"] if gateway else []),
-        *(["--tools", tools] if tools else []),
-    ]
+    words = [*_program(), "start", "--stdio"]
+    words += ["--gateway"] if gateway else []
+    words += ["--tools", tools] if tools else []
     env = {"TABHUB_HOME": hub.home} if os.environ.get("TABHUB_HOME") else {}
     if os.environ.get("TABHUB_PORT"):
         env["TABHUB_PORT"] = str(port)
@@ -132,7 +128,7 @@ def _claude_command(server: Server, *, stdio: bool, project: bool) -> str:
 
 def _write(client: Client, path: Path, server: Server, *, stdio: bool) -> None:
     merged = merge(path, client, client.entry(server, stdio=stdio))
-    if not merged.changed:
+    if merged is None:
         return print(f"{path} is already up to date.")
     print(f"Added {NAME} to {path}." if merged.added else f"Updated {NAME} in {path}.")
     if merged.backup is not None:

@@ -15,7 +15,7 @@ from tabhub.client_errors import HttpConnectError, HttpConnectionClosed, HttpTim
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, BinaryIO
 
 _CONNECT_TIMEOUT = 3.0
 _MAX_HEAD = 64 * 1024
@@ -99,7 +99,7 @@ class _Received(io.RawIOBase):
         return self._connection.recv_into(buffer)
 
 
-def _read_response(reader: io.BufferedReader) -> Response:
+def _read_response(reader: BinaryIO) -> Response:
     status, headers = _read_head(reader)
     length = headers.get("content-length")
     if status in (204, 304):
@@ -117,7 +117,7 @@ def _read_response(reader: io.BufferedReader) -> Response:
     return Response(status, headers, body)
 
 
-def _read_head(reader: io.BufferedReader) -> tuple[int, dict[str, str]]:
+def _read_head(reader: BinaryIO) -> tuple[int, dict[str, str]]:
     """Status and headers; interim responses (1xx) are skipped."""
     while True:
         first = _read_line(reader).split(b" ", 2)
@@ -128,7 +128,7 @@ def _read_head(reader: io.BufferedReader) -> tuple[int, dict[str, str]]:
             return int(first[1]), headers
 
 
-def _read_headers(reader: io.BufferedReader) -> dict[str, str]:
+def _read_headers(reader: BinaryIO) -> dict[str, str]:
     headers: dict[str, str] = {}
     size = 0
     while field := _read_line(reader):
@@ -140,7 +140,7 @@ def _read_headers(reader: io.BufferedReader) -> dict[str, str]:
     return headers
 
 
-def _read_chunks(reader: io.BufferedReader) -> bytes:
+def _read_chunks(reader: BinaryIO) -> bytes:
     body = bytearray()
     while True:
         try:
@@ -158,7 +158,7 @@ def _read_chunks(reader: io.BufferedReader) -> bytes:
         _read_line(reader)
 
 
-def _read_line(reader: io.BufferedReader) -> bytes:
+def _read_line(reader: BinaryIO) -> bytes:
     line = reader.readline(_MAX_HEAD)
     if line.endswith(b"\n"):
         return line.rstrip(b"\r\n")
@@ -167,7 +167,7 @@ def _read_line(reader: io.BufferedReader) -> bytes:
     raise EOFError
 
 
-def _read_exactly(reader: io.BufferedReader, size: int) -> bytes:
+def _read_exactly(reader: BinaryIO, size: int) -> bytes:
     data = reader.read(size)
     if len(data) < size:
         raise EOFError

@@ -96,11 +96,6 @@ class Plugin:
     problems: tuple[str, ...] = ()
     """What was left out, and why."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever any part of the plugin does."""
-        return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -127,7 +127,8 @@ def _retry_after(response: Response) -> float:
 
 def parse_call(ident: str, name: str, arguments: str) -> Call:
     """A call whose arguments are JSON."""
-    value, problem = {}, "" if name else "It names no tool."
+    value: Any = {}
+    problem = "" if name else "It names no tool."
     try:
         value = orjson.loads(arguments or "{}")
     except ValueError as error:

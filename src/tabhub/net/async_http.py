@@ -178,17 +178,13 @@ class Response:
             self._end()
 
 
-async def _connect_to_name(host: str, _port: int) -> list[str]:
-    return [host]
-
-
 class Connections:
     """Sends requests over connections that are kept open and reused."""
 
     def __init__(
         self,
         context: ssl.SSLContext | None = None,
-        resolve: Callable[[str, int], Awaitable[list[str]]] = _connect_to_name,
+        resolve: Callable[[str, int], Awaitable[list[str]]] | None = None,
     ) -> None:
         """`resolve` gives the addresses to connect to; certificates are verified against the host name."""
         self._context = context
@@ -245,7 +241,7 @@ class Connections:
         reason: object = "it has no address"
         try:
             async with asyncio.timeout(bounds.connect):
-                for address in await self._resolve(host, port):
+                for address in await self._resolve(host, port) if self._resolve else [host]:
                     try:
                         _, connection = await asyncio.get_running_loop().create_connection(
                             _Connection, address, port, ssl=context, server_hostname=host if context else None

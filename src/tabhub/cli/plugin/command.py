@@ -6,6 +6,7 @@ instances. plugins/ installs on disk; a running hub reloads, and checks and stor
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from argparse import Namespace
@@ -240,11 +241,9 @@ def _value(field: Field | None, text: str) -> Any:
     if not text:
         return None
     if field is not None and field.kind in ("number", "boolean"):
-        try:
+        with contextlib.suppress(ValueError):
             return json.loads(text)
-        except ValueError:
-            return text  # rejected with the plugin's own message
-    return text
+    return text  # the plugin's settings reject what is neither
 
 
 _NAME = option("name", metavar="NAME", help="the plugin's name")

@@ -25,10 +25,6 @@ class Server:
     command: tuple[str, ...]
     env: Mapping[str, str]
 
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.secret}"}
-
 
 @dataclass(frozen=True, slots=True)
 class Client:
@@ -65,7 +61,8 @@ class Client:
             else:
                 command["command"], command["args"] = server.command[0], list(server.command[1:])
             return {**command, self.env_key: dict(server.env)} if server.env else command
-        return {**self.http, self.url_key: server.url, self.headers_key: server.headers}
+        headers = {"Authorization": f"Bearer {server.secret}"}
+        return {**self.http, self.url_key: server.url, self.headers_key: headers}
 
     def path(self, *, project: bool) -> Path:
         """The settings file of this person, or of the project in the current folder."""

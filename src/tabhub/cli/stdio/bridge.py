@@ -12,7 +12,7 @@ import re
 import sys
 
 from tabhub.cli.stdio.messages import HUB_UNAVAILABLE, INVALID_REQUEST, PARSE_ERROR, error_body, id_of, invalid, read
-from tabhub.client_errors import BridgeProtocolError, NotJson
+from tabhub.client_errors import BridgeProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class Bridge:
 
     def __init__(self, write: Callable[[bytes], None], *, surface: str = "all", tools: str | None = None) -> None:
         self._write = write
-        self._options = {"surface": surface} if tools is None else {"surface": surface, "tools": tools}
+        self._surface = surface
+        self._tools = tools
         self._send: Callable[[bytes], None] | None = None
         self._ready = False
         self._rejection: str | None = None
@@ -91,14 +92,10 @@ class Bridge:
         self._send = send
         self._rejection = None
         self._silent_since = None
-        register: dict[str, Any] = {"type": "REGISTER", **self._options}
-        if self._session is not None:
-            register["sessionId"] = self._session
-        if token is not None:
-            register["token"] = token
-        if agent := os.environ.get("TABHUB_TOKEN", "").strip():
-            register["agentToken"] = agent
-        self._send_line(register)
+        agent = os.environ.get("TABHUB_TOKEN", "").strip() or None
+        options: dict[str, Any] = {"surface": self._surface, "tools": self._tools, "sessionId": self._session}
+        options |= {"token": token, "agentToken": agent}
+        self._send_line({"type": "REGISTER"} | {name: value for name, value in options.items() if value is not None})
 
     def disconnected(self, now: float) -> None:
         """Pending tool calls fail, because they may have run; other requests are repeated after reconnecting."""
@@ -154,7 +151,7 @@ class Bridge:
             return
         try:
             found, doubled = read(line)
-        except NotJson:
+        except (ValueError, RecursionError):
             self._reply(None, error_body(PARSE_ERROR, "Not valid JSON."), None)
             return
         code, problem = PARSE_ERROR, "An object has the same key twice." if doubled else None

@@ -146,8 +146,7 @@ class Loop:
 
     async def _run_turn(self) -> bool:
         """Run one turn of the model with its calls; returns whether there were any."""
-        tools_listed = await self._toolbox.list_tools()
-        self._selection = select_tools(tools_listed, self._prompt_tokens, first=self._preferred)
+        self._selection = select_tools(await self._toolbox.list_tools(), self._prompt_tokens, first=self._preferred)
         find = [FIND_TOOL] if self._selection.rest else []
         tools = () if self._xml else (*self._selection.shown, *find)
         messages = self.conversation.messages
@@ -245,8 +244,7 @@ class _Turn:
         if not (self.text or self.runs or self.raw):
             return
         calls = [run.call for run in self.runs]
-        raw = self.raw if self._reader else ""
-        self._loop.conversation.add(Message("assistant", self.text, calls=calls, raw=raw))
+        self._loop.conversation.add(Message("assistant", self.text, calls=calls, raw=self.raw if self._reader else ""))
         if self.runs:
             self._loop.conversation.add(Message("tool", results=[_result_of_run(run) for run in self.runs]))
 
@@ -261,8 +259,7 @@ class _Turn:
     def _start(self, call: Call) -> None:
         has_effects = bool(call.problem) or _has_effects(self._loop._selection.get(call.name))
         predecessors = [run for run in self.runs if has_effects or run.has_effects]
-        task = asyncio.ensure_future(self._loop._run(call, predecessors))
-        self.runs.append(_Run(call, has_effects, task))
+        self.runs.append(_Run(call, has_effects, asyncio.ensure_future(self._loop._run(call, predecessors))))
 
 
 def _has_effects(tool: Tool | None) -> bool:

@@ -34,9 +34,9 @@ _TAG = re.compile(r"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _EMPTY_TAG = re.compile(r"""<(?:[^"'>]|"[^"]*"|'[^']*')*/>""")
 _NAME = re.compile(r"""<(?:invoke|parameter)\s+name\s*=\s*(?:"([^"]*)"|'([^']*)')\s*/?>""")
 _VALUE_ENDS = re.compile(r"</parameter>(?=\s*(?:<parameter|</invoke>|</tool_calls>|<invoke))")
+_LAST_VALUE_ENDS = re.compile(rf"{_VALUE_ENDS.pattern}|</parameter>(?=\s*\Z)")
 _CALL_ENDS = re.compile(r"</invoke>|</tool_calls>|<invoke[\s>/]")
 """What a complete call ends with or is followed by."""
-_EMPTY_BLOCK = f"A `{_OPEN}` block without an `<invoke>` in it calls nothing."
 
 
 @dataclass(slots=True)
@@ -76,6 +76,9 @@ class XmlReader:
     def _read_text(self, found: list[str | XmlCall], *, last: bool) -> bool:
         """Read up to the next tag; False if there is none yet."""
         tag = _OUTSIDE.search(self._text, self._searched)
+        if tag is None and last and self._in_block:
+            self._text += _CLOSE  # the end of the text closes the block
+            return True
         if tag is None:
             self._read_plain_text(found, last=last)
             return False
@@ -89,19 +92,13 @@ class XmlReader:
             self._searched = len(_INVOKE)
             return True
         if tag[0] == _CLOSE and not self._block_calls:
-            found.append(XmlCall("", problem=_EMPTY_BLOCK))
+            found.append(XmlCall("", problem=f"A `{_OPEN}` block without an `{_INVOKE}>` in it calls nothing."))
         self._text = self._text[len(tag[0]) :]
         self._in_block, self._block_calls = tag[0] == _OPEN, 0
         return True
 
     def _read_plain_text(self, found: list[str | XmlCall], *, last: bool) -> None:
-        if last:
-            self._take_text(found, len(self._text))
-            if self._in_block and not self._block_calls:
-                found.append(XmlCall("", problem=_EMPTY_BLOCK))
-            self._in_block = False
-            return
-        at = self._text.rfind("<")
+        at = len(self._text) if last else self._text.rfind("<")
         if at < 0 or not any(tag.startswith(self._text[at:]) for tag in (_INVOKE, _OPEN, _CLOSE)):
             at = len(self._text)
         if self._in_block:
@@ -196,11 +193,8 @@ def _find_value_end(text: str, start: int, *, last: bool) -> int:
         if cdata_end < 0 and not last:
             return -1
         at = max(at, cdata_end)
-    found = _VALUE_ENDS.search(text, at)
-    if found is not None:
-        return found.start()
-    end = len(text.rstrip()) - len(_VALUE_END)
-    return end if last and end >= at and text.startswith(_VALUE_END, end) else -1
+    found = (_LAST_VALUE_ENDS if last else _VALUE_ENDS).search(text, at)
+    return found.start() if found else -1
 
 
 def format_call(name: str, values: Iterable[tuple[str, str]]) -> str:

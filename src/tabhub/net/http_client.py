@@ -123,21 +123,16 @@ def _read_head(reader: BinaryIO) -> tuple[int, dict[str, str]]:
         first = _read_line(reader).split(b" ", 2)
         if len(first) < 2 or first[0] not in (b"HTTP/1.1", b"HTTP/1.0") or not first[1].isdigit():
             raise InvalidHttpResponse("it does not speak HTTP")
-        headers = _read_headers(reader)
+        headers: dict[str, str] = {}
+        size = 0
+        while field := _read_line(reader):
+            size += len(field)
+            name, colon, value = field.decode("latin-1").partition(":")
+            if not colon or size > _MAX_HEAD:
+                raise InvalidHttpResponse("it sent an invalid header")
+            headers[name.strip().lower()] = value.strip()
         if int(first[1]) >= 200:
             return int(first[1]), headers
-
-
-def _read_headers(reader: BinaryIO) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    size = 0
-    while field := _read_line(reader):
-        size += len(field)
-        name, colon, value = field.decode("latin-1").partition(":")
-        if not colon or size > _MAX_HEAD:
-            raise InvalidHttpResponse("it sent an invalid header")
-        headers[name.strip().lower()] = value.strip()
-    return headers
 
 
 def _read_chunks(reader: BinaryIO) -> bytes:

@@ -194,8 +194,7 @@ def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> R
     parts = urls.split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise PluginError(f"{one_line(url, 200)!r} is not the URL of a registry.", hint="It begins with https://")
-    place = f"//{parts.netloc}{parts.path.rstrip('/')}/:_authToken"
-    return Registry(url, written.get(place))
+    return Registry(url, written.get(f"//{parts.netloc}{parts.path.rstrip('/')}/:_authToken"))
 
 
 def _npmrc(env: Mapping[str, str]) -> dict[str, str]:

@@ -48,8 +48,7 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
     facts = health(hub)
     if facts is not None and (_ready(facts) or own_browser(facts).get("running")):
         _wait_for_browser(hub)
-        description = f"Using the hub on http://{hub.address} and its connected browser."
-        yield Borrowed(hub, description, temporary=False)
+        yield Borrowed(hub, f"Using the hub on http://{hub.address} and its connected browser.", temporary=False)
         return
     print("Starting a hub and a browser for the tour ...", flush=True)
     browser = home_and_config()[1].browser  # the person's setting applies to the tour too

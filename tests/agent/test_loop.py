@@ -10,7 +10,7 @@ import pytest
 
 from tabhub.agent.loop import Ended, Event, Finished, Loop, Spoke, Started
 from tabhub.agent.prompt import FIND
-from tabhub.agent.turns import ListedTool, Model, ModelRequest, Piece, TokenUsage, Toolbox, Truncated
+from tabhub.agent.turns import Model, ModelRequest, Piece, TokenUsage, Toolbox, Truncated
 from tabhub.config.agent import AgentSettings
 from tabhub.config.settings import Config
 from tabhub.core.tools import BROWSER, Tool
@@ -22,7 +22,7 @@ READ = {"readOnlyHint": True}
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 LOOK = Tool("look", BROWSER, "Look at something.", SCHEMA, annotations=READ)
 ACT = Tool("act", BROWSER, "Do something.", SCHEMA)
-OFF = Tool("off", BROWSER, "Switched off.", SCHEMA)
+OFF = Tool("off", BROWSER, "[Disabled] Switched off.", SCHEMA)
 
 
 class FakeModel:
@@ -54,9 +54,9 @@ class FakeTools:
         self.run = run or (lambda name, arguments: f"{name} done")
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.cancelled: list[str] = []
-        self.tools: list[ListedTool] = [ListedTool(LOOK), ListedTool(ACT), ListedTool(OFF, disabled=True)]
+        self.tools: list[Tool] = [LOOK, ACT, OFF]
 
-    async def list_tools(self) -> Sequence[ListedTool]:
+    async def list_tools(self) -> Sequence[Tool]:
         return self.tools
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -286,7 +286,7 @@ async def test_truncated_response_is_marked() -> None:
 
 async def test_unlisted_tools_can_be_found_and_called() -> None:
     tools = FakeTools()
-    tools.tools = [ListedTool(Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA)) for n in range(60)]
+    tools.tools = [Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA) for n in range(60)]
     find = call(FIND, query="water the plant")
     model = FakeModel([find], [call("tool_59", "2", n=1)], ["Done."])
     loop = loop_of(model, tools, new(), config=Config(limits=Limits(agent_prompt=100)))

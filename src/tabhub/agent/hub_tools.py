@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tabhub.agent.prompt import EXTERNAL, listed_tool
-from tabhub.agent.turns import ListedTool
+from tabhub.agent.prompt import EXTERNAL
 from tabhub.core.tools import BROWSER, Source, Tool
 from tabhub.mcp.client import McpClient
 
@@ -18,14 +17,13 @@ class HubTools:
         self.client = client
         self._tools: dict[str, tuple[dict[str, Any], Tool]] = {}
 
-    async def list_tools(self) -> Sequence[ListedTool]:
-        """All tools that exist now."""
+    async def list_tools(self) -> Sequence[Tool]:
         known, self._tools = self._tools, {}
         for listing in await self.client.list_tools():
             before = known.get(str(listing.get("name")))
             tool = before[1] if before and before[0] == listing else _tool(listing)
             self._tools[tool.name] = (listing, tool)
-        return [listed_tool(tool) for _, tool in self._tools.values()]
+        return [tool for _, tool in self._tools.values()]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return await self.client.call_tool(name, arguments)

@@ -44,18 +44,10 @@ class Model(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTool:
-    """A tool in a toolbox's listing."""
-
-    tool: Tool
-    disabled: bool = False
-
-
 class Toolbox(Protocol):
     """Lists and runs tools."""
 
-    async def list_tools(self) -> Sequence[ListedTool]: ...
+    async def list_tools(self) -> Sequence[Tool]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The MCP result, also with `isError`; raises TabhubError if the tool cannot be run."""

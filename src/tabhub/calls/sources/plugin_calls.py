@@ -46,7 +46,7 @@ class Active:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        return tuple(each.name for each in self.setup.instances)
+        return tuple(self.setup.instances)
 
     def owns(self, url: str, instance: str | None = None) -> bool:
         """Whether a URL is one of its pages."""
@@ -163,7 +163,7 @@ def _site(active: Active, instance: str | None) -> str:
 
 
 def _no_matching_tab(active: Active, instance: str | None) -> NoMatchingTab:
-    named = next((each.patterns[0] for each in active.setup.instances if each.name == instance), None)
+    named = next(iter(active.setup.instances.get(instance or "", ())), None)
     where = named or active.setup.homepage or ", ".join(active.setup.url_patterns[:3])
     return NoMatchingTab(
         f"No open tab shows {_site(active, instance)}.",

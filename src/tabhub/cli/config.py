@@ -1,7 +1,4 @@
-"""`tabhub config`: show and change settings, rotate the secret.
-
-Owns the command. Keys and their meaning: `tabhub.config.settings`; the file: `tabhub.store.config_file`.
-"""
+"""`tabhub config`: show and change settings, rotate the secret. Their meaning is in `tabhub.config.settings`."""
 
 from __future__ import annotations
 

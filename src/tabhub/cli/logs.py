@@ -1,7 +1,4 @@
-"""`tabhub logs`: the last lines of the hub's log, and those to come.
-
-Owns following a file through rotation.
-"""
+"""`tabhub logs`: the last lines of the hub's log, and those to come, also after its rotation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tabhub sessions`, `tabhub pause` and `tabhub resume`: show, end and pause agents' sessions.
-
-Owns how sessions are shown and named on the command line; the hub ends and pauses them.
-"""
+"""`tabhub sessions`, `tabhub pause` and `tabhub resume`: show, end and pause agents' sessions, which the hub does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tabhub status`: whether the hub runs and what is connected to it.
-
-Owns how the hub's health report is shown, here and in `tabhub doctor`.
-"""
+"""`tabhub status`: whether the hub runs and what is connected, as its health report says; also for `doctor`."""
 
 from __future__ import annotations
 

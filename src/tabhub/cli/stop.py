@@ -1,7 +1,4 @@
-"""`tabhub stop`: end the hub of this home.
-
-Never signals another process: a process id is used only after checking that it is a hub.
-"""
+"""`tabhub stop`: end the hub of this home. A process id is used only after checking that it is a hub."""
 
 from __future__ import annotations
 

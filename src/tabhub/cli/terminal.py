@@ -1,7 +1,4 @@
-"""What a person sees: colour, errors with hints, safe text, times and sizes in words.
-
-Owns presentation only; it knows no command and talks to no hub.
-"""
+"""What a person sees: colour, errors with hints, safe text, times and sizes. Knows no command and no hub."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ given URL. Proxies are not used.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -221,9 +222,8 @@ class Connections:
     def close(self) -> None:
         """Close idle connections, and every other one when its request has ended."""
         self._closed = True
-        for connections in self._idle.values():
-            for connection in connections:
-                connection.transport.abort()
+        for connection in itertools.chain.from_iterable(self._idle.values()):
+            connection.transport.abort()
         self._idle.clear()
 
     def _reuse(self, place: tuple[str, str, int]) -> _Connection | None:

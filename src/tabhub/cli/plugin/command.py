@@ -58,8 +58,7 @@ def search(args: Namespace) -> None:
     room = max(len(package.package) for package in found)
     for package in found:
         mark = " (installed)" if package.package in installed else ""
-        left = f"{safe(package.package).ljust(room)}  {safe(package.version)}{mark}  "
-        print_row(left, package.description)
+        print_row(f"{safe(package.package).ljust(room)}  {safe(package.version)}{mark}  ", package.description)
     print(paint("\nInstall one: tabhub plugin install NAME", "dim"))
 
 

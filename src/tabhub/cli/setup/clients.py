@@ -1,7 +1,4 @@
-"""The MCP clients: where each keeps its settings and how it wants a server written.
-
-Owns one table. Writing files is `tabhub.cli.setup.command`'s.
-"""
+"""The MCP clients: where each keeps its settings and how it wants a server written. Files are written by `merge`."""
 
 from __future__ import annotations
 

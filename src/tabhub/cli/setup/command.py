@@ -1,7 +1,4 @@
-"""`tabhub setup CLIENT`: print what to add to an MCP client's settings, or add it.
-
-Owns the command. The clients are in `tabhub.cli.setup.clients`, merging a file in `tabhub.cli.setup.merge`.
-"""
+"""`tabhub setup CLIENT`: print what to add to an MCP client's settings, or add it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,3 @@ class InvalidHttpResponse(HttpError):
 
 class BridgeProtocolError(Exception):
     """The stdio bridge received something that no hub sends."""
-
-
-class NotJson(ValueError):
-    """The line is not JSON."""

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.agent.coerce import coerce, plain
+from tabhub.agent.coerce import coerce
+from tabhub.agent.xml import plain
 
 
 def read(text: str, spec: Any) -> Any:

@@ -8,18 +8,21 @@ from typing import Any
 
 import pytest
 
-from tabhub.agent.loop import Bounds, Ended, Event, Finished, Loop, Spoke, Started
+from tabhub.agent.loop import Ended, Event, Finished, Loop, Spoke, Started
 from tabhub.agent.prompt import FIND
-from tabhub.agent.turns import CallComplete, ListedTool, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
+from tabhub.agent.turns import Model, ModelRequest, Piece, TokenUsage, Toolbox, Truncated
+from tabhub.config.agent import AgentSettings
+from tabhub.config.settings import Config
 from tabhub.core.tools import BROWSER, Tool
 from tabhub.errors import ModelError, PermissionDenied
+from tabhub.limits import Limits
 from tabhub.store.conversations import Call, Conversation, Message
 
 READ = {"readOnlyHint": True}
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 LOOK = Tool("look", BROWSER, "Look at something.", SCHEMA, annotations=READ)
 ACT = Tool("act", BROWSER, "Do something.", SCHEMA)
-OFF = Tool("off", BROWSER, "Switched off.", SCHEMA)
+OFF = Tool("off", BROWSER, "[Disabled] Switched off.", SCHEMA)
 
 
 class FakeModel:
@@ -51,9 +54,9 @@ class FakeTools:
         self.run = run or (lambda name, arguments: f"{name} done")
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.cancelled: list[str] = []
-        self.tools: list[ListedTool] = [ListedTool(LOOK), ListedTool(ACT), ListedTool(OFF, disabled=True)]
+        self.tools: list[Tool] = [LOOK, ACT, OFF]
 
-    async def list_tools(self) -> Sequence[ListedTool]:
+    async def list_tools(self) -> Sequence[Tool]:
         return self.tools
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,12 +70,22 @@ class FakeTools:
         return answer if isinstance(answer, dict) else {"content": [{"type": "text", "text": answer}]}
 
 
-def call(name: str, ident: str = "1", problem: str = "", **arguments: Any) -> CallComplete:
-    return CallComplete(Call(ident, name, arguments, problem))
+def call(name: str, ident: str = "1", problem: str = "", **arguments: Any) -> Call:
+    return Call(ident, name, arguments, problem)
 
 
 def new() -> Conversation:
     return Conversation("0" * 12, 0.0, 0.0)
+
+
+def loop_of(
+    model: Model,
+    tools: Toolbox,
+    conversation: Conversation,
+    config: Config | None = None,
+    on_event: Callable[[Event], None] = lambda _event: None,
+) -> Loop:
+    return Loop(model, tools, conversation, config or Config(), on_event)
 
 
 def results(conversation: Conversation) -> list[tuple[str, str, bool]]:
@@ -81,12 +94,12 @@ def results(conversation: Conversation) -> list[tuple[str, str, bool]]:
 
 async def test_calls_run_until_the_model_is_done() -> None:
     model = FakeModel(
-        [TextDelta("I "), TextDelta("look."), call("look", n=1), TokenUsage(10)],
+        ["I ", "look.", call("look", n=1), TokenUsage(10)],
         [call("act", "2", n=2), TokenUsage(20)],
-        [TextDelta("Done."), TokenUsage(30)],
+        ["Done.", TokenUsage(30)],
     )
     tools, events = FakeTools(), list[Event]()
-    loop = Loop(model, tools, new(), on_event=events.append)
+    loop = loop_of(model, tools, new(), on_event=events.append)
     ended = await loop.run("Do it")
     assert ended == Ended("done", "", 3, 60)
     assert tools.calls == [("look", {"n": 1}), ("act", {"n": 2})]
@@ -111,8 +124,8 @@ async def test_call_starts_while_the_model_is_streaming() -> None:
         speaking.set()
         return "early"
 
-    model = FakeModel([call("look"), speaking, TextDelta("and more")], [TextDelta("Done.")])
-    loop = Loop(model, FakeTools(run), new())
+    model = FakeModel([call("look"), speaking, "and more"], ["Done."])
+    loop = loop_of(model, FakeTools(run), new())
     async with asyncio.timeout(30):
         assert (await loop.run("Go")).why == "done"
 
@@ -121,7 +134,7 @@ async def test_calls_with_effects_run_in_order_and_reading_calls_in_parallel() -
     gates = {n: asyncio.get_running_loop().create_future() for n in range(4)}
     tools = FakeTools(lambda name, arguments: gates[arguments["n"]])
     calls = [call("look", "a", n=0), call("look", "b", n=1), call("act", "c", n=2), call("act", "d", n=3)]
-    loop = Loop(FakeModel([*calls], [TextDelta("ok")]), tools, new())
+    loop = loop_of(FakeModel([*calls], ["ok"]), tools, new())
     work = asyncio.ensure_future(loop.run("Go"))
 
     async def settled() -> list[int]:
@@ -149,7 +162,7 @@ async def test_failed_call_prevents_later_calls_with_effects() -> None:
 
     calls = [call("act", "a", n=1), call("act", "b", n=2), call("look", "c", n=3)]
     tools = FakeTools(run)
-    loop = Loop(FakeModel([*calls], [call("act", "d", n=4)], [TextDelta("ok")]), tools, new())
+    loop = loop_of(FakeModel([*calls], [call("act", "d", n=4)], ["ok"]), tools, new())
     await loop.run("Go")
     outcomes = results(loop.conversation)
     assert outcomes[0] == ("act", "The person said no. (outcome: not_sent) Ask for something else.", True)
@@ -161,9 +174,9 @@ async def test_failed_call_prevents_later_calls_with_effects() -> None:
 async def test_failed_disabled_and_malformed_calls_are_reported_to_the_model() -> None:
     tools = FakeTools(lambda *_: {"content": [{"type": "text", "text": "boom"}], "isError": True})
     model = FakeModel(
-        [call("act")], [call("off")], [call("act", problem="Its arguments are not valid JSON.")], [TextDelta("I see.")]
+        [call("act")], [call("off")], [call("act", problem="Its arguments are not valid JSON.")], ["I see."]
     )
-    loop = Loop(model, tools, new())
+    loop = loop_of(model, tools, new())
     await loop.run("Go")
     failed, off, malformed = results(loop.conversation)
     assert failed == ("act", "boom", True)
@@ -178,13 +191,13 @@ XML = 'Now:<tool_calls><invoke name="act"><parameter name="n">5</parameter></inv
 async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_answered() -> None:
     wrong = '<invoke name="act"><parameter name="n">five</parameter></invoke>'
     model = FakeModel(
-        [TextDelta(letter) for letter in XML],
-        [TextDelta(wrong)],
-        [TextDelta('<invoke name="act">')],
-        [TextDelta("Done.")],
+        [*XML],
+        [wrong],
+        ['<invoke name="act">'],
+        ["Done."],
     )
     tools, events = FakeTools(), list[Event]()
-    loop = Loop(model, tools, new(), form="xml", on_event=events.append)
+    loop = loop_of(model, tools, new(), config=Config(agent=AgentSettings(format="xml")), on_event=events.append)
     assert (await loop.run("Go")).why == "done"
     assert tools.calls == [("act", {"n": 5})]
     _, typed, unfinished = results(loop.conversation)
@@ -199,8 +212,8 @@ async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_an
 async def test_stop_during_a_call_cancels_it_and_the_conversation_can_continue() -> None:
     running: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tools = FakeTools(lambda *_: running)
-    model = FakeModel([TextDelta("Wait."), call("act"), call("act", "2")], [TextDelta("Ok, I stopped.")])
-    loop = Loop(model, tools, new(), on_event=lambda each: loop.stop() if isinstance(each, Started) else None)
+    model = FakeModel(["Wait.", call("act"), call("act", "2")], ["Ok, I stopped."])
+    loop = loop_of(model, tools, new(), on_event=lambda each: loop.stop() if isinstance(each, Started) else None)
     ended = await loop.run("Go")
     assert ended.why == "stopped"
     assert tools.cancelled in ([], ["act"])
@@ -213,16 +226,16 @@ async def test_stop_during_a_call_cancels_it_and_the_conversation_can_continue()
 
 
 async def test_stop_during_streaming_keeps_the_text() -> None:
-    model = FakeModel([TextDelta("Once upon"), asyncio.Event()])
-    loop = Loop(model, FakeTools(), new(), on_event=lambda each: loop.stop() if isinstance(each, Spoke) else None)
+    model = FakeModel(["Once upon", asyncio.Event()])
+    loop = loop_of(model, FakeTools(), new(), on_event=lambda each: loop.stop() if isinstance(each, Spoke) else None)
     assert (await loop.run("Tell me")).why == "stopped"
     assert [(m.role, m.text) for m in loop.conversation.messages] == [("user", "Tell me"), ("assistant", "Once upon")]
     assert model.closed == 1
 
 
 async def test_stop_before_start_prevents_the_start() -> None:
-    model = FakeModel([TextDelta("Here I am.")])
-    loop = Loop(model, FakeTools(), new())
+    model = FakeModel(["Here I am."])
+    loop = loop_of(model, FakeTools(), new())
     loop.stop()
     assert (await loop.run("Go")).why == "stopped"
     assert model.requests == []
@@ -230,8 +243,8 @@ async def test_stop_before_start_prevents_the_start() -> None:
 
 
 async def test_cancelling_the_task_cancels_its_work() -> None:
-    model = FakeModel([TextDelta("Hm"), asyncio.Event()])
-    loop = Loop(model, FakeTools(), new())
+    model = FakeModel(["Hm", asyncio.Event()])
+    loop = loop_of(model, FakeTools(), new())
     work = asyncio.ensure_future(loop.run("Go"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -243,48 +256,48 @@ async def test_cancelling_the_task_cancels_its_work() -> None:
 async def test_steps_and_tokens_are_bounded() -> None:
     turns: list[list[Piece | asyncio.Event | Exception]] = [[call("look", str(n)), TokenUsage(10)] for n in range(9)]
     model = FakeModel(*turns)
-    loop = Loop(model, FakeTools(), new(), bounds=Bounds(steps=3))
+    loop = loop_of(model, FakeTools(), new(), config=Config(agent=AgentSettings(steps=3)))
     ended = await loop.run("Go")
     assert (ended.why, ended.steps, ended.tokens) == ("steps", 3, 30)
     assert "It reached the limit of 3 steps" in ended.words
-    loop = Loop(model, FakeTools(), loop.conversation, bounds=Bounds(tokens=15))
+    loop = loop_of(model, FakeTools(), loop.conversation, config=Config(agent=AgentSettings(tokens=15)))
     ended = await loop.run("Go on")
     assert (ended.why, ended.steps, ended.tokens) == ("tokens", 2, 20)
     assert "20 tokens" in ended.words
 
 
 async def test_unreported_tokens_are_estimated() -> None:
-    loop = Loop(FakeModel([TextDelta("word " * 100)]), FakeTools(), new())
+    loop = loop_of(FakeModel(["word " * 100]), FakeTools(), new())
     assert (await loop.run("Go")).tokens > 100
 
 
 async def test_provider_error_ends_the_work_with_its_message() -> None:
-    model = FakeModel([TextDelta("Well"), ModelError("It broke.", hint="Try again.")])
-    loop = Loop(model, FakeTools(), new())
+    model = FakeModel(["Well", ModelError("It broke.", hint="Try again.")])
+    loop = loop_of(model, FakeTools(), new())
     assert await loop.run("Go") == Ended("failed", "It broke. Try again.")
     assert loop.conversation.messages[-1] == Message("assistant", "Well")
 
 
 async def test_truncated_response_is_marked() -> None:
-    loop = Loop(FakeModel([TextDelta("A long"), Truncated()]), FakeTools(), new())
+    loop = loop_of(FakeModel(["A long", Truncated()]), FakeTools(), new())
     await loop.run("Go")
     assert loop.conversation.messages[-1].text == "A long\n[The answer was cut off: it was too long.]"
 
 
 async def test_unlisted_tools_can_be_found_and_called() -> None:
     tools = FakeTools()
-    tools.tools = [ListedTool(Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA)) for n in range(60)]
+    tools.tools = [Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA) for n in range(60)]
     find = call(FIND, query="water the plant")
-    model = FakeModel([find], [call("tool_59", "2", n=1)], [TextDelta("Done.")])
-    loop = Loop(model, tools, new(), bounds=Bounds(prompt=100))
+    model = FakeModel([find], [call("tool_59", "2", n=1)], ["Done."])
+    loop = loop_of(model, tools, new(), config=Config(limits=Limits(agent_prompt=100)))
     await loop.run("Go")
     assert FIND in [tool.name for tool in model.requests[0].tools]
     found = results(loop.conversation)[0][1]
     assert "### tool_" in found
     assert tools.calls == [("tool_59", {"n": 1})]
     assert found.split("\n")[0].removeprefix("### ") in [tool.name for tool in model.requests[1].tools]
-    later = FakeModel([TextDelta("Hm.")])
-    await Loop(later, tools, loop.conversation, bounds=Bounds(prompt=100)).run("Again")
+    later = FakeModel(["Hm."])
+    await loop_of(later, tools, loop.conversation, config=Config(limits=Limits(agent_prompt=100))).run("Again")
     assert "tool_59" in [tool.name for tool in later.requests[0].tools], "it was used before"
 
 
@@ -297,7 +310,7 @@ async def test_pictures_and_resources_of_results_are_passed_on() -> None:
         {"type": "resource", "resource": {"uri": "x:1", "text": "inner"}},
     ]
     answers = iter([{"content": content}, {"content": [], "structuredContent": {"a": 1}}, {"content": []}])
-    loop = Loop(
+    loop = loop_of(
         FakeModel([call("look")], [call("look")], [call("look")], []), FakeTools(lambda *_: next(answers)), new()
     )
     await loop.run("Go")

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.agent.prompt import FIND, definition, describe_found, listed_tool, select_tools, system_prompt
-from tabhub.agent.turns import ListedTool
+from tabhub.agent.prompt import FIND, ToolSelection, definition, describe_found, select_tools, system_prompt
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import BROWSER, Source, Tool
 
@@ -28,7 +27,7 @@ WEATHER = tool(
 )
 OPEN = tool("browser_open_tab", "Open a tab.", ("url",), url={"type": "string"})
 TABS = tool("browser_list_tabs", "List the tabs.")
-SECRETS = tool("mcp__vault__read", "Read a secret.")
+SECRETS = tool("mcp__vault__read", "[Disabled] Read a secret.")
 
 GOLDEN = """## Built-in Tools
 
@@ -58,11 +57,11 @@ Do not use these tools: the person has disabled them.
 """
 
 
-def prompt(*offers: ListedTool, room: int = 10_000) -> str:
+def prompt(*offers: Tool, room: int = 10_000) -> str:
     return system_prompt(select_tools(offers, room), xml=True)
 
 
-ALL = (ListedTool(OPEN), ListedTool(WEATHER), ListedTool(SECRETS, disabled=True), ListedTool(TABS))
+ALL = (OPEN, WEATHER, SECRETS, TABS)
 
 
 @pytest.mark.req("S001-prompt-01")
@@ -70,7 +69,7 @@ def test_external_tools_are_in_a_separate_section_after_the_built_in_ones() -> N
     text = prompt(*ALL)
     assert text.endswith(GOLDEN)
     assert text.index("## Built-in Tools") < text.index("### browser_list_tabs") < text.index("\n## MCP Tools\n")
-    assert "## MCP Tools" not in prompt(ListedTool(OPEN))
+    assert "## MCP Tools" not in prompt(OPEN)
 
 
 @pytest.mark.req("S001-prompt-02")
@@ -92,13 +91,11 @@ def test_disabled_tools_are_listed_last_with_the_note_not_to_use_them() -> None:
     text = prompt(*ALL)
     assert text.endswith("Do not use these tools: the person has disabled them.\n- mcp__vault__read\n")
     assert "Read a secret." not in text
-    assert prompt(ListedTool(OPEN)).count("has disabled") == 0
+    assert prompt(OPEN).count("has disabled") == 0
 
 
 def test_a_tool_marked_as_disabled_in_the_listing_is_disabled() -> None:
-    marked = listed_tool(tool("a", "[Disabled] Does it."))
-    assert (marked.disabled, marked.tool.description) == (True, "Does it.")
-    assert listed_tool(OPEN) == ListedTool(OPEN)
+    assert select_tools([SECRETS, OPEN], 1_000) == ToolSelection((OPEN,), disabled=(SECRETS,))
 
 
 def test_the_example_call_in_the_prompt_can_be_parsed() -> None:
@@ -107,7 +104,7 @@ def test_the_example_call_in_the_prompt_can_be_parsed() -> None:
 
 def test_tools_that_do_not_fit_are_counted_and_can_be_found() -> None:
     many = [tool(f"mcp__s{n}__act", f"Water plant number {n}.", x={"type": "string"}) for n in range(300)]
-    offers = [ListedTool(each) for each in (*many, OPEN, TABS)]
+    offers = [*many, OPEN, TABS]
     shelf = select_tools(offers, 1_000, first=frozenset({OPEN.name}))
     text = system_prompt(shelf, xml=True)
     assert OPEN in shelf.shown
@@ -124,12 +121,12 @@ def test_tools_that_do_not_fit_are_counted_and_can_be_found() -> None:
 
 def test_tool_over_budget_does_not_exclude_others() -> None:
     flood = tool("website_tool_evil_tab1_flood", "buy " * 5_000)
-    shelf = select_tools([ListedTool(flood), ListedTool(OPEN), ListedTool(WEATHER)], 1_000)
+    shelf = select_tools([flood, OPEN, WEATHER], 1_000)
     assert (shelf.shown, shelf.rest) == ((OPEN, WEATHER), (flood,))
 
 
 def test_found_tools_stay_in_the_prompt() -> None:
-    many = [ListedTool(tool(f"browser_{n}", "w " * 100)) for n in range(50)]
+    many = [tool(f"browser_{n}", "w " * 100) for n in range(50)]
     assert "browser_49" not in [each.name for each in select_tools(many, 500).shown]
     assert "browser_49" in [each.name for each in select_tools(many, 500, first=frozenset({"browser_49"})).shown]
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tabhub.agent.providers import model_of
-from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
+from tabhub.agent.turns import ModelRequest, Piece, TokenUsage, Truncated
+from tabhub.agent.xml import as_text
 from tabhub.config.agent import AgentSettings, Provider
 from tabhub.core.tools import BROWSER, Tool
 from tabhub.errors import ModelError, SetupError
@@ -32,11 +33,11 @@ async def ask(
 
 
 def text_of(pieces: list[Piece]) -> str:
-    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+    return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
 def calls_of(pieces: list[Piece]) -> list[tuple[str, dict[str, Any], str]]:
-    return [(p.call.name, p.call.arguments, p.call.problem) for p in pieces if isinstance(p, CallComplete)]
+    return [(p.name, p.arguments, p.problem) for p in pieces if isinstance(p, Call)]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -46,7 +47,7 @@ async def test_text_calls_and_usage_are_parsed_from_any_chunks(provider: Provide
         pieces = await ask(server, provider)
     assert text_of(pieces) == "Über 😀 all\n\nthings."
     assert calls_of(pieces) == [("look", {"at": "the « moon »"}, ""), ("look", {}, "")]
-    assert len({p.call.id for p in pieces if isinstance(p, CallComplete)}) == 2
+    assert len({p.id for p in pieces if isinstance(p, Call)}) == 2
     assert [p.tokens for p in pieces if isinstance(p, TokenUsage)][-1] == 111
     assert not any(isinstance(p, Truncated) for p in pieces)
 
@@ -113,7 +114,7 @@ async def test_xml_calls_are_sent_as_text(provider: Provider) -> None:
     with scripted(Turn("Ok")) as server:
         settings = AgentSettings(provider, server.url, "m1", format="xml")
         model = model_of(settings, LIMITS, {})
-        pieces = [piece async for piece in model.turn(ModelRequest("Be good.", HISTORY))]
+        pieces = [piece async for piece in model.turn(ModelRequest("Be good.", [*map(as_text, HISTORY)]))]
     assert text_of(pieces) == "Ok"
     sent = json.dumps(server.requests[0], ensure_ascii=False)
     assert "tools" not in server.requests[0]

@@ -23,7 +23,7 @@ def read(text: str, cuts: list[int] | None = None, most: int = 1_000_000) -> lis
     found: list[str | XmlCall] = []
     for start, end in pairwise(edges):
         found += reader.feed(text[start:end])
-    found += reader.close()
+    found += reader.feed("", last=True)
     joined: list[str | XmlCall] = []
     for each in found:
         if isinstance(each, str) and joined and isinstance(joined[-1], str):
@@ -108,14 +108,14 @@ def test_a_call_is_returned_as_soon_as_it_is_complete() -> None:
     assert reader.feed(head + "</invoke") == []
     assert reader.feed(">") == [XmlCall("mcp__weather__get_weather", [("city", "San Francisco")])]
     assert reader.feed(tail) == []
-    assert reader.close() == []
+    assert reader.feed("", last=True) == []
 
 
 def test_text_is_emitted_once_it_cannot_be_a_tag() -> None:
     reader = XmlReader()
     assert reader.feed("Look: <inv") == ["Look: "]
     assert reader.feed("entory> is") == ["<inventory> is"]
-    assert reader.close() == []
+    assert reader.feed("", last=True) == []
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_value_without_end_is_bounded() -> None:
     found = reader.feed('<invoke name="t"><parameter name="x">')
     for _ in range(100):
         found += reader.feed("more and more ")
-    found += reader.close()
+    found += reader.feed("", last=True)
     (only,) = found
     assert isinstance(only, XmlCall)
     assert "longer than 100 characters" in only.problem

@@ -102,7 +102,7 @@ def test_failed_call_exits_with_1_and_explains_on_stderr(hub: FakeHub, tabhub: R
         (404, {}, {"error": {"message": "No tool is called x.", "hint": "Did you mean y?"}}, "hint: Did you mean y?"),
         (401, {}, {"error": {"message": "no"}}, "does not accept the secret"),
         (429, {"Retry_After": "7"}, {}, "Try again in 7 s"),
-        (503, {}, {}, "No browser is connected"),
+        (503, {}, {"error": {"message": "No browser is connected."}}, "No browser is connected"),
         (500, {}, {}, "status 500"),
     ],
 )

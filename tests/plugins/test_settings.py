@@ -32,7 +32,7 @@ def plugin(tmp_path: Path) -> Plugin:
 def test_each_name_in_a_map_of_urls_is_an_instance(plugin: Plugin) -> None:
     sites = {"work": "https://acme.example.com", "home": "http://127.0.0.1:8080/x"}
     setup = resolve(plugin, {"site": sites})
-    assert [(each.name, each.patterns) for each in setup.instances] == [
+    assert list(setup.instances.items()) == [
         ("work", ("*://acme.example.com/*",)),
         ("home", ("*://127.0.0.1:8080/*",)),
     ]
@@ -45,7 +45,7 @@ def test_each_name_in_a_map_of_urls_is_an_instance(plugin: Plugin) -> None:
 
 def test_one_url_is_one_site(plugin: Plugin) -> None:
     setup = resolve(plugin, {"site": "https://acme.example.com"})
-    assert [each.name for each in setup.instances] == ["default"]
+    assert list(setup.instances) == ["default"]
     assert setup.problems == ()
 
 

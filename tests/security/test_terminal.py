@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tabhub.cli.terminal import json_text, safe
+from tabhub.cli.terminal import print_json, safe
 
 HOSTILE = "\x1b]52;c;cm0gLXJm\x07\x9b31m\x7f\u202eevil\u200b\U000e0041 é 😀 \ud800"
 
@@ -19,8 +19,9 @@ class Terminal(io.StringIO):
 
 def test_json_on_a_terminal_has_no_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     value = {"title": HOSTILE, HOSTILE: [1]}
-    monkeypatch.setattr("sys.stdout", Terminal())
-    shown = json_text(value)
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    print_json(value)
+    shown = terminal.getvalue()
     assert all(character == "\n" or character.isprintable() for character in shown)
     assert json.loads(shown) == value
     assert "é 😀" in shown
@@ -28,5 +29,6 @@ def test_json_on_a_terminal_has_no_control_characters(monkeypatch: pytest.Monkey
 
 
 def test_json_for_a_program_is_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert json_text({"title": HOSTILE}) == json.dumps({"title": HOSTILE}, indent=2, ensure_ascii=False)
+    monkeypatch.setattr("sys.stdout", pipe := io.StringIO())
+    print_json({"title": HOSTILE})
+    assert pipe.getvalue() == json.dumps({"title": HOSTILE}, indent=2, ensure_ascii=False) + "\n"

@@ -32,11 +32,6 @@ def coerce(values: Iterable[tuple[str, str]], schema: Mapping[str, Any]) -> tupl
     return arguments, problems
 
 
-def plain(value: Any) -> str:
-    """The text of a value in a call."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _kinds(spec: Any, schema: Mapping[str, Any], depth: int = 0) -> list[str]:
     """The types a property may have; empty if the schema does not say."""
     if not isinstance(spec, Mapping) or depth > _REFERENCES:

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tabhub.agent.prompt import EXTERNAL, listed_tool
-from tabhub.agent.turns import ListedTool
+from tabhub.agent.prompt import EXTERNAL
 from tabhub.core.tools import BROWSER, Source, Tool
-from tabhub.mcp.client import Ask, McpClient
+from tabhub.mcp.client import McpClient
 
 
 class HubTools:
     """The tools of one hub session. A tool whose listing has not changed keeps its object, and its compiled schema."""
 
-    def __init__(self, address: str, token: Callable[[], str | None], name: str, ask: Ask | None = None) -> None:
-        self._client = McpClient(address, token, name, ask)
+    def __init__(self, client: McpClient) -> None:
+        self.client = client
         self._tools: dict[str, tuple[dict[str, Any], Tool]] = {}
 
-    @property
-    def session(self) -> str | None:
-        return self._client.session
-
-    async def open(self) -> None:
-        await self._client.open()
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    async def list_tools(self) -> Sequence[ListedTool]:
-        """All tools that exist now."""
+    async def list_tools(self) -> Sequence[Tool]:
         known, self._tools = self._tools, {}
-        for listing in await self._client.list_tools():
+        for listing in await self.client.list_tools():
             before = known.get(str(listing.get("name")))
             tool = before[1] if before and before[0] == listing else _tool(listing)
             self._tools[tool.name] = (listing, tool)
-        return [listed_tool(tool) for _, tool in self._tools.values()]
+        return [tool for _, tool in self._tools.values()]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return await self._client.call_tool(name, arguments)
+        return await self.client.call_tool(name, arguments)
 
 
 def _tool(listing: dict[str, Any]) -> Tool:

@@ -20,8 +20,10 @@ from msgspec.structs import replace
 from tabhub.agent.coerce import coerce
 from tabhub.agent.prompt import FIND, FIND_TOOL, ToolSelection, describe_found, select_tools, system_prompt
 from tabhub.agent.results import result_of
-from tabhub.agent.turns import CallComplete, CallFormat, Model, ModelRequest, TextDelta, TokenUsage, Toolbox, Truncated
-from tabhub.agent.xml import XmlCall, XmlReader
+from tabhub.agent.turns import Model, ModelRequest, TokenUsage, Toolbox, Truncated
+from tabhub.agent.xml import XmlCall, XmlReader, as_text
+from tabhub.browser.families import CORE
+from tabhub.config.settings import Config
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
@@ -66,16 +68,6 @@ class Ended:
 Event = Spoke | Started | Finished | Ended
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Limits of the work on one message."""
-
-    steps: int = 50
-    tokens: int = 1_000_000
-    prompt: int = 12_000
-    """Tokens of tool definitions in the prompt."""
-
-
 @dataclass(slots=True)
 class _Run:
     """A call and the task that runs it."""
@@ -93,21 +85,19 @@ class Loop:
         model: Model,
         toolbox: Toolbox,
         conversation: Conversation,
-        *,
-        form: CallFormat = "native",
-        bounds: Bounds | None = None,
-        first: frozenset[str] = frozenset(),
-        on_event: Callable[[Event], None] = lambda _event: None,
+        config: Config,
+        on_event: Callable[[Event], None],
     ) -> None:
         self._model = model
         self._toolbox = toolbox
         self.conversation = conversation
-        self._xml = form == "xml"
-        self._bounds = bounds or Bounds()
-        self._first = first
+        self._settings = config.agent
+        self._xml = config.agent.format == "xml"
+        self._prompt_tokens = config.limits.agent_prompt
+        """Tokens of tool definitions in the prompt."""
         self._on_event = on_event
-        self._preferred = {call.name for message in conversation.messages for call in message.calls}
-        """Tools that the model has found or used; they take precedence in the prompt."""
+        self._preferred = {*CORE, *(call.name for message in conversation.messages for call in message.calls)}
+        """The core tools and those that the model has found or used; they take precedence in the prompt."""
         self._selection = ToolSelection(())
         self._ids = itertools.count(1)
         self._work: asyncio.Task[Ended] | None = None
@@ -142,26 +132,26 @@ class Loop:
         return ended
 
     async def _run_steps(self) -> Ended:
-        before = self.conversation.tokens
-        for step in range(1, self._bounds.steps + 1):
+        steps, tokens = self._settings.steps, self._settings.tokens
+        before, spent = self.conversation.tokens, 0
+        for step in range(1, steps + 1):
             called = await self._run_turn()
             spent = self.conversation.tokens - before
             if not called:
                 return Ended("done", "", step, spent)
-            if spent >= self._bounds.tokens:
-                text = f"It used {spent} tokens; the limit is {self._bounds.tokens} per message. {_CONTINUE}"
+            if spent >= tokens:
+                text = f"It used {spent} tokens; the limit is {tokens} per message. {_CONTINUE}"
                 return Ended("tokens", text, step, spent)
-        spent = self.conversation.tokens - before
-        text = f"It reached the limit of {self._bounds.steps} steps per message. {_CONTINUE}"
-        return Ended("steps", text, self._bounds.steps, spent)
+        return Ended("steps", f"It reached the limit of {steps} steps per message. {_CONTINUE}", steps, spent)
 
     async def _run_turn(self) -> bool:
         """Run one turn of the model with its calls; returns whether there were any."""
-        tools_listed = await self._toolbox.list_tools()
-        self._selection = select_tools(tools_listed, self._bounds.prompt, first=self._first | self._preferred)
-        tools = (*self._selection.shown, *([FIND_TOOL] if self._selection.rest else []))
+        self._selection = select_tools(await self._toolbox.list_tools(), self._prompt_tokens, first=self._preferred)
+        find = [FIND_TOOL] if self._selection.rest else []
+        tools = () if self._xml else (*self._selection.shown, *find)
+        messages = self.conversation.messages
         system = system_prompt(self._selection, xml=self._xml)
-        request = ModelRequest(system, self.conversation.messages, () if self._xml else tools)
+        request = ModelRequest(system, messages if tools else [*map(as_text, messages)], tools)
         turn = _Turn(self)
         try:
             await turn.read(request)
@@ -209,7 +199,6 @@ class Loop:
         return {"content": [{"type": "text", "text": describe_found(query, found)}]}
 
     def _parse_xml_call(self, wrote: XmlCall) -> Call:
-        """The call that the model wrote as XML."""
         ident = f"c{len(self.conversation.messages)}_{next(self._ids)}"
         tool = self._selection.get(wrote.name)
         arguments, problems = coerce(wrote.values, tool.input_schema if tool else {})
@@ -231,17 +220,17 @@ class _Turn:
     async def read(self, request: ModelRequest) -> None:
         """Read the response piece by piece, and start each call when it is complete."""
         async for piece in self._loop._model.turn(request):
-            if isinstance(piece, TextDelta):
-                self.raw += piece.text
-                self._add(self._reader.feed(piece.text) if self._reader else [piece.text])
-            elif isinstance(piece, CallComplete):
-                self._start(piece.call)
+            if isinstance(piece, str):
+                self.raw += piece
+                self._add(self._reader.feed(piece) if self._reader else [piece])
+            elif isinstance(piece, Call):
+                self._start(piece)
             elif isinstance(piece, TokenUsage):
                 self.tokens = piece.tokens
             elif isinstance(piece, Truncated):
                 self._add(["\n[The answer was cut off: it was too long.]"])
         if self._reader:
-            self._add(self._reader.close())
+            self._add(self._reader.feed("", last=True))
 
     async def wait_for_calls(self) -> None:
         if self.runs:
@@ -251,13 +240,11 @@ class _Turn:
         """Add texts, calls and results to the conversation; running calls are cancelled."""
         for run in self.runs:
             run.task.cancel()
-        if self.runs:
-            await asyncio.wait([run.task for run in self.runs])
+        await self.wait_for_calls()
         if not (self.text or self.runs or self.raw):
             return
         calls = [run.call for run in self.runs]
-        raw = self.raw if self._reader else ""
-        self._loop.conversation.add(Message("assistant", self.text, calls=calls, raw=raw))
+        self._loop.conversation.add(Message("assistant", self.text, calls=calls, raw=self.raw if self._reader else ""))
         if self.runs:
             self._loop.conversation.add(Message("tool", results=[_result_of_run(run) for run in self.runs]))
 
@@ -272,8 +259,7 @@ class _Turn:
     def _start(self, call: Call) -> None:
         has_effects = bool(call.problem) or _has_effects(self._loop._selection.get(call.name))
         predecessors = [run for run in self.runs if has_effects or run.has_effects]
-        task = asyncio.ensure_future(self._loop._run(call, predecessors))
-        self.runs.append(_Run(call, has_effects, task))
+        self.runs.append(_Run(call, has_effects, asyncio.ensure_future(self._loop._run(call, predecessors))))
 
 
 def _has_effects(tool: Tool | None) -> bool:
@@ -294,5 +280,5 @@ def _estimate(request: ModelRequest, response: str) -> int:
     """Estimated tokens of a step whose provider does not report them."""
     texts = [request.system, response, *(tool.wire.decode() for tool in request.tools)]
     for message in request.messages:
-        texts += [message.text, message.raw, *(result.text for result in message.results)]
+        texts += [message.text] if message.text else [result.text for result in message.results]
     return sum(map(estimate_tokens, texts))

@@ -8,11 +8,10 @@ the same text, so that providers can cache it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tabhub.agent.turns import ListedTool
 from tabhub.agent.xml import format_call
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.results.budget import estimate_tokens
@@ -21,7 +20,8 @@ from tabhub.upstream.parameter_list import simple_parameters
 
 FIND: Final = "find_tools"
 EXTERNAL: Final = "mcp__"
-_MARK = "[Disabled] "
+_DISABLED = "[Disabled] "
+"""How the hub marks the descriptions of disabled tools."""
 _PAGE = "website_tool_"
 _FOUND = 8
 _DISABLED_SHOWN = 100
@@ -74,10 +74,10 @@ class ToolSelection:
         return ToolIndex((*self.shown, *self.rest)).search(query)[:_FOUND]
 
 
-def select_tools(tools: Iterable[ListedTool], room: int, *, first: frozenset[str] = frozenset()) -> ToolSelection:
+def select_tools(tools: Iterable[Tool], room: int, *, first: Set[str] = frozenset()) -> ToolSelection:
     """Choose which tools to show within the token budget: `first`, then page, external and built-in tools."""
     listed = list(tools)
-    live = [each.tool for each in listed if not each.disabled]
+    live = [tool for tool in listed if not tool.description.startswith(_DISABLED)]
     left = room
     shown: set[str] = set()
     for tool in sorted(live, key=lambda tool: _rank(tool, first)):  # stable: within a rank in the order of the listing
@@ -88,7 +88,7 @@ def select_tools(tools: Iterable[ListedTool], room: int, *, first: frozenset[str
     return ToolSelection(
         tuple(tool for tool in live if tool.name in shown),
         tuple(tool for tool in live if tool.name not in shown),
-        tuple(each.tool for each in listed if each.disabled),
+        tuple(tool for tool in listed if tool.description.startswith(_DISABLED)),
     )
 
 
@@ -124,14 +124,7 @@ def describe_found(query: str, tools: Sequence[Tool]) -> str:
     return "\n\n".join(map(definition, tools))
 
 
-def listed_tool(tool: Tool) -> ListedTool:
-    """The hub marks disabled tools in their description."""
-    if not tool.description.startswith(_MARK):
-        return ListedTool(tool)
-    return ListedTool(tool.with_description(tool.description.removeprefix(_MARK), tool.meta), disabled=True)
-
-
-def _rank(tool: Tool, first: frozenset[str]) -> int:
+def _rank(tool: Tool, first: Set[str]) -> int:
     if tool.name in first:
         return 0
     return 1 if tool.name.startswith(_PAGE) else 2 if tool.name.startswith(EXTERNAL) else 3

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from tabhub.core.tools import Tool
 from tabhub.store.conversations import Call, Message
-
-CallFormat = Literal["native", "xml"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +17,7 @@ class ModelRequest:
     system: str
     messages: Sequence[Message]
     tools: Sequence[Tool] = ()
-    """For the provider's native tool calls; empty when calls are written as XML in the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextDelta:
-    """A piece of the model's text."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallComplete:
-    """A tool call that is complete."""
-
-    call: Call
+    """For the provider's native tool calls; without them, calls and results are part of the messages' texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +32,8 @@ class Truncated:
     """The response was cut off at the token limit."""
 
 
-Piece = TextDelta | CallComplete | TokenUsage | Truncated
+Piece = str | Call | TokenUsage | Truncated
+"""A piece of the model's text, a tool call that is complete, or a fact about the response."""
 
 
 class Model(Protocol):
@@ -59,18 +44,10 @@ class Model(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTool:
-    """A tool in a toolbox's listing."""
-
-    tool: Tool
-    disabled: bool = False
-
-
 class Toolbox(Protocol):
     """Lists and runs tools."""
 
-    async def list_tools(self) -> Sequence[ListedTool]: ...
+    async def list_tools(self) -> Sequence[Tool]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The MCP result, also with `isError`; raises TabhubError if the tool cannot be run."""

@@ -13,18 +13,19 @@ counts too. A malformed call is never dropped: it is returned with a `problem`. 
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-_OPEN, _CLOSE, _INVOKE, _END, _PARAMETER, _VALUE_END = (
-    "<tool_calls>",
-    "</tool_calls>",
-    "<invoke",
-    "</invoke>",
-    "<parameter",
-    "</parameter>",
-)
+from msgspec.structs import replace
+
+from tabhub.store.conversations import Message
+
+_OPEN, _CLOSE = "<tool_calls>", "</tool_calls>"
+_INVOKE, _END = "<invoke", "</invoke>"
+_PARAMETER, _VALUE_END = "<parameter", "</parameter>"
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _MAX_TAG = 1_000
 _SHOWN = 80
@@ -33,9 +34,9 @@ _TAG = re.compile(r"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _EMPTY_TAG = re.compile(r"""<(?:[^"'>]|"[^"]*"|'[^']*')*/>""")
 _NAME = re.compile(r"""<(?:invoke|parameter)\s+name\s*=\s*(?:"([^"]*)"|'([^']*)')\s*/?>""")
 _VALUE_ENDS = re.compile(r"</parameter>(?=\s*(?:<parameter|</invoke>|</tool_calls>|<invoke))")
+_LAST_VALUE_ENDS = re.compile(rf"{_VALUE_ENDS.pattern}|</parameter>(?=\s*\Z)")
 _CALL_ENDS = re.compile(r"</invoke>|</tool_calls>|<invoke[\s>/]")
 """What a complete call ends with or is followed by."""
-_EMPTY_BLOCK = f"A `{_OPEN}` block without an `<invoke>` in it calls nothing."
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class XmlCall:
 
 
 class XmlReader:
-    """Reads one response; feed it the text as it arrives, then `close`."""
+    """Reads one response; feed it the text as it arrives."""
 
     def __init__(self, max_value: int = 1_000_000) -> None:
         self._max_value = max_value
@@ -64,24 +65,20 @@ class XmlReader:
         self._overflowed = False
         """Whether a value was too long; the rest is ignored."""
 
-    def feed(self, text: str) -> list[str | XmlCall]:
-        """Returns the text outside of calls and the complete calls, in order."""
-        return self._read(text, last=False)
-
-    def close(self) -> list[str | XmlCall]:
-        """The end of the text: an unfinished call is returned with a problem."""
-        return self._read("", last=True)
-
-    def _read(self, text: str, *, last: bool) -> list[str | XmlCall]:
+    def feed(self, text: str, *, last: bool = False) -> list[str | XmlCall]:
+        """Returns the text outside of calls and the complete calls, in order; at the end also an unfinished one."""
         self._text += text
         found: list[str | XmlCall] = []
         while not self._overflowed and (self._read_call if self._in_call else self._read_text)(found, last=last):
             pass
-        return _join_texts(found)
+        return found
 
     def _read_text(self, found: list[str | XmlCall], *, last: bool) -> bool:
         """Read up to the next tag; False if there is none yet."""
         tag = _OUTSIDE.search(self._text, self._searched)
+        if tag is None and last and self._in_block:
+            self._text += _CLOSE  # the end of the text closes the block
+            return True
         if tag is None:
             self._read_plain_text(found, last=last)
             return False
@@ -95,19 +92,13 @@ class XmlReader:
             self._searched = len(_INVOKE)
             return True
         if tag[0] == _CLOSE and not self._block_calls:
-            found.append(XmlCall("", problem=_EMPTY_BLOCK))
+            found.append(XmlCall("", problem=f"A `{_OPEN}` block without an `{_INVOKE}>` in it calls nothing."))
         self._text = self._text[len(tag[0]) :]
         self._in_block, self._block_calls = tag[0] == _OPEN, 0
         return True
 
     def _read_plain_text(self, found: list[str | XmlCall], *, last: bool) -> None:
-        if last:
-            self._take_text(found, len(self._text))
-            if self._in_block and not self._block_calls:
-                found.append(XmlCall("", problem=_EMPTY_BLOCK))
-            self._in_block = False
-            return
-        at = self._text.rfind("<")
+        at = len(self._text) if last else self._text.rfind("<")
         if at < 0 or not any(tag.startswith(self._text[at:]) for tag in (_INVOKE, _OPEN, _CLOSE)):
             at = len(self._text)
         if self._in_block:
@@ -117,7 +108,11 @@ class XmlReader:
 
     def _take_text(self, found: list[str | XmlCall], end: int) -> None:
         text, self._text, self._searched = self._text[:end], self._text[end:], 0
-        if text and not (self._in_block and not text.strip()):
+        if self._in_block and not text.strip():
+            return
+        if found and isinstance(found[-1], str):
+            found[-1] += text
+        elif text:
             found.append(text)
 
     def _read_call(self, found: list[str | XmlCall], *, last: bool) -> bool:
@@ -198,11 +193,8 @@ def _find_value_end(text: str, start: int, *, last: bool) -> int:
         if cdata_end < 0 and not last:
             return -1
         at = max(at, cdata_end)
-    found = _VALUE_ENDS.search(text, at)
-    if found is not None:
-        return found.start()
-    end = len(text.rstrip()) - len(_VALUE_END)
-    return end if last and end >= at and text.startswith(_VALUE_END, end) else -1
+    found = (_LAST_VALUE_ENDS if last else _VALUE_ENDS).search(text, at)
+    return found.start() if found else -1
 
 
 def format_call(name: str, values: Iterable[tuple[str, str]]) -> str:
@@ -216,6 +208,23 @@ def format_result(name: str, number: int, text: str, *, failed: bool) -> str:
     safe = re.sub(r"<(/?tool_result)", r"<\\\1", text)
     status = "error" if failed else "ok"
     return f'<tool_result call="{number}" name="{html.escape(name)}" status="{status}">\n{safe}\n</tool_result>'
+
+
+def as_text(message: Message) -> Message:
+    """The message with its calls, or results, as XML in its text."""
+    if message.role == "user":
+        return message
+    if message.role == "tool":
+        results = [format_result(r.name, n, r.text, failed=r.failed) for n, r in enumerate(message.results, 1)]
+        return replace(message, text="\n".join(results))
+    calls = [format_call(call.name, [(k, plain(v)) for k, v in call.arguments.items()]) for call in message.calls]
+    text = message.raw or "\n".join(part for part in (message.text, *calls) if part)
+    return replace(message, text=text, calls=[])
+
+
+def plain(value: Any) -> str:
+    """The text of a value, as `coerce` reads it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _wrap(value: str) -> str:
@@ -239,14 +248,3 @@ def _name(tag: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _join_texts(found: list[str | XmlCall]) -> list[str | XmlCall]:
-    """Join adjacent texts and drop empty ones."""
-    joined: list[str | XmlCall] = []
-    for each in found:
-        if isinstance(each, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += each
-        elif each:
-            joined.append(each)
-    return joined

@@ -34,7 +34,7 @@ TABHUB = Group(
         "token": LazyCommand("Create, list and revoke tokens: one for each agent", "tabhub.cli.token"),
         "audit": LazyCommand("Show which tools were called, by whom, and the outcome", "tabhub.cli.audit"),
         "config": LazyCommand("Show and change settings; rotate the secret", "tabhub.cli.config"),
-        "plugin": LazyCommand("Find, install and configure plugins for web apps", "tabhub.cli.plugin.command"),
+        "plugin": LazyCommand("Find, install and configure plugins for web apps", "tabhub.cli.plugin"),
         "mcp": LazyCommand("Add, list, enable, disable and refresh external MCP servers", "tabhub.cli.mcp.command"),
         "relay": LazyCommand("Run a relay for browsers and agents on different machines", "tabhub.cli.relay"),
         "extension": LazyCommand("Show where the browser extension is and how to load it", "tabhub.cli.extension"),

@@ -20,10 +20,9 @@ from dataclasses import replace
 import msgspec
 
 from tabhub.agent.hub_tools import HubTools
-from tabhub.agent.loop import Bounds, Ended, Event, Finished, Loop, Spoke, Started
+from tabhub.agent.loop import Ended, Event, Finished, Loop, Spoke, Started
 from tabhub.agent.providers import model_of
 from tabhub.agent.turns import Model
-from tabhub.browser.families import CORE
 from tabhub.cli.command import Command, option, positive
 from tabhub.cli.hub.client import bearer, find_hub
 from tabhub.cli.hub.settings import home_and_config
@@ -32,6 +31,7 @@ from tabhub.cli.terminal import cut, paint, print_json, safe, width
 from tabhub.client_errors import HubDownError, UsageError
 from tabhub.config.settings import Config
 from tabhub.errors import HubUnreachable
+from tabhub.mcp.client import McpClient
 from tabhub.store.conversations import Conversation, ConversationStore
 
 _EXIT_CODES = {"done": 0, "stopped": 130, "steps": 1, "tokens": 1, "failed": 1}
@@ -63,7 +63,7 @@ def agent(args: Namespace) -> int:
             _talk(runner, work)
             return 0
         finally:
-            runner.run(work.tools.close())
+            runner.run(work.tools.client.close())
 
 
 class _Work:
@@ -77,22 +77,13 @@ class _Work:
         self._model = model
         self._hub = hub = find_hub()
         ask = ask_person if sys.stdin.isatty() else None
-        self.tools = HubTools(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-agent", ask)
+        self.tools = HubTools(McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-agent", ask))
         self.conversation = conversation
         self._show = _show_json if as_json else _Screen().show
 
     async def do(self, task: str) -> Ended:
         """Work on one task until it is done, stopped, or a limit is reached; the conversation is saved."""
-        settings = self._config.agent
-        loop = Loop(
-            self._model,
-            self.tools,
-            self.conversation,
-            form=settings.format,
-            bounds=Bounds(settings.steps, settings.tokens, self._config.limits.agent_prompt),
-            first=frozenset(CORE),
-            on_event=self._show,
-        )
+        loop = Loop(self._model, self.tools, self.conversation, self._config, self._show)
         opening = asyncio.ensure_future(self._open_session())
 
         def stop() -> None:
@@ -114,9 +105,9 @@ class _Work:
                 self._store.save(self.conversation)
 
     async def _open_session(self) -> None:
-        if self.tools.session is None:
+        if self.tools.client.session is None:
             try:
-                await self.tools.open()
+                await self.tools.client.open()
             except HubUnreachable:
                 raise HubDownError(self._hub.address) from None
 

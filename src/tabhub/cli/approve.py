@@ -37,7 +37,8 @@ def approve(args: Namespace) -> None:
     hub = find_hub()
     seen: set[str] = set()
     while True:
-        waiting = [call for call in _pending(hub) if call["id"] not in seen]
+        pending = fetch("/approvals", hub=hub, headers=approver_headers(hub))["approvals"]
+        waiting = [call for call in pending if call["id"] not in seen]
         for call in waiting:
             seen.add(call["id"])
             _decide(hub, call, len(waiting))
@@ -47,11 +48,6 @@ def approve(args: Namespace) -> None:
             return
         if not waiting:
             time.sleep(_POLL)
-
-
-def _pending(hub: Hub) -> list[dict[str, Any]]:
-    pending: list[dict[str, Any]] = fetch("/approvals", hub=hub, headers=approver_headers(hub))["approvals"]
-    return pending
 
 
 def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
@@ -81,7 +77,6 @@ def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
 
 
 def _show(call: dict[str, Any], pending: int) -> None:
-    """Everything a person needs to know before deciding."""
     left = max(0, round(float(call.get("expiresAt", 0)) / 1000 - time.time()))
     client = f"{call['token']} ({call.get('client')})" if call.get("token") else str(call.get("client"))
     print(paint(f"{safe(client)} wants to run {safe(str(call.get('tool')))}", "bold"))

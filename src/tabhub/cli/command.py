@@ -71,7 +71,6 @@ class Parser(argparse.ArgumentParser):
     """argparse with error, hint and usage; the hint suggests the nearest known word."""
 
     def error(self, message: str) -> NoReturn:
-        """Show the error, a suggestion and the usage, and exit with 2."""
         message, near = message.removeprefix("argument "), None
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
@@ -136,7 +135,6 @@ JSON = option("--json", action="store_true", help="print JSON")
 
 
 def run_command(command: Command | Group | LazyCommand, name: str, words: Sequence[str]) -> int:
-    """Run a command with the arguments that follow its name."""
     if isinstance(command, LazyCommand):
         command = command.load()
     if isinstance(command, Command):

@@ -1,7 +1,4 @@
-"""`tabhub config`: show and change settings, rotate the secret.
-
-Owns the command. Keys and their meaning: `tabhub.config.settings`; the file: `tabhub.store.config_file`.
-"""
+"""`tabhub config`: show and change settings, rotate the secret. Their meaning is in `tabhub.config.settings`."""
 
 from __future__ import annotations
 
@@ -101,7 +98,6 @@ def show_path(_args: Namespace) -> None:
 
 
 def rotate_secret(args: Namespace) -> None:
-    """Create a new secret; the old one stops working at once."""
     hub = find_hub()  # before: the running hub still expects the old one
     new = secret.rotate(Home.find())
     print(f"Secret rotated: {new if args.show_secret else mask(new)}")
@@ -110,7 +106,6 @@ def rotate_secret(args: Namespace) -> None:
 
 
 def _reload(hub: Hub) -> None:
-    """Reload the running hub and report whether it worked."""
     try:
         answer = reload_hub(hub)
     except CliError as error:

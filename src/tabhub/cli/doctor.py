@@ -7,9 +7,9 @@ never changes anything.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import stat
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -34,10 +34,10 @@ from tabhub.store.home import Home
 
 Level = Literal["ok", "warn", "fail"]
 _START = "Start it with: tabhub start --background"
+_ROTATE = "Create a new one: tabhub config rotate-secret"
 _CLOCK_SLACK = 5.0
 _LITTLE_ROOM = 50_000_000
 _NO_ROOM = 1_000_000
-_OLDEST_PYTHON = (3, 11)
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _RESTART = "Restart the hub: tabhub stop && tabhub start --background"
 _RELOAD = "Reload the extension on chrome://extensions"
@@ -82,14 +82,14 @@ def _show(finding: Finding) -> None:
 
 def examine() -> Iterator[Finding]:
     """Run the checks. After a failed one, those that depend on it are skipped."""
-    yield _python()
+    yield Finding("python", "ok", f"Python {platform.python_version()}, tabhub {__version__}")
     yield from _run("home", _home)
     yield from _run("config", _config)
     yield from _run("program", _browser_program, "warn")
     try:
         hub = find_hub()
     except CliError as error:
-        yield Finding("secret", "fail", error.message, "Create a new one: tabhub config rotate-secret")
+        yield Finding("secret", "fail", error.message, _ROTATE)
         return
     yield _secret(hub)
     yield from _run("files", lambda: _extension_files(hub))
@@ -102,13 +102,6 @@ def _run(name: str, check: Callable[[], Iterator[Finding]], level: Level = "fail
         yield from check()
     except TabhubError as error:
         yield Finding(name, level, error.message, error.hint)
-
-
-def _python() -> Finding:
-    found = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info[:2] < _OLDEST_PYTHON:
-        return Finding("python", "fail", f"Python {found} is too old.", "Install Python 3.11 or later.")
-    return Finding("python", "ok", f"Python {found}, tabhub {__version__}")
 
 
 def _home() -> Iterator[Finding]:
@@ -153,8 +146,7 @@ def _secret(hub: Hub) -> Finding:
     if not path.exists():
         return Finding("secret", "ok", "will be created when the hub starts")
     if hub.secret is None or len(hub.secret) != 64:
-        remedy = "Create a new one: tabhub config rotate-secret"
-        return Finding("secret", "fail", f"{path} contains no valid secret.", remedy)
+        return Finding("secret", "fail", f"{path} contains no valid secret.", _ROTATE)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         remedy = f"Run: chmod 600 {path}, then: tabhub config rotate-secret"
@@ -177,7 +169,6 @@ def _extension_files(hub: Hub) -> Iterator[Finding]:
 
 
 def _hub(hub: Hub) -> Iterator[Finding]:
-    """The hub, and through it the browser and its tabs."""
     if not taken(hub.port):
         port = _settings_port(hub)
         if port != hub.port and taken(port):

@@ -1,7 +1,4 @@
-"""`tabhub extension`: where the browser extension is, and how to load it.
-
-Owns the instructions for loading it. The hub installs the files.
-"""
+"""`tabhub extension`: where the browser extension is, and how to load it. The hub installs the files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tabhub logs`: the last lines of the hub's log, and those to come.
-
-Owns reading the end of a file and following it through rotation.
-"""
+"""`tabhub logs`: the last lines of the hub's log, and those to come, also after its rotation."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import os
 import sys
 import time
 from argparse import Namespace
+from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,23 +28,9 @@ def logs(args: Namespace) -> None:
     except FileNotFoundError:
         raise UsageError(f"There is no log yet: {path}", "Start the hub: tabhub start --background") from None
     with file:
-        end = file.seek(0, os.SEEK_END)
-        _print(_tail(file, end, args.lines))
+        _print(b"".join(deque(file, args.lines)))  # the hub bounds the log's size
         if args.follow:
-            file.seek(end)  # lines added since then come first
             _follow(path, file)
-
-
-def _tail(file: BinaryIO, end: int, lines: int) -> bytes:
-    """The last lines before an offset of a file, read backwards."""
-    position = end
-    data = b""
-    while position > 0 and data.count(b"\n") <= lines:
-        step = min(_BLOCK, position)
-        position -= step
-        file.seek(position)
-        data = file.read(step) + data
-    return b"".join(data.splitlines(keepends=True)[-lines:]) if lines else b""
 
 
 def _follow(path: Path, file: BinaryIO) -> None:

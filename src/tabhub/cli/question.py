@@ -1,7 +1,4 @@
-"""Elicitation requests of the hub, answered at the terminal.
-
-Reading a line does not block the event loop, so the program can still be stopped.
-"""
+"""Elicitation requests of the hub, answered at the terminal without blocking the event loop."""
 
 from __future__ import annotations
 

@@ -20,7 +20,10 @@ from tabhub.cli.terminal import count, duration, paint, print_json
 from tabhub.client_errors import CliError, HttpError, UsageError
 from tabhub.errors import InvalidToken
 from tabhub.net import http_client
-from tabhub.trust import jwt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tabhub.trust.jwt import Key
 
 _SPAN = re.compile(r"([0-9]{1,9})(s|m|h|d)?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -46,6 +49,8 @@ def _greet(url: str) -> None:
 
 
 def issue(args: Namespace) -> None:
+    from tabhub.trust import jwt
+
     rules = jwt.Rules(args.audience, args.issuer)
     key = next((key for key in _keys(args.key_file) if key.signing is not None), None)
     if key is None:
@@ -59,6 +64,7 @@ def issue(args: Namespace) -> None:
 def inspect(args: Namespace) -> int:
     from tabhub.relay.keyring import KEY_VARIABLE
     from tabhub.relay.revocations import Revocations
+    from tabhub.trust import jwt
 
     token = _token(args.token)
     facts: dict[str, Any] = jwt.unverified(token)
@@ -104,6 +110,7 @@ def _when(expires: Any) -> str:
 
 def revoke(args: Namespace) -> None:
     from tabhub.relay.revocations import append
+    from tabhub.trust import jwt
 
     if (args.token is None) == (args.id is None):
         raise UsageError("No token was given.", "Give either the token, or its id with --id.")
@@ -160,7 +167,7 @@ def status(args: Namespace) -> int:
     return 0 if facts["ready"] else 1
 
 
-def _keys(file: Path | None) -> tuple[jwt.Key, ...]:
+def _keys(file: Path | None) -> tuple[Key, ...]:
     from tabhub.relay.keyring import KEY_VARIABLE, Keyring
 
     if file is None and KEY_VARIABLE not in os.environ:
@@ -182,8 +189,10 @@ def _span(text: str) -> float:
 
 
 def _token_rules(parser: ArgumentParser) -> None:
+    from tabhub.trust.jwt import AUDIENCE
+
     parser.add_argument(
-        "--audience", metavar="AUD", default=jwt.AUDIENCE, help=f"the tokens' audience (default: {jwt.AUDIENCE})"
+        "--audience", metavar="AUD", default=AUDIENCE, help="the tokens' audience (default: %(default)s)"
     )
     parser.add_argument("--issuer", metavar="ISS", help="the tokens' issuer (default: any)")
 

@@ -1,7 +1,4 @@
-"""`tabhub sessions`, `tabhub pause` and `tabhub resume`: show, end and pause agents' sessions.
-
-Owns how sessions are shown and named on the command line; the hub ends and pauses them.
-"""
+"""`tabhub sessions`, `tabhub pause` and `tabhub resume`: show, end and pause agents' sessions, which the hub does."""
 
 from __future__ import annotations
 
@@ -33,12 +30,7 @@ def sessions(args: Namespace) -> None:
         _release(args.target, as_json=args.json)
 
 
-def _fetch() -> dict[str, Any]:
-    facts: dict[str, Any] = fetch("/sessions", headers=_CLIENT)
-    return facts
-
-
-def _post(path: str, body: dict[str, Any]) -> dict[str, Any]:
+def _fetch(path: str = "/sessions", body: dict[str, Any] | None = None) -> dict[str, Any]:
     answer: dict[str, Any] = fetch(path, body, headers=_CLIENT)
     return answer
 
@@ -68,7 +60,7 @@ def _list(*, as_json: bool) -> None:
 
 def _end(name: str, *, as_json: bool) -> None:
     session = _named(name)
-    answer = _post(f"/sessions/{quote(session['id'], safe=':')}/end", {})
+    answer = _fetch(f"/sessions/{quote(session['id'], safe=':')}/end", {})
     if as_json:
         return print_json(answer)
     closing = answer.get("closing") or []
@@ -94,7 +86,7 @@ def _release(tab: str, *, as_json: bool) -> None:
     tab_id = int(tab)
     for session in _fetch()["sessions"]:
         if any(lease.get("tabId") == tab_id for lease in session.get("leases", [])):
-            answer = _post(f"/sessions/{quote(session['id'], safe=':')}/release", {"tabId": tab_id})
+            answer = _fetch(f"/sessions/{quote(session['id'], safe=':')}/release", {"tabId": tab_id})
             if as_json:
                 return print_json(answer)
             return print(f"Released tab {tab_id}, which {safe(str(session.get('client')))} held.")
@@ -102,7 +94,7 @@ def _release(tab: str, *, as_json: bool) -> None:
 
 
 def pause(args: Namespace) -> None:
-    answer = _post("/pause", {"reason": " ".join(args.reason), "mode": "fail" if args.fail else "wait"})
+    answer = _fetch("/pause", {"reason": " ".join(args.reason), "mode": "fail" if args.fail else "wait"})
     if args.json:
         return print_json(answer)
     effect = "fail at once" if args.fail else "wait"
@@ -110,7 +102,7 @@ def pause(args: Namespace) -> None:
 
 
 def resume(args: Namespace) -> None:
-    answer = _post("/resume", {})
+    answer = _fetch("/resume", {})
     if args.json:
         return print_json(answer)
     if not answer.get("wasPaused"):
@@ -120,7 +112,6 @@ def resume(args: Namespace) -> None:
 
 
 def pause_summary(paused: dict[str, Any]) -> str:
-    """Since when agents are paused, by whom and why."""
     since = paused.get("since")
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since)) if since else "some time"
     why = f" ({paused['reason']})" if paused.get("reason") else ""

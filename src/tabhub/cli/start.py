@@ -76,7 +76,6 @@ def _serve(args: Namespace) -> int:
 
 
 def _hub_options(args: Namespace) -> list[str]:
-    """The options for the hub's own process."""
     options = []
     if args.port is not None:
         options += ["--port", str(args.port)]
@@ -104,7 +103,6 @@ def _refuse_taken_port(args: Namespace) -> None:
 
 
 def _greet(facts: dict[str, Any], args: Namespace) -> None:
-    """Print where the hub is and what to do next."""
     from tabhub import __version__
 
     home = str(facts.get("home") or find_hub().home)

@@ -1,7 +1,4 @@
-"""`tabhub status`: whether the hub runs and what is connected to it.
-
-Owns how the hub's health report is shown, here and in `tabhub doctor`.
-"""
+"""`tabhub status`: whether the hub runs and what is connected, as its health report says; also for `doctor`."""
 
 from __future__ import annotations
 
@@ -51,7 +48,6 @@ def status(args: Namespace) -> int:
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The lines of the status, each a name and a text."""
     yield "hub", "running" if facts.get("status") == "ok" else str(facts.get("status"))
     for problem in facts.get("problems") or []:
         yield "problem", str(problem)
@@ -89,7 +85,6 @@ def own_browser(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _missing_browser(own: dict[str, Any]) -> str:
-    """Why no browser is connected, as far as the hub knows."""
     if not own:
         return NO_BROWSER
     if own.get("error"):
@@ -98,7 +93,6 @@ def _missing_browser(own: dict[str, Any]) -> str:
 
 
 def describe_browser(browser: dict[str, Any], own_error: str | None = None) -> str:
-    """Name, tabs, extension and debugger of a browser, or why it is disconnected."""
     name = str(browser.get("browserName") or browser.get("browserId") or "a browser")
     if browser.get("browserVersion"):
         name += f" {browser['browserVersion']}"
@@ -117,7 +111,6 @@ def describe_browser(browser: dict[str, Any], own_error: str | None = None) -> s
 
 
 def attached_tabs(browser: dict[str, Any]) -> int:
-    """The number of tabs that the debugger is attached to."""
     return len(browser.get("debugger", {}).get("attachedTabs", []))
 
 

@@ -1,7 +1,4 @@
-"""`tabhub stop`: end the hub of this home.
-
-Never signals another process: a process id is used only after checking that it is a hub.
-"""
+"""`tabhub stop`: end the hub of this home. A process id is used only after checking that it is a hub."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ _KILL_SECONDS = 5.0
 
 
 def stop(args: Namespace) -> None:
-    """Ask the hub to stop, and wait until it has."""
     hub = find_hub()
     if hub.pid is None:
         if health(hub) is not None:

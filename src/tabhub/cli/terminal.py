@@ -1,7 +1,4 @@
-"""What a person sees: colour, errors with hints, safe text, times and sizes in words.
-
-Owns presentation only; it knows no command and talks to no hub.
-"""
+"""What a person sees: colour, errors with hints, safe text, times and sizes. Knows no command and no hub."""
 
 from __future__ import annotations
 
@@ -15,14 +12,8 @@ if TYPE_CHECKING:
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
-def coloured(stream: TextIO) -> bool:
-    """Whether to use colour: only on a terminal, and not with NO_COLOR."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """The text in a style, where the stream shows styles."""
-    if not coloured(stream or sys.stdout):
+    if not (stream or sys.stdout).isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
@@ -47,18 +38,14 @@ def safe(text: str, stream: TextIO | None = None) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
-def json_text(value: object) -> str:
-    """A value as JSON; on a terminal, characters that could control it are escaped."""
+def print_json(value: object) -> None:
+    """Print a value as JSON; on a terminal, characters that could control it are escaped."""
     import json
 
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    if not sys.stdout.isatty():
-        return text
-    return "".join(c if c == "\n" or c.isprintable() else _escaped(c) for c in text)
-
-
-def print_json(value: object) -> None:
-    print(json_text(value))
+    if sys.stdout.isatty():
+        text = "".join(c if c == "\n" or c.isprintable() else _escaped(c) for c in text)
+    print(text)
 
 
 def _escaped(character: str) -> str:
@@ -113,7 +100,6 @@ def duration(seconds: float) -> str:
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """The known word most similar to the given one, if any is similar."""
     import difflib
 
     found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)

@@ -1,7 +1,4 @@
-"""`tabhub token`: named tokens, one for each client.
-
-The tokens are in `tabhub.store.tokens`. A running hub applies a change at once.
-"""
+"""`tabhub token`: named tokens, one for each client. A running hub applies a change at once."""
 
 from __future__ import annotations
 

@@ -46,8 +46,7 @@ def _quoted(text: str) -> str:
 
 
 def _fetch(plugin: str | None = None) -> list[dict[str, Any]]:
-    path = f"/tools?plugin={_quoted(plugin)}" if plugin else "/tools"
-    tools = fetch(path, headers=_session(), timeout=30.0)
+    tools = fetch(f"/tools?plugin={_quoted(plugin)}" if plugin else "/tools", headers=_session(), timeout=30.0)
     if not isinstance(tools, list) or not all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in tools):
         raise unexpected_form("list of tools")
     return tools

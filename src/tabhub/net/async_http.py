@@ -7,6 +7,7 @@ given URL. Proxies are not used.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -38,18 +39,12 @@ class Bounds:
 class _Connection(asyncio.Protocol):
     """One connection, for one request at a time."""
 
-    def __init__(self) -> None:
-        self.response: Response | None = None
-        self.idle_since = 0.0
-        self._transport: asyncio.Transport | None = None
-
-    @property
-    def transport(self) -> asyncio.Transport:
-        assert self._transport is not None  # noqa: S101 - create_connection returns after connection_made
-        return self._transport
+    transport: asyncio.Transport
+    response: Response | None = None
+    idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not inherit from it
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's does not inherit from it
 
     def data_received(self, data: bytes) -> None:
         if self.response is None:  # nothing was requested
@@ -111,9 +106,6 @@ class Response:
 
     async def _wait(self) -> None:
         self._changed.clear()
-        if self._bounds.silence is None:
-            await self._changed.wait()
-            return
         try:
             async with asyncio.timeout(self._bounds.silence):  # wait_for may swallow a cancellation (Python 3.11)
                 await self._changed.wait()
@@ -124,8 +116,6 @@ class Response:
     def reusable(self) -> bool:
         """Whether the response is complete and its connection can be used for another request."""
         return self._keep_alive and self._buffered <= _MAX_BUFFERED  # above that, reading is paused
-
-    # from the connection
 
     def feed(self, data: bytes) -> None:
         if not self.status:
@@ -138,7 +128,6 @@ class Response:
             self._fail(f"the response head is larger than {_MAX_HEAD} bytes")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._keep_alive = False
         if exc is not None:
             self._fail(f"the connection broke: {exc}")
         elif not self.status:
@@ -146,6 +135,7 @@ class Response:
         elif "content-length" in self.headers or "transfer-encoding" in self.headers:
             self._fail("the server closed the connection in the middle of the response")
         else:
+            self._keep_alive = False
             self._end()
 
     def _fail(self, reason: str) -> None:
@@ -158,8 +148,6 @@ class Response:
     def _end(self) -> None:
         self._ended = True
         self._changed.set()
-
-    # from httptools
 
     def on_message_begin(self) -> None:
         self._keep_alive = False  # more than one response: this one is complete, and the others are ignored
@@ -191,17 +179,13 @@ class Response:
             self._end()
 
 
-async def _connect_to_name(host: str, _port: int) -> list[str]:
-    return [host]
-
-
 class Connections:
     """Sends requests over connections that are kept open and reused."""
 
     def __init__(
         self,
         context: ssl.SSLContext | None = None,
-        resolve: Callable[[str, int], Awaitable[list[str]]] = _connect_to_name,
+        resolve: Callable[[str, int], Awaitable[list[str]]] | None = None,
     ) -> None:
         """`resolve` gives the addresses to connect to; certificates are verified against the host name."""
         self._context = context
@@ -238,9 +222,8 @@ class Connections:
     def close(self) -> None:
         """Close idle connections, and every other one when its request has ended."""
         self._closed = True
-        for connections in self._idle.values():
-            for connection in connections:
-                connection.transport.abort()
+        for connection in itertools.chain.from_iterable(self._idle.values()):
+            connection.transport.abort()
         self._idle.clear()
 
     def _reuse(self, place: tuple[str, str, int]) -> _Connection | None:
@@ -258,7 +241,7 @@ class Connections:
         reason: object = "it has no address"
         try:
             async with asyncio.timeout(bounds.connect):
-                for address in await self._resolve(host, port):
+                for address in await self._resolve(host, port) if self._resolve else [host]:
                     try:
                         _, connection = await asyncio.get_running_loop().create_connection(
                             _Connection, address, port, ssl=context, server_hostname=host if context else None

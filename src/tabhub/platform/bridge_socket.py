@@ -26,13 +26,9 @@ def listen_unix(path: str) -> socket.socket:
     with locked(folder / ".bridge.lock"):  # two hubs must not check one path at the same time
         _remove_dead_socket(path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)  # the socket is private from the start
         try:
-            before = os.umask(0o177)  # the socket is private from the start
-            try:
-                listener.bind(path)
-            finally:
-                os.umask(before)
-            Path(path).chmod(0o600)
+            listener.bind(path)
             listener.listen(_BACKLOG)
             listener.setblocking(False)
         except OSError as error:
@@ -41,6 +37,8 @@ def listen_unix(path: str) -> socket.socket:
                 f"The bridge socket {path} cannot be created: {error.strerror}.",
                 hint=f"Check that {folder} is yours and writable, or set TABHUB_SOCKET to another path.",
             ) from None
+        finally:
+            os.umask(before)
     return listener
 
 
@@ -62,10 +60,10 @@ def _remove_dead_socket(path: str) -> None:
             f"{path} is the path of the bridge socket, but is not a socket.",
             hint="Move it away, or set TABHUB_SOCKET to another path.",
         )
-    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        probe.settimeout(1.0)
-        probe.connect(path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(1.0)
+            probe.connect(path)
     except (ConnectionRefusedError, FileNotFoundError):
         Path(path).unlink(missing_ok=True)
         return
@@ -73,8 +71,6 @@ def _remove_dead_socket(path: str) -> None:
         raise SetupError(
             f"{path} cannot be taken over: {error.strerror or error}.", hint="Set TABHUB_SOCKET to another path."
         ) from None
-    finally:
-        probe.close()
     raise SetupError(
         f"Another hub listens on {path}.",
         hint="Stop it with `tabhub stop`, or set TABHUB_SOCKET to another path for one of the two.",

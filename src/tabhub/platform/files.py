@@ -10,6 +10,7 @@ from pathlib import Path
 from tabhub.errors import SetupError
 
 _TEMP = ".tmp"
+_ANOTHER = "choose another folder with TABHUB_HOME or TABHUB_SOCKET."
 
 
 def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
@@ -21,14 +22,11 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
     try:
         fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            try:
+            with os.fdopen(fd, "wb") as file:
                 os.fchmod(fd, mode)
-                view = memoryview(raw)
-                while view:
-                    view = view[os.write(fd, view) :]
+                file.write(raw)
+                file.flush()
                 os.fsync(fd)
-            finally:
-                os.close(fd)
             os.replace(temp, target)  # noqa: PTH105 - plain strings are cheaper here
         except BaseException:
             with contextlib.suppress(OSError):
@@ -85,14 +83,10 @@ def make_private_folder(folder: Path, *, follow_links: bool = True) -> None:
         status = os.stat(folder, follow_symlinks=follow_links)  # noqa: PTH116
     except OSError as error:
         raise SetupError(
-            f"Could not create the folder {folder}: {error.strerror}.",
-            hint="Make it writable for you, or choose another folder with TABHUB_HOME or TABHUB_SOCKET.",
+            f"Could not create the folder {folder}: {error.strerror}.", hint=f"Make it writable for you, or {_ANOTHER}"
         ) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise SetupError(
-            f"{folder} is not a folder.",
-            hint="Move it away, or choose another folder with TABHUB_HOME or TABHUB_SOCKET.",
-        )
+        raise SetupError(f"{folder} is not a folder.", hint=f"Move it away, or {_ANOTHER}")
     if status.st_uid != os.geteuid():
         raise SetupError(
             f"{folder} belongs to another user (uid {status.st_uid}; you are {os.geteuid()}).",
@@ -104,10 +98,7 @@ def make_private_folder(folder: Path, *, follow_links: bool = True) -> None:
             hint=f"Run: chmod 700 {folder}",
         )
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise SetupError(
-            f"{folder} is not writable.",
-            hint="Make it writable for you, or choose another folder with TABHUB_HOME or TABHUB_SOCKET.",
-        )
+        raise SetupError(f"{folder} is not writable.", hint=f"Make it writable for you, or {_ANOTHER}")
 
 
 def remove_stale_temporaries(folder: Path) -> None:

@@ -60,7 +60,6 @@ class Adapter:
         return f"{FOLDER}/{self.plugin}-prescript-{digest[:12]}.js"
 
     def files(self) -> dict[str, str]:
-        """Texts by path."""
         pre_script = {self.pre_file: self.pre_script} if self.pre_file and self.pre_script is not None else {}
         return {self.file: self.text, **pre_script}
 
@@ -82,7 +81,7 @@ def compose(plugin: Plugin, setup: Setup) -> Adapter:
 
 def write(extension_folders: Iterable[Path], adapters: Iterable[Adapter]) -> None:
     """Replace the adapters in every extension folder; each file is written atomically."""
-    wanted = {file: text for adapter in adapters for file, text in adapter.files().items()}
+    wanted = {Path(file).name: text for adapter in adapters for file, text in adapter.files().items()}
     for extension in extension_folders:
         if not (extension / "manifest.json").is_file():
             continue
@@ -90,10 +89,9 @@ def write(extension_folders: Iterable[Path], adapters: Iterable[Adapter]) -> Non
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             there = {path.name for path in folder.iterdir()}
-            for file, text in wanted.items():
-                if Path(file).name not in there:  # the name contains the hash of the text
-                    write_atomic(extension / file, text)
-            for name in there - {Path(file).name for file in wanted}:
+            for name in wanted.keys() - there:  # a name contains the hash of its text
+                write_atomic(folder / name, wanted[name])
+            for name in there - wanted.keys():
                 if _OURS.fullmatch(name):
                     (folder / name).unlink(missing_ok=True)
         except OSError as error:

@@ -84,8 +84,7 @@ class Definition:
         except FileNotFoundError:
             raise PluginError(f"{self.name}: its page file {self.page} is missing.") from None
         names = [tool["name"] for tool in self.tools]
-        display_name = self.about["displayName"]
-        about = {"displayName": display_name, "version": self.version, "name": self.name, "tools": names}
+        about = {"displayName": self.about["displayName"], "version": self.version, "name": self.name, "tools": names}
         before, _, after = files("tabhub.plugins").joinpath("page_adapter.js").read_text("utf-8").partition("__PAGE__")
         plugin = manifest.build(
             self.name,

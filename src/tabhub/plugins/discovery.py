@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -37,7 +37,6 @@ class Discovered:
 
     plugins: tuple[Plugin, ...] = ()
     failures: tuple[Failure, ...] = ()
-    """Plugins that could not be loaded."""
     problems: tuple[str, ...] = ()
     """Other problems, without consequences."""
     watched: tuple[Path, ...] = ()
@@ -56,11 +55,9 @@ class Discovery:
         self._kept: dict[tuple[Path, PluginSource], tuple[Stamp, Plugin]] = {}
 
     def look(self, config: Config) -> Discovered:
-        """Find all plugins that exist now."""
         found: dict[str, Plugin] = {}
         failures: list[Failure] = []
         problems: list[str] = []
-        watched: dict[Path, None] = {}
         pending: list[Path] = []
         kept: dict[tuple[Path, PluginSource], tuple[Stamp, Plugin]] = {}
 
@@ -71,14 +68,11 @@ class Discovery:
                 why = f"It is not used: another plugin is named {plugin.name!r}: {other.path}. Remove one of them."
                 failures.append(Failure(plugin.path, why))
 
-        for folder, source in self._folders(config, problems):
-            if source == "local":
-                watched[folder] = None
-            if not folder.is_dir():
-                pending.append(folder)
-                failures.append(Failure(str(folder), "There is no such folder."))
-                continue
+        folders = self._folders(config, problems)
+        for folder, source in folders.items():
             try:
+                if not folder.is_dir():
+                    raise PluginError("There is no such folder.")
                 stamp = stamp_of(folder)
                 known = self._kept.get((folder, source))
                 plugin = known[1] if known is not None and known[0] == stamp else load(folder, source)
@@ -95,30 +89,24 @@ class Discovery:
             except TabhubError as error:
                 failures.append(Failure(f"{point.dist.name if point.dist else point.value}", error.text()))
         self._kept = kept
+        watched = tuple(folder for folder, source in folders.items() if source == "local")
         above = tuple(Path(text).expanduser() for text in config.local_plugin_dirs)
-        return Discovered(
-            tuple(found.values()), tuple(failures), tuple(problems), tuple(watched), above, tuple(pending)
-        )
+        return Discovered(tuple(found.values()), tuple(failures), tuple(problems), watched, above, tuple(pending))
 
-    def _folders(self, config: Config, problems: list[str]) -> Iterator[tuple[Path, PluginSource]]:
-        seen: set[Path] = set()
-        for text in config.local_plugins:
-            folder = Path(text).expanduser()
-            if folder not in seen:
-                seen.add(folder)
-                yield folder, "local"
+    def _folders(self, config: Config, problems: list[str]) -> dict[Path, PluginSource]:
+        folders: dict[Path, PluginSource] = {Path(text).expanduser(): "local" for text in config.local_plugins}
         for text in config.local_plugin_dirs:
             above = Path(text).expanduser()
             if not above.is_dir():
                 problems.append(f"localPluginDirs: there is no folder {above}")
                 continue
             for folder in _below(above):
-                if folder not in seen and any((folder / name).is_file() for name in (MANIFEST, PYTHON)):
-                    seen.add(folder)
-                    yield folder, "local"
+                if any((folder / name).is_file() for name in (MANIFEST, PYTHON)):
+                    folders[folder] = "local"
         if self._installed.is_dir():
             for folder in _below(self._installed):
-                yield folder, "npm"
+                folders.setdefault(folder, "npm")
+        return folders
 
 
 def load(folder: Path, source: PluginSource) -> Plugin:

@@ -18,7 +18,7 @@ from tabhub.platform.files import write_atomic
 from tabhub.platform.locks import locked
 from tabhub.plugins.archive import unpack
 from tabhub.plugins.manifest import read_bounded, read_package
-from tabhub.plugins.model import PREFIXES, Plugin, check_name, name_of_package, packages_of
+from tabhub.plugins.model import Plugin, check_name, packages_of
 from tabhub.plugins.npm import Found, Registry, Release
 
 RECORD = ".tabhub.json"
@@ -198,8 +198,3 @@ def _read_file(path: Path) -> bytes:
         return read_bounded(path, _MAX_FILE)
     except FileNotFoundError:
         raise PluginError(f"{path} does not exist.") from None
-
-
-def plugin_name(text: str) -> str:
-    """The name of a plugin from its name or package."""
-    return name_of_package(text) if "/" in text or text.startswith(PREFIXES) else text

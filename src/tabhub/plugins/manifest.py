@@ -8,10 +8,11 @@ icon is left out and reported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from tabhub.core import match_patterns as patterns
 from tabhub.core import schema_bounds as schemas
@@ -19,16 +20,7 @@ from tabhub.core.descriptions import one_line, strip_hidden, strip_schema
 from tabhub.core.tools import compile_schema
 from tabhub.errors import BadInput, ParseError, PluginError
 from tabhub.plugins import icons
-from tabhub.plugins.model import (
-    FIELD_KINDS,
-    Field,
-    FieldKind,
-    Plugin,
-    PluginSource,
-    PluginTool,
-    is_tool_name,
-    name_of_package,
-)
+from tabhub.plugins.model import Field, FieldKind, Plugin, PluginSource, PluginTool, name_of_package
 from tabhub.wire import strict_json as strict
 
 MB = 1024 * 1024
@@ -43,6 +35,7 @@ _MAX_FIELDS = 50
 _MAX_DESCRIPTION = 2_000
 _MAX_LABEL = 100
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _SECRET = ("token", "secret", "password", "apikey", "api_key", "credential")
 
 
@@ -139,8 +132,8 @@ def _field(name: str, key: str, value: Any) -> Field:
     if not key.isidentifier() or key.startswith("__"):
         raise PluginError(f"{where} must be a plain name of letters, digits and _.")
     kind = value.get("type") if isinstance(value, Mapping) else None
-    if kind not in FIELD_KINDS:
-        raise PluginError(f"{where}.type must be one of {', '.join(FIELD_KINDS)}.")
+    if kind not in get_args(FieldKind):
+        raise PluginError(f"{where}.type must be one of {', '.join(get_args(FieldKind))}.")
     options = value.get("options", [])
     if not isinstance(options, list) or not all(isinstance(item, str) for item in options):
         raise PluginError(f"{where}.options must be a list of texts.")
@@ -181,7 +174,7 @@ def _tool(raw: Any) -> PluginTool:
     if not isinstance(raw, Mapping):
         raise PluginError("it is not an object")
     name, description = raw.get("name"), raw.get("description")
-    if not isinstance(name, str) or not is_tool_name(name):
+    if not isinstance(name, str) or not _TOOL.fullmatch(name):
         raise PluginError("its name is not letters, digits, _ and -")
     if not isinstance(description, str) or not description.strip():
         raise PluginError("it has no description")

@@ -15,20 +15,18 @@ from tabhub.errors import PluginError
 
 PluginSource = Literal["local", "npm", "python"]
 FieldKind = Literal["url", "string", "number", "boolean", "select"]
-FIELD_KINDS: tuple[FieldKind, ...] = ("url", "string", "number", "boolean", "select")
 
 _RESERVED_NAMES = (
     "browser clients config default extension hub mcp opentabs page plugin plugins system tabhub tool tools upstream "
     "website"
 )
-RESERVED = frozenset(_RESERVED_NAMES.split())
+_RESERVED = frozenset(_RESERVED_NAMES.split())
 """Names with another meaning in tool names, settings or permissions."""
 PREFIXES = ("opentabs-plugin-", "tabhub-plugin-")
 _OFFICIAL = "@opentabs-dev"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MAX_NAME = 50
 _PACKAGE = re.compile(r"(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*")
-_TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _MAX_TOOL = 64
 _HASH = 10
 
@@ -98,11 +96,6 @@ class Plugin:
     problems: tuple[str, ...] = ()
     """What was left out, and why."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever any part of the plugin does."""
-        return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -119,7 +112,7 @@ def check_name(name: str) -> str:
             f"{name[:80]!r} is not a plugin name: lower-case letters, digits and single hyphens, "
             f"at most {_MAX_NAME} of them."
         )
-    if name in RESERVED:
+    if name in _RESERVED:
         raise PluginError(
             f"A plugin cannot be named {name!r}: the name is reserved.", hint="Rename its package and rebuild it."
         )
@@ -147,10 +140,6 @@ def packages_of(name: str) -> tuple[str, ...]:
         return (name,)
     check_name(name)
     return (f"{_OFFICIAL}/{PREFIXES[0]}{name}", *(f"{prefix}{name}" for prefix in PREFIXES))
-
-
-def is_tool_name(name: str) -> bool:
-    return _TOOL.fullmatch(name) is not None
 
 
 def agents_name(plugin: str, tool: str) -> str:

@@ -25,7 +25,7 @@ from tabhub import __version__
 from tabhub.client_errors import HttpError, InvalidHttpResponse
 from tabhub.core.descriptions import one_line
 from tabhub.errors import PackageNotFound, ParseError, PluginError, RegistryError, RegistryUnset, VersionNotFound
-from tabhub.net import http_client
+from tabhub.net import download
 from tabhub.plugins.model import name_of_package
 from tabhub.wire import strict_json as strict
 from tabhub.wire import urls
@@ -142,14 +142,8 @@ class Registry:
         if self._token and urlsplit(url).netloc == self._host:
             headers["Authorization"] = f"Bearer {self._token}"
         try:
-            response = http_client.get(
-                url,
-                headers=headers,
-                timeout=_DOWNLOAD_TIMEOUT,
-                stall_timeout=_STALL_TIMEOUT,
-                max_body=max_body,
-                follow_redirects=True,
-                use_proxy=True,
+            response = download.get(
+                url, headers, timeout=_DOWNLOAD_TIMEOUT, stall_timeout=_STALL_TIMEOUT, max_body=max_body
             )
         except InvalidHttpResponse as error:
             raise RegistryError(f"The response of {self.url} cannot be used: {error}.") from None
@@ -200,8 +194,7 @@ def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> R
     parts = urls.split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise PluginError(f"{one_line(url, 200)!r} is not the URL of a registry.", hint="It begins with https://")
-    place = f"//{parts.netloc}{parts.path.rstrip('/')}/:_authToken"
-    return Registry(url, written.get(place))
+    return Registry(url, written.get(f"//{parts.netloc}{parts.path.rstrip('/')}/:_authToken"))
 
 
 def _npmrc(env: Mapping[str, str]) -> dict[str, str]:

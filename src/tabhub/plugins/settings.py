@@ -24,29 +24,22 @@ _MAX_INSTANCES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
-    """One of several sites that a plugin is configured for."""
-
-    name: str
-    patterns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Setup:
     """A plugin's settings in force, and the URL patterns and instances they result in."""
 
     url_patterns: tuple[str, ...]
     homepage: str | None
-    instances: tuple[Instance, ...] = ()
+    instances: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The patterns of each of several sites."""
     values: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
     def patterns_of(self, instance: str | None) -> tuple[str, ...]:
-        return next((each.patterns for each in self.instances if each.name == instance), self.url_patterns)
+        return self.instances.get(instance or "", self.url_patterns)
 
     def instance_of(self, url: str) -> str | None:
         """The instance of a URL: the one with the most specific matching pattern."""
-        parsed = [(patterns.parse(text), each.name) for each in self.instances for text in each.patterns]
+        parsed = [(patterns.parse(text), name) for name, texts in self.instances.items() for text in texts]
         matching = [(pattern.specificity, name) for pattern, name in parsed if pattern and pattern.matches(url)]
         return max(matching, key=lambda match: match[0])[1] if matching else None
 
@@ -71,7 +64,7 @@ def resolve(plugin: Plugin, values: Mapping[str, Any]) -> Setup:
         for name, url in good[key].items() if item.kind == "url" else ():
             derived.setdefault(name, []).append(str(patterns.of_address(url)))
             homepage = homepage or url
-    instances = tuple(Instance(name, tuple(found)) for name, found in derived.items())
+    instances = {name: tuple(found) for name, found in derived.items()}
     own = dict.fromkeys((*plugin.url_patterns, *(text for found in derived.values() for text in found)))
     return Setup(tuple(own), homepage, instances, good, tuple(sorted(problems)))
 
@@ -110,31 +103,24 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
 
 
 def masked(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with secrets masked."""
     hidden = {item.key for item in plugin.fields if item.secret}
     return {key: MASK if key in hidden and value not in (None, "") else value for key, value in values.items()}
 
 
 def _value(item: Field, value: Any) -> Any:
     """The checked value; a `url` always as a map of instances."""
-    match item.kind, value:
-        case "url", _:
-            return _urls(value)
-        case "boolean", bool():
-            return value
-        case "number", int() | float() if not isinstance(value, bool) and math.isfinite(value):
-            return value
-        case "string", str() if len(value) <= _MAX_LENGTH:
-            return value
-        case "select", str() if value in item.options:
-            return value
-    expected = {
-        "boolean": "true or false",
-        "number": "a number",
-        "string": f"a text of at most {_MAX_LENGTH} characters",
-        "select": f"one of {', '.join(item.options)}",
-    }
-    raise InvalidPluginSettings(f"it must be {expected[item.kind]}")
+    if item.kind == "url":
+        return _urls(value)
+    text = isinstance(value, str) and len(value) <= _MAX_LENGTH
+    valid, expected = {
+        "boolean": (isinstance(value, bool), "true or false"),
+        "number": (type(value) in (int, float) and math.isfinite(value), "a number"),
+        "string": (text, f"a text of at most {_MAX_LENGTH} characters"),
+        "select": (value in item.options, f"one of {', '.join(item.options)}"),
+    }[item.kind]
+    if not valid:
+        raise InvalidPluginSettings(f"it must be {expected}")
+    return value
 
 
 def _urls(value: Any) -> dict[str, str]:

@@ -1,7 +1,4 @@
-"""Watching local plugins: a build or a saved file is noticed at once, or by polling if the system does not report it.
-
-Owns only the watching; a callback handles the change.
-"""
+"""Watching local plugins: saved files are noticed at once or by polling, and a callback handles the change."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tabhub.client_errors import HttpError
 from tabhub.errors import SetupError
-from tabhub.net import http_client
+from tabhub.net.async_http import Bounds, request
 from tabhub.trust.jwt import Key, read_keys, read_published
 from tabhub.wire import urls as addresses
 
@@ -97,7 +97,7 @@ class Keyring:
 
     async def _fetch(self, url: str) -> bool:
         try:
-            self._published = read_published(await asyncio.to_thread(_get, url))
+            self._published = read_published(await _get(url))
         except (OSError, ValueError, SetupError, HttpError) as error:
             reason = error.message if isinstance(error, SetupError) else f"{type(error).__name__}: {error}"
             log.error("cannot fetch the published keys, the previous ones stay in use: %s", reason)
@@ -115,12 +115,12 @@ def _check_url(url: str) -> None:
     raise SetupError(f"Invalid JWKS URL {url[:100]!r}.", hint="Use a URL like https://auth.example.com/keys.json")
 
 
-def _get(url: str) -> bytes:
-    headers = {"Accept": "application/json"}
-    response = http_client.get(url, headers=headers, timeout=_TIMEOUT, stall_timeout=_TIMEOUT, max_body=_MAX_BYTES)
-    if not 200 <= response.status < 300:
-        raise HttpError(f"the server answered with status {response.status}")
-    return response.body
+async def _get(url: str) -> bytes:
+    headers, bounds = {"Accept": "application/json"}, Bounds(max_body=_MAX_BYTES)
+    async with asyncio.timeout(_TIMEOUT), request("GET", url, headers, bounds=bounds) as response:
+        if not 200 <= response.status < 300:
+            raise HttpError(f"the server answered with status {response.status}")
+        return await response.body()
 
 
 def _read(file: Path) -> tuple[Key, ...]:

@@ -1,7 +1,4 @@
-"""Models by configuration: which provider, where, and with which key.
-
-Owns the choice, and the explanation when none is set.
-"""
+"""Models by configuration: which provider, where, and with which key; or an explanation when none is set."""
 
 from __future__ import annotations
 

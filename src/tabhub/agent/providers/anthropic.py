@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from tabhub.agent.providers.openai import message_as_text, results_as_text
-from tabhub.agent.providers.stream import Endpoint, events, parse_arguments, sum_tokens
-from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
-from tabhub.store.conversations import Call, Message, Picture, Result
+import orjson
+
+from tabhub.agent.providers.stream import Endpoint, events, parse_call, sum_tokens
+from tabhub.agent.turns import ModelRequest, Piece, TokenUsage, Truncated
+from tabhub.store.conversations import Call, Message, Result
 
 _VERSION = "2023-06-01"
 _USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -40,7 +41,8 @@ class Anthropic:
         if self._endpoint.key:
             headers["x-api-key"] = self._endpoint.key
         path = "/messages" if self._endpoint.base_url.endswith("/v1") else "/v1/messages"
-        call: _Call | None = None
+        call: dict[str, Any] = {}
+        deltas: list[str] = []
         read = 0
         async for event in events(self._endpoint, path, headers, body):
             kind = event.get("type")
@@ -49,77 +51,60 @@ class Anthropic:
                 read = sum_tokens(*(usage.get(key) for key in _USAGE))
             elif kind == "content_block_start":
                 block = _dict(event.get("content_block"))
-                call = _Call(block) if block.get("type") == "tool_use" else None
+                call, deltas = block if block.get("type") == "tool_use" else {}, []
                 if isinstance(block.get("text"), str) and block["text"]:
-                    yield TextDelta(block["text"])
+                    yield block["text"]
             elif kind == "content_block_delta":
                 delta = _dict(event.get("delta"))
                 if isinstance(delta.get("text"), str):
-                    yield TextDelta(delta["text"])
-                elif call is not None and isinstance(delta.get("partial_json"), str):
-                    call.deltas.append(delta["partial_json"])
-            elif kind == "content_block_stop" and call is not None:
-                yield CallComplete(call.complete())
-                call = None
+                    yield delta["text"]
+                elif isinstance(delta.get("partial_json"), str):
+                    deltas.append(delta["partial_json"])
+            elif kind == "content_block_stop" and call:
+                yield _call(call, deltas)
+                call = {}
             elif kind == "message_delta":
                 yield TokenUsage(read + sum_tokens(_dict(event.get("usage")).get("output_tokens")))
                 if _dict(event.get("delta")).get("stop_reason") == "max_tokens":
                     yield Truncated()
-        if call is not None:  # the response ended inside of it
-            yield CallComplete(call.complete())
+        if call:  # the response ended inside of it
+            yield _call(call, deltas)
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
-        native = bool(request.tools)
         sent: list[dict[str, Any]] = []
         for message in request.messages:
             role = "assistant" if message.role == "assistant" else "user"
-            blocks = self._blocks(message, native=native)
+            blocks = self._blocks(message)
             if sent and sent[-1]["role"] == role:  # two in a row are refused by some
                 sent[-1]["content"] += blocks
             elif blocks:
                 sent.append({"role": role, "content": blocks})
         return sent
 
-    def _blocks(self, message: Message, *, native: bool) -> list[dict[str, Any]]:
-        if message.role == "user":
-            return _texts(message.text)
+    def _blocks(self, message: Message) -> list[dict[str, Any]]:
         if message.role == "assistant":
-            if not native:
-                return _texts(message_as_text(message))
             return [*_texts(message.text), *map(_use, message.calls)]
-        return self._results(message.results, native=native)
+        if message.text:
+            return [*_texts(message.text), *self._images_of(message.results)]
+        return [
+            {
+                "type": "tool_result",
+                "tool_use_id": result.call,
+                "content": [*_texts(result.text), *self._images_of([result])],
+                **({"is_error": True} if result.failed else {}),
+            }
+            for result in message.results
+        ]
 
-    def _results(self, results: Sequence[Result], *, native: bool) -> list[dict[str, Any]]:
-        if native:
-            return [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": result.call,
-                    "content": [*_texts(result.text), *self._pictures([result])],
-                    **({"is_error": True} if result.failed else {}),
-                }
-                for result in results
-            ]
-        return [*_texts(results_as_text(results)), *self._pictures(results)]
-
-    def _pictures(self, results: Sequence[Result]) -> list[dict[str, Any]]:
-        return [_image(picture) for result in results for picture in result.pictures] if self._images else []
+    def _images_of(self, results: Sequence[Result]) -> list[dict[str, Any]]:
+        pictures = [picture for result in results for picture in result.pictures] if self._images else []
+        return [{"type": "image", "source": {"type": "base64", "media_type": p.mime, "data": p.data}} for p in pictures]
 
 
-class _Call:
-    """A call that is being streamed."""
-
-    def __init__(self, block: dict[str, Any]) -> None:
-        self._id = str(block.get("id", ""))
-        self._name = str(block.get("name", ""))
-        self._input = block.get("input")
-        self.deltas: list[str] = []
-
-    def complete(self) -> Call:
-        arguments, problem = parse_arguments("".join(self.deltas))
-        if not self.deltas and isinstance(self._input, dict):
-            arguments = self._input
-        return Call(self._id, self._name, arguments, problem or ("" if self._name else "It names no tool."))
+def _call(block: dict[str, Any], deltas: list[str]) -> Call:
+    given = block.get("input")
+    arguments = "".join(deltas) or (orjson.dumps(given).decode() if isinstance(given, dict) else "")
+    return parse_call(str(block.get("id", "")), str(block.get("name", "")), arguments)
 
 
 def _use(call: Call) -> dict[str, Any]:
@@ -128,10 +113,6 @@ def _use(call: Call) -> dict[str, Any]:
 
 def _texts(text: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": text}] if text.strip() else []
-
-
-def _image(picture: Picture) -> dict[str, Any]:
-    return {"type": "image", "source": {"type": "base64", "media_type": picture.mime, "data": picture.data}}
 
 
 def _dict(value: Any) -> dict[str, Any]:

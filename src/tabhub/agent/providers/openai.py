@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
 
-from tabhub.agent.coerce import plain
-from tabhub.agent.providers.stream import Endpoint, events, parse_arguments, sum_tokens
-from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
-from tabhub.agent.xml import format_call, format_result
-from tabhub.store.conversations import Call, Message, Picture, Result
+from tabhub.agent.providers.stream import Endpoint, events, parse_call, sum_tokens
+from tabhub.agent.turns import ModelRequest, Piece, TokenUsage, Truncated
+from tabhub.store.conversations import Call, Message, Picture
 
 
 class OpenAI:
@@ -48,45 +46,34 @@ class OpenAI:
                 delta = choice.get("delta")
                 if isinstance(delta, dict):
                     if isinstance(text := delta.get("content"), str) and text:
-                        yield TextDelta(text)
+                        yield text
                     for part in _dicts(delta.get("tool_calls")):
                         for call in calls.add(part):
-                            yield CallComplete(call)
+                            yield call
                 if choice.get("finish_reason"):
                     for call in calls.finish():
-                        yield CallComplete(call)
+                        yield call
                 if choice.get("finish_reason") == "length":
                     yield Truncated()
         for call in calls.finish():
-            yield CallComplete(call)
+            yield call
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
-        native = bool(request.tools)
         sent: list[dict[str, Any]] = [{"role": "system", "content": request.system}]
         for message in request.messages:
-            if message.role == "user":
-                sent.append({"role": "user", "content": message.text})
-            elif message.role == "assistant":
-                sent.append(
-                    _assistant(message) if native else {"role": "assistant", "content": message_as_text(message)}
-                )
+            pictures = [picture for result in message.results for picture in result.pictures] if self._images else []
+            if message.role == "assistant":
+                sent.append(_assistant(message))
+            elif message.text:
+                sent.append(_user(message.text, pictures))
             else:
-                sent += self._results(message.results, native=native)
+                sent += [
+                    {"role": "tool", "tool_call_id": r.call, "content": r.text or "(a picture follows)"}
+                    for r in message.results
+                ]
+                if pictures:  # the API accepts images only from the user
+                    sent.append(_user("The pictures of these results:", pictures))
         return sent
-
-    def _results(self, results: Sequence[Result], *, native: bool) -> list[dict[str, Any]]:
-        pictures = [picture for result in results for picture in result.pictures] if self._images else []
-        if native:
-            sent: list[dict[str, Any]] = [
-                {"role": "tool", "tool_call_id": r.call, "content": r.text or "(a picture follows)"} for r in results
-            ]
-            if pictures:  # the API accepts images only from the user
-                sent.append(
-                    {"role": "user", "content": [_text("The pictures of these results:"), *map(_url, pictures)]}
-                )
-            return sent
-        text = results_as_text(results)
-        return [{"role": "user", "content": [_text(text), *map(_url, pictures)] if pictures else text}]
 
 
 class _Calls:
@@ -121,10 +108,7 @@ class _Calls:
         if not (self._name or self._id):
             return []
         self._number += 1
-        arguments, problem = parse_arguments("".join(self._arguments))
-        if not self._name:
-            problem = "It names no tool."
-        call = Call(self._id or f"call_{self._turn}_{self._number}", self._name, arguments, problem)
+        call = parse_call(self._id or f"call_{self._turn}_{self._number}", self._name, "".join(self._arguments))
         self._index, self._id, self._name, self._arguments = None, "", "", []
         return [call]
 
@@ -143,23 +127,9 @@ def _assistant(message: Message) -> dict[str, Any]:
     return sent
 
 
-def message_as_text(message: Message) -> str:
-    if message.raw:
-        return message.raw
-    calls = [format_call(call.name, [(k, plain(v)) for k, v in call.arguments.items()]) for call in message.calls]
-    return "\n".join(part for part in (message.text, *calls) if part)
-
-
-def results_as_text(results: Sequence[Result]) -> str:
-    return "\n".join(format_result(r.name, n, r.text, failed=r.failed) for n, r in enumerate(results, 1))
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _url(picture: Picture) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": f"data:{picture.mime};base64,{picture.data}"}}
+def _user(text: str, pictures: list[Picture]) -> dict[str, Any]:
+    urls = [{"type": "image_url", "image_url": {"url": f"data:{p.mime};base64,{p.data}"}} for p in pictures]
+    return {"role": "user", "content": [{"type": "text", "text": text}, *urls] if urls else text}
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

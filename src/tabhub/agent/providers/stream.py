@@ -17,6 +17,7 @@ from tabhub import __version__
 from tabhub.client_errors import HttpError
 from tabhub.errors import BadInput, ModelError
 from tabhub.net.async_http import Bounds, Response, request
+from tabhub.store.conversations import Call
 from tabhub.wire.sse_reader import EventReader
 
 _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504, 529)
@@ -124,15 +125,17 @@ def _retry_after(response: Response) -> float:
     return min(float(value), _MAX_RETRY_DELAY) if value.isascii() and value.isdigit() else _RETRY_DELAY
 
 
-def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """The arguments of a call from their JSON, and what is wrong with it, or an empty text."""
+def parse_call(ident: str, name: str, arguments: str) -> Call:
+    """A call whose arguments are JSON."""
+    value: Any = {}
+    problem = "" if name else "It names no tool."
     try:
-        value = orjson.loads(text or "{}")
+        value = orjson.loads(arguments or "{}")
     except ValueError as error:
-        return {}, f"Its arguments are not valid JSON: {error}."
+        problem = f"Its arguments are not valid JSON: {error}."
     if not isinstance(value, dict):
-        return {}, "Its arguments must be a JSON object."
-    return value, ""
+        value, problem = {}, "Its arguments must be a JSON object."
+    return Call(ident, name, value, problem)
 
 
 def sum_tokens(*counts: Any) -> int:

@@ -46,7 +46,7 @@ class Active:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        return tuple(each.name for each in self.setup.instances)
+        return tuple(self.setup.instances)
 
     def owns(self, url: str, instance: str | None = None) -> bool:
         return any_matches(self.setup.patterns_of(instance), url, self.plugin.exclude_patterns)
@@ -91,7 +91,7 @@ class PluginCall(TabCall[Tab]):
         if failure is not None:
             raise failure
         setup = self._active.setup
-        named = next((each.patterns[0] for each in setup.instances if each.name == self._instance), None)
+        named = next(iter(setup.instances.get(self._instance or "", ())), None)
         where = named or setup.homepage or ", ".join(setup.url_patterns[:3])
         raise NoMatchingTab(
             f"No open tab shows {_site(self._active, self._instance)}.",

@@ -195,7 +195,7 @@ class Plugins:
         if plugin.icon_svg is not None:
             facts["iconSvg"] = plugin.icon_svg
         if setup.instances:
-            facts["instances"] = [{"name": each.name, "urlPatterns": list(each.patterns)} for each in setup.instances]
+            facts["instances"] = [{"name": name, "urlPatterns": list(texts)} for name, texts in setup.instances.items()]
         return facts
 
     def _receive(self, link: ExtensionLink, message: PluginMessage) -> None:

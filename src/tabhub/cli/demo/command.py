@@ -19,8 +19,8 @@ from typing import Any
 
 from tabhub.cli.command import Command, option, seconds
 from tabhub.cli.demo.shop import packaged_shop, serve_shop
-from tabhub.cli.hub.client import bearer
-from tabhub.cli.hub.temporary_hub import Borrowed, borrow_hub
+from tabhub.cli.hub.client import Hub, bearer
+from tabhub.cli.hub.temporary_hub import borrow_hub
 from tabhub.cli.question import read_line
 from tabhub.cli.terminal import cut, paint, safe, show_warning
 from tabhub.cli.tool import save_content
@@ -29,7 +29,6 @@ from tabhub.errors import TabhubError
 from tabhub.mcp.client import McpClient
 
 TOOLS = ("search_products", "add_to_cart", "apply_coupon", "get_cart", "checkout")
-"""The shop's tools, by their own names."""
 _PAGE_TOOL = re.compile(r"website_tool_.+_tab\d+_(.+?)(?:_h[0-9a-f]{10,})?")
 _APPEAR = 10.0
 """Seconds in which the shop's tools must be listed."""
@@ -42,19 +41,19 @@ _VERSIONS = "CLI and hub may be of different versions."
 def demo(args: Namespace) -> None:
     shop = packaged_shop()
     output = _output(args.output)
-    with borrow_hub(headless=args.headless) as borrowed, serve_shop(shop) as url:
-        print(f"{borrowed.description}\nThe example shop: {paint(url, 'cyan')}\n")
-        asyncio.run(_run_tour(borrowed, url, output, pause=args.pause, confirm=args.yes))
+    with borrow_hub(headless=args.headless) as (hub, temporary), serve_shop(shop) as url:
+        print(f"The example shop: {paint(url, 'cyan')}\n")
+        # The person's own hub must not cache the tools of a shop that ends with the tour.
+        page = url if temporary else f"{url}?cache=off"
+        asyncio.run(_run_tour(hub, page, output, pause=args.pause, confirm=args.yes))
     print(f"\nYour own agent can use the same tools: {paint('tabhub setup --help', 'bold')}")
 
 
-async def _run_tour(borrowed: Borrowed, url: str, output: Path | None, *, pause: float, confirm: bool) -> None:
-    hub = borrowed.hub
+async def _run_tour(hub: Hub, url: str, output: Path | None, *, pause: float, confirm: bool) -> None:
     client = McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-demo", partial(_answer, confirm=confirm))
     try:
         await client.open()
-        # The person's own hub must not cache the tools of a shop that ends with the tour.
-        await _Tour(client, pause).run(url if borrowed.temporary else f"{url}?cache=off", output)
+        await _Tour(client, pause).run(url, output)
     finally:
         await client.close()
 
@@ -99,7 +98,6 @@ class _Tour:
         await self._step("Check out. The shop asks a person to confirm that.", names["checkout"], {})
 
     async def _step(self, title: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Make one call and show it: name, arguments, answer, duration."""
         self._number += 1
         print(paint(f"{self._number}/{_STEPS}  {title}", "bold"))
         print(f"  call    {paint(tool, 'cyan')} {json.dumps(arguments, ensure_ascii=False)}", flush=True)

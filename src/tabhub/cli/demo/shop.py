@@ -1,7 +1,4 @@
-"""The example shop, served on a free port while the tour runs.
-
-Owns where the shop's files are and serving them to this machine alone. It knows neither hub nor tools.
-"""
+"""The example shop, served to this machine alone on a free port while the tour runs. Knows no hub and no tools."""
 
 from __future__ import annotations
 

@@ -40,7 +40,6 @@ def health(hub: Hub, timeout: float = 3.0) -> dict[str, Any] | None:
 
 
 def describe(hub: Hub, facts: dict[str, Any]) -> str:
-    """The running hub as text: address, pid, version, uptime."""
     parts = [f"version {facts.get('version')}"]
     if hub.pid is not None:
         parts.insert(0, f"pid {hub.pid}")
@@ -52,7 +51,6 @@ def describe(hub: Hub, facts: dict[str, Any]) -> str:
 
 
 def refuse_second() -> None:
-    """Raise if a hub of this home is already running."""
     hub = find_hub()
     facts = health(hub) if hub.pid is not None else None
     if facts is not None:

@@ -34,8 +34,6 @@ DEFAULT_PORT = 9515
 class Hub:
     """Where the hub is, or would be, and the secret it accepts."""
 
-    __slots__ = ("home", "pid", "port", "proved", "record", "secret")
-
     def __init__(self, home: str, port: int, secret: str | None, pid: int | None, record: dict[str, Any]) -> None:
         self.home = home
         self.port = port
@@ -43,13 +41,11 @@ class Hub:
         self.pid = pid
         """The running process that hub.json names."""
         self.record = record
-        """The content of hub.json."""
         self.proved = pid is not None and record.get("port") == port
         """Whether the port is known to be the hub's: if none runs, any user of this machine could listen there."""
 
     @property
     def address(self) -> str:
-        """Host and port."""
         return f"{HOST}:{self.port}"
 
 
@@ -238,17 +234,10 @@ def response_error(hub: Hub, response: Response) -> CliError:
         )
     if message is None and (response.status < 400 or not is_json(response)):
         return not_a_hub(f"it answered with status {response.status}")
-    if response.status == 429:
-        message = message or "Too many requests."
-        hint = hint or f"Try again in {response.headers.get('retry-after', 60)} s."
-    elif response.status == 503:
-        message = message or "No browser is connected to the hub."
-        hint = hint or (
-            "Load the extension into a browser (`tabhub extension open`), or let the hub start one: `tabhub stop`, "
-            "then `tabhub start --launch`."
-        )
-    elif response.status >= 500 or message is None:
-        hint = hint or "See `tabhub logs`."
+    if hint is None and response.status == 429:
+        hint = f"Try again in {response.headers.get('retry-after', 60)} s."
+    elif hint is None and (response.status >= 500 or message is None):
+        hint = "See `tabhub logs`."
     return CliError(message or f"The hub answered with status {response.status} and no explanation.", hint)
 
 

@@ -15,7 +15,6 @@ UNKNOWN = "a process of another user"
 
 
 def taken(port: int) -> bool:
-    """Whether a process listens on the port of this machine."""
     try:
         with socket.create_connection((HOST, port), timeout=1.0):
             return True

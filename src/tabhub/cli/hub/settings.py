@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -23,11 +24,10 @@ def post_if_running(path: str, body: dict[str, Any], hub: Hub | None = None) -> 
     hub = hub or find_hub()
     if hub.pid is None:
         return None
-    try:
+    with contextlib.suppress(HubDownError):
         answer: dict[str, Any] = fetch(path, body, hub=hub, timeout=30.0)
-    except HubDownError:
-        return None
-    return answer
+        return answer
+    return None
 
 
 def reload_hub(hub: Hub | None = None) -> dict[str, Any] | None:

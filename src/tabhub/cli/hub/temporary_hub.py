@@ -12,7 +12,6 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tabhub.cli.hub.background import defer_signals, health, start_in_background, wait_for_exit
@@ -31,25 +30,15 @@ _LOCATION = ("TABHUB_HOME", "TABHUB_PORT", "PORT", "TABHUB_SOCKET")
 """Environment variables that locate a hub."""
 
 
-@dataclass(frozen=True, slots=True)
-class Borrowed:
-    """A hub to use, with a sentence that describes it."""
-
-    hub: Hub
-    description: str
-    temporary: bool
-    """Whether it was started here and will be removed."""
-
-
 @contextlib.contextmanager
-def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
-    """The running hub if it has a browser; otherwise a new one with its own home, port and browser."""
+def borrow_hub(*, headless: bool) -> Iterator[tuple[Hub, bool]]:
+    """The running hub if it has a browser; otherwise a temporary one with its own home, port and browser, and True."""
     hub = find_hub()
     facts = health(hub)
     if facts is not None and (_ready(facts) or own_browser(facts).get("running")):
         _wait_for_browser(hub)
-        description = f"Using the hub on http://{hub.address} and its connected browser."
-        yield Borrowed(hub, description, temporary=False)
+        print(f"Using the hub on http://{hub.address} and its connected browser.")
+        yield hub, False
         return
     print("Starting a hub and a browser for the tour ...", flush=True)
     browser = home_and_config()[1].browser  # the person's setting applies to the tour too
@@ -61,7 +50,8 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
             if interrupted:
                 raise KeyboardInterrupt
             name = _wait_for_browser(started)
-            yield Borrowed(started, f"A temporary hub on http://{started.address}, with {name}.", temporary=True)
+            print(f"A temporary hub on http://{started.address}, with {name}.")
+            yield started, True
         finally:
             if started is not None and started.pid is not None:
                 _end(started.pid)
@@ -81,7 +71,6 @@ def _start(*, headless: bool) -> Hub:
 
 
 def _end(pid: int) -> None:
-    """Stop the hub that was started here; its browser stops with it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):  # it has already ended
             os.kill(pid, number)

@@ -46,14 +46,14 @@ def _store() -> UpstreamStore:
 def _change_stored(action: str, body: dict[str, Any]) -> Facts:
     store = _store()
     if action == "add":
-        wanted = {server.name: server for server in read(body["json"])}
+        wanted = read(body["json"])
 
         def add(before: Sequence[Server]) -> list[Server]:
             known = {server.name: server for server in before}
-            return list((known | {name: merge(server, known.get(name)) for name, server in wanted.items()}).values())
+            return list((known | {new.name: merge(new, known.get(new.name)) for new in wanted}).values())
 
         store.change(add)
-        return [server for server in list_servers() if server["name"] in wanted]
+        return [find_server(server.name) for server in wanted]
     name = body["name"]
     find_server(name)
     if action == "refresh":

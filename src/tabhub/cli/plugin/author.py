@@ -34,7 +34,6 @@ def create(args: Namespace) -> None:
 
 
 def dev(args: Namespace) -> None:
-    """Use a folder and report each reload, until interrupted."""
     folder = Path(args.folder).expanduser().absolute()
     stamp = stamp_of(folder)  # before loading, so that a later save counts as a change
     plugin = load(folder, "local")

@@ -1,4 +1,4 @@
-"""`tabhub plugin`: find, install, update and remove plugins, set them up, and write your own.
+"""The commands of `tabhub plugin` that find, install, update, remove and configure plugins.
 
 Owns the command's texts and how settings are written: `key=value`, and `key.instance=address` for a site with several
 instances. plugins/ installs on disk; a running hub reloads, and checks and stores settings.
@@ -6,6 +6,7 @@ instances. plugins/ installs on disk; a running hub reloads, and checks and stor
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from argparse import Namespace
@@ -13,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tabhub.cli.command import JSON, Command, Group, LazyCommand, option
+from tabhub.cli.command import JSON, Command, option
 from tabhub.cli.hub.client import fetch, find_hub
 from tabhub.cli.hub.settings import home_and_config, post_if_running, reload_hub
 from tabhub.cli.terminal import count, line, nearest, paint, print_json, print_row, safe, show_warning
@@ -33,7 +34,6 @@ def _installer() -> Installer:
 
 
 def _discovered() -> Discovered:
-    """All plugins on disk."""
     home, config = home_and_config()
     return Discovery(home.plugins).look(config)
 
@@ -58,8 +58,7 @@ def search(args: Namespace) -> None:
     room = max(len(package.package) for package in found)
     for package in found:
         mark = " (installed)" if package.package in installed else ""
-        left = f"{safe(package.package).ljust(room)}  {safe(package.version)}{mark}  "
-        print_row(left, package.description)
+        print_row(f"{safe(package.package).ljust(room)}  {safe(package.version)}{mark}  ", package.description)
     print(paint("\nInstall one: tabhub plugin install NAME", "dim"))
 
 
@@ -124,7 +123,6 @@ def install(args: Namespace) -> None:
 
 
 def update(args: Namespace) -> int:
-    """Update plugins, or list available updates."""
     installer = _installer()
     names = [args.name]
     if args.check or not args.name:
@@ -147,7 +145,6 @@ def update(args: Namespace) -> int:
 
 
 def remove(args: Namespace) -> None:
-    """Remove an installed plugin, or stop using a local one."""
     home, config = home_and_config()
     local = [p for p in _discovered().plugins if p.source == "local" and p.name == args.name]
     listed = [text for text in config.local_plugins if local and Path(text).expanduser() == Path(local[0].path)]
@@ -191,7 +188,6 @@ def inspect(args: Namespace) -> None:
 
 
 def configure(args: Namespace) -> None:
-    """Set the given values, then print all settings."""
     plugin = _named(args.name)
     home, config = home_and_config()
     stored = dict(config.settings.get(plugin.name, {}))
@@ -244,65 +240,38 @@ def _value(field: Field | None, text: str) -> Any:
     if not text:
         return None
     if field is not None and field.kind in ("number", "boolean"):
-        try:
+        with contextlib.suppress(ValueError):
             return json.loads(text)
-        except ValueError:
-            return text  # rejected with the plugin's own message
-    return text
+    return text  # the plugin's settings reject what is neither
 
 
 _NAME = option("name", metavar="NAME", help="the plugin's name")
-COMMAND = Group(
-    {
-        "search": Command(
-            search,
-            option("words", nargs="*", metavar="WORD", help="words to search for"),
-            JSON,
-            summary="Search the registry for plugins",
-        ),
-        "list": Command(list_plugins, JSON, summary="List installed plugins, and those that failed to load"),
-        "install": Command(
-            install,
-            option("name", metavar="NAME", help="a plugin's name, a package (also name@version), or a .tgz file"),
-            option("--version", metavar="V", help="the version to install (default: the newest)"),
-            summary="Install a plugin",
-            details="Scripts of the package are not run. The registry is npm's own, or the setting pluginRegistry.",
-        ),
-        "update": Command(
-            update,
-            option("name", nargs="?", metavar="NAME", help="update only this plugin"),
-            option("--check", action="store_true", help="only show available updates"),
-            summary="Update plugins from the registry",
-        ),
-        "remove": Command(remove, _NAME, summary="Remove a plugin"),
-        "configure": Command(
-            configure,
-            _NAME,
-            option("values", nargs="*", metavar="KEY=VALUE", help="settings to change (default: show them)"),
-            JSON,
-            summary="Show and change a plugin's settings",
-            details=(
-                "KEY=VALUE changes a setting, KEY= removes it. A setting of type url can have several sites, each\n"
-                "with a name you choose: KEY.work=https://… KEY.home=https://…; agents then choose with `instance`."
-            ),
-            examples=(
-                ("tabhub plugin configure jira", "show its settings"),
-                ("tabhub plugin configure jira instanceUrl.work=https://jira.example.com", "add a site named work"),
-            ),
-        ),
-        "inspect": Command(
-            inspect,
-            option("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder"),
-            JSON,
-            summary="Show a plugin's tools and settings",
-        ),
-        "create": LazyCommand("Create a working plugin with a test", "tabhub.cli.plugin.author", "CREATE"),
-        "dev": LazyCommand("Use a plugin's folder and reload it when files change", "tabhub.cli.plugin.author", "DEV"),
-    },
+SEARCH = Command(search, option("words", nargs="*", metavar="WORD", help="words to search for"), JSON)
+LIST = Command(list_plugins, JSON)
+INSTALL = Command(
+    install,
+    option("name", metavar="NAME", help="a plugin's name, a package (also name@version), or a .tgz file"),
+    option("--version", metavar="V", help="the version to install (default: the newest)"),
+    details="Scripts of the package are not run. The registry is npm's own, or the setting pluginRegistry.",
+)
+UPDATE = Command(
+    update,
+    option("name", nargs="?", metavar="NAME", help="update only this plugin"),
+    option("--check", action="store_true", help="only show available updates"),
+)
+REMOVE = Command(remove, _NAME)
+CONFIGURE = Command(
+    configure,
+    _NAME,
+    option("values", nargs="*", metavar="KEY=VALUE", help="settings to change (default: show them)"),
+    JSON,
+    details=(
+        "KEY=VALUE changes a setting, KEY= removes it. A setting of type url can have several sites, each\n"
+        "with a name you choose: KEY.work=https://… KEY.home=https://…; agents then choose with `instance`."
+    ),
     examples=(
-        ("tabhub plugin search jira", "search the registry"),
-        ("tabhub plugin install jira", "install a plugin"),
-        ("tabhub plugin configure jira instanceUrl.work=https://jira.example.com", "change a setting"),
-        ("tabhub plugin create my-app --url 'https://my.example.com/*'", "write your own"),
+        ("tabhub plugin configure jira", "show its settings"),
+        ("tabhub plugin configure jira instanceUrl.work=https://jira.example.com", "add a site named work"),
     ),
 )
+INSPECT = Command(inspect, option("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder"), JSON)

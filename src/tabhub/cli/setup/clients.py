@@ -1,7 +1,4 @@
-"""The MCP clients: where each keeps its settings and how it wants a server written.
-
-Owns one table. Writing files is `tabhub.cli.setup.command`'s.
-"""
+"""The MCP clients: where each keeps its settings and how it wants a server written. Files are written by `merge`."""
 
 from __future__ import annotations
 
@@ -24,10 +21,6 @@ class Server:
     secret: str
     command: tuple[str, ...]
     env: Mapping[str, str]
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.secret}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,8 @@ class Client:
             else:
                 command["command"], command["args"] = server.command[0], list(server.command[1:])
             return {**command, self.env_key: dict(server.env)} if server.env else command
-        return {**self.http, self.url_key: server.url, self.headers_key: server.headers}
+        headers = {"Authorization": f"Bearer {server.secret}"}
+        return {**self.http, self.url_key: server.url, self.headers_key: headers}
 
     def path(self, *, project: bool) -> Path:
         """The settings file of this person, or of the project in the current folder."""
@@ -91,7 +85,6 @@ def _applications(name: str) -> str:
 
 
 def clients() -> dict[str, Client]:
-    """The clients that can be set up, by the name on the command line."""
     codex = os.environ.get("CODEX_HOME") or "~/.codex"
     opencode = f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/opencode/opencode.json"
     if Path(f"{opencode}c").expanduser().exists():

@@ -1,7 +1,4 @@
-"""`tabhub setup CLIENT`: print what to add to an MCP client's settings, or add it.
-
-Owns the command. The clients are in `tabhub.cli.setup.clients`, merging a file in `tabhub.cli.setup.merge`.
-"""
+"""`tabhub setup CLIENT`: print what to add to an MCP client's settings, or add it."""
 
 from __future__ import annotations
 
@@ -36,13 +33,9 @@ def _server(*, gateway: bool = False, tools: str | None = None) -> Server:
     hub = find_hub()
     never_started = hub.pid is None and not isinstance((read_json(str(home.auth)) or {}).get("port"), int)
     port = config.port if never_started else hub.port
-    words = [
-        *_program(),
-        "start",
-        "--stdio",
-        *(["--gateway"] if gateway else []),
-        *(["--tools", tools] if tools else []),
-    ]
+    words = [*_program(), "start", "--stdio"]
+    words += ["--gateway"] if gateway else []
+    words += ["--tools", tools] if tools else []
     env = {"TABHUB_HOME": hub.home} if os.environ.get("TABHUB_HOME") else {}
     if os.environ.get("TABHUB_PORT"):
         env["TABHUB_PORT"] = str(port)
@@ -70,7 +63,6 @@ def _program() -> list[str]:
 
 
 def block(client: Client, server: Server, *, stdio: bool) -> str:
-    """The settings for the client, as text to copy."""
     entry = client.entry(server, stdio=stdio)
     if client.toml:
         return set_table("", client.section, NAME, entry).rstrip("\n")
@@ -133,7 +125,7 @@ def _claude_command(server: Server, *, stdio: bool, project: bool) -> str:
 
 def _write(client: Client, path: Path, server: Server, *, stdio: bool) -> None:
     merged = merge(path, client, client.entry(server, stdio=stdio))
-    if not merged.changed:
+    if merged is None:
         return print(f"{path} is already up to date.")
     print(f"Added {NAME} to {path}." if merged.added else f"Updated {NAME} in {path}.")
     if merged.backup is not None:

@@ -25,30 +25,29 @@ _LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What was done to the file."""
+    """What was done to a file."""
 
-    changed: bool
     added: bool
     backup: Path | None
     mode: int
 
 
-def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged:
-    """Set our entry in the file; all other values stay unchanged."""
+def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged | None:
+    """Set our entry in the file; all other values stay unchanged. None if the file is up to date."""
     target = Path(os.path.realpath(path))  # settings are often links into a folder of dotfiles
     text, mode = _read(target)
-    bom = "\ufeff" if text.startswith("\ufeff") else ""
     old = text.removeprefix("\ufeff")
+    bom = text[: len(text) - len(old)]
     new, added = (_toml if client.toml else _json)(target, old, client, entry)
     if new == old:
-        return Merged(changed=False, added=False, backup=None, mode=mode)
-    backup = _back_up(target, mode) if target.exists() else None
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return None
     owner = target.stat() if target.exists() else None
+    backup = _back_up(target, mode) if owner is not None else None
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomic(target, bom + new, mode)
     if owner is not None and owner.st_uid != os.geteuid():
         os.chown(target, owner.st_uid, owner.st_gid)
-    return Merged(changed=True, added=added, backup=backup, mode=mode)
+    return Merged(added, backup, mode)
 
 
 def _read(path: Path) -> tuple[str, int]:

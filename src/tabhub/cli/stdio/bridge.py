@@ -12,7 +12,7 @@ import re
 import sys
 
 from tabhub.cli.stdio.messages import HUB_UNAVAILABLE, INVALID_REQUEST, PARSE_ERROR, error_body, id_of, invalid, read
-from tabhub.client_errors import BridgeProtocolError, NotJson
+from tabhub.client_errors import BridgeProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ _RESPONSE = re.compile(rb'\{"type":"RESPONSE","id":"([0-9a-f]+:[0-9]+)","success
 class _Batch:
     """Responses that are sent together, and the number still missing."""
 
-    __slots__ = ("answers", "missing")
-
     def __init__(self, messages: list[Any]) -> None:
         self.answers: list[bytes] = []
         self.missing = sum(bool(invalid(each)) or ("method" in each and "id" in each) for each in messages)
@@ -51,16 +49,11 @@ class _Batch:
 class _Pending:
     """A message for the hub; `ident` is None for a notification, and for a replayed request."""
 
-    __slots__ = ("acknowledged", "batch", "deadline", "ident", "is_event", "method", "params")
-
-    def __init__(
-        self, ident: str | int | None, method: str, params: Any, *, batch: _Batch | None = None, is_event: bool = False
-    ) -> None:
+    def __init__(self, ident: str | int | None, method: str, params: Any, batch: _Batch | None = None) -> None:
         self.ident = ident
         self.method = method
         self.params = params
         self.batch = batch
-        self.is_event = is_event
         self.deadline: float | None = None
         self.acknowledged = False
         """Only for subscriptions."""
@@ -71,7 +64,8 @@ class Bridge:
 
     def __init__(self, write: Callable[[bytes], None], *, surface: str = "all", tools: str | None = None) -> None:
         self._write = write
-        self._options = {"surface": surface} if tools is None else {"surface": surface, "tools": tools}
+        self._surface = surface
+        self._tools = tools
         self._send: Callable[[bytes], None] | None = None
         self._ready = False
         self._rejection: str | None = None
@@ -93,21 +87,15 @@ class Bridge:
         self._replayed: dict[str, tuple[str, Any]] = {}
         """The log level and resource subscriptions, as requests."""
 
-    # the connection
-
     def connected(self, send: Callable[[bytes], None], token: str | None) -> None:
         """Register, or resume the session, on a new connection."""
         self._send = send
         self._rejection = None
         self._silent_since = None
-        register: dict[str, Any] = {"type": "REGISTER", **self._options}
-        if self._session is not None:
-            register["sessionId"] = self._session
-        if token is not None:
-            register["token"] = token
-        if agent := os.environ.get("TABHUB_TOKEN", "").strip():
-            register["agentToken"] = agent
-        self._send_line(register)
+        agent = os.environ.get("TABHUB_TOKEN", "").strip() or None
+        options: dict[str, Any] = {"surface": self._surface, "tools": self._tools, "sessionId": self._session}
+        options |= {"token": token, "agentToken": agent}
+        self._send_line({"type": "REGISTER"} | {name: value for name, value in options.items() if value is not None})
 
     def disconnected(self, now: float) -> None:
         """Pending tool calls fail, because they may have run; other requests are repeated after reconnecting."""
@@ -158,14 +146,12 @@ class Bridge:
         """The hub sent data: it is alive, however long its calls take."""
         self._silent_since = None
 
-    # from the client
-
     def client_line(self, line: bytes, now: float) -> None:
         if not line.strip():
             return
         try:
             found, doubled = read(line)
-        except NotJson:
+        except (ValueError, RecursionError):
             self._reply(None, error_body(PARSE_ERROR, "Not valid JSON."), None)
             return
         code, problem = PARSE_ERROR, "An object has the same key twice." if doubled else None
@@ -173,7 +159,7 @@ class Bridge:
             code, problem = INVALID_REQUEST, self._batch_problem(found)
         if problem is not None:
             messages = found if type(found) is list else [found]
-            requests = [each["id"] for each in messages if invalid(each) is None and "method" in each and "id" in each]
+            requests = [each["id"] for each in messages if not invalid(each) and "method" in each and "id" in each]
             for ident in requests or [id_of(found)]:
                 self._reply(ident, error_body(code, problem), None)
         elif type(found) is list:
@@ -192,7 +178,7 @@ class Bridge:
             return f"Batches are not part of MCP {self._version or 'without a handshake'}. Send one message at a time."
         if not batch:
             return "A batch must not be empty."
-        if any(invalid(each) is None and each.get("method") == "initialize" and "id" in each for each in batch):
+        if any(not invalid(each) and each.get("method") == "initialize" and "id" in each for each in batch):
             return "`initialize` must not be part of a batch."
         return None
 
@@ -207,7 +193,7 @@ class Bridge:
                 answer = {name: message[name] for name in ("id", "result", "error") if name in message}
                 self._send_event("answer", answer)
         elif "id" in message:
-            self._handle_request(_Pending(message["id"], method, params, batch=batch), now)
+            self._handle_request(_Pending(message["id"], method, params, batch), now)
         elif method == "notifications/cancelled":
             self._cancel(params.get("requestId"))
         else:
@@ -215,7 +201,7 @@ class Bridge:
             if self._ready:
                 self._send_event(method, params)
             elif method == _INITIALIZED:  # other notifications would be outdated
-                self._waiting.append(_Pending(None, method, params, is_event=True))
+                self._waiting.append(_Pending(None, method, params))
 
     def _handle_request(self, pending: _Pending, now: float) -> None:
         assert pending.ident is not None  # noqa: S101 - the caller's
@@ -247,10 +233,8 @@ class Bridge:
         if pending.batch is not None:
             self._complete_one(pending.batch)
 
-    # to the hub
-
     def _with_deadline(self, pending: _Pending, now: float) -> _Pending:
-        pending.deadline = None if pending.is_event or pending.method == _LISTEN else now + self._wait
+        pending.deadline = None if pending.method in (_INITIALIZED, _LISTEN) else now + self._wait
         return pending
 
     def _send_line(self, message: dict[str, Any]) -> None:
@@ -259,7 +243,7 @@ class Bridge:
             self._send(text.encode("utf-8", "surrogatepass") + b"\n")  # invalid text is for the hub to refuse
 
     def _send_pending(self, pending: _Pending) -> None:
-        if pending.is_event:
+        if pending.method == _INITIALIZED and pending.ident is None:
             self._send_event(pending.method, pending.params)
             return
         self._count += 1
@@ -271,8 +255,6 @@ class Bridge:
     def _send_event(self, name: str, params: Any) -> None:
         if self._ready:
             self._send_line({"type": "EVENT", "sessionId": self._session, "event": name, "params": params})
-
-    # from the hub
 
     def hub_line(self, line: bytes, now: float) -> None:
         """Raises BridgeProtocolError for a line that no hub sends."""
@@ -320,7 +302,6 @@ class Bridge:
             self._replayed.pop(f"uri {params.get('uri')}", None)
 
     def _handle_event(self, value: dict[str, Any]) -> None:
-        """A notification or a request from the hub."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": value["event"], "params": value["params"]}
         if "ask" in value:
             self._hub_requests.add(value["ask"])
@@ -335,13 +316,12 @@ class Bridge:
                 if value["event"] == "notifications/subscriptions/acknowledged":
                     if pending.acknowledged:  # by an earlier hub; this one may have other tools
                         honoured = value["params"]["notifications"]
-                        self._notify_lists_changed([k for k in _LISTS if honoured.get(f"{k}ListChanged")], meta)
+                        self._notify_lists_changed([k for k in _LISTS if honoured.get(f"{k}ListChanged")], params=meta)
                         return
                     pending.acknowledged = True
         self._write(json.dumps(message).encode())
 
     def _handle_error(self, rid: str | None, error: dict[str, Any], now: float) -> None:
-        """The hub rejected a line."""
         pending = self._in_flight.pop(rid, None) if rid is not None else None
         if pending is not None and error["code"] == _SESSION_NOT_FOUND:
             self._waiting.append(self._with_deadline(pending, now))  # a new session follows
@@ -359,11 +339,7 @@ class Bridge:
         self._ready = True
         self._wait = HUB_WAIT
         waiting, self._waiting = self._waiting, []
-        if (
-            self._initialize is not None
-            and not initialized
-            and not any(pending.method == "initialize" for pending in waiting)
-        ):
+        if self._initialize is not None and not initialized and all(p.method != "initialize" for p in waiting):
             self._replay_session()
         for pending in waiting:
             self._send_pending(pending)
@@ -377,13 +353,12 @@ class Bridge:
         for method, params in self._replayed.values():
             self._send_pending(_Pending(None, method, params))
 
-    def _notify_lists_changed(self, kinds: Iterable[str], params: dict[str, Any] | None = None) -> None:
+    def _notify_lists_changed(self, kinds: Iterable[str], **params: Any) -> None:
         """Make the client reload lists that may differ at another hub."""
         for kind in kinds:
-            message: dict[str, Any] = {"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"}
-            self._write(json.dumps(message if params is None else {**message, "params": params}).encode())
-
-    # to the client
+            self._write(
+                json.dumps({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed", **params}).encode()
+            )
 
     def _finish(self, pending: _Pending, body: bytes) -> None:
         if pending.ident is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from tabhub.client_errors import NotJson
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -16,7 +14,7 @@ INVALID_REQUEST = -32600
 
 
 def read(line: bytes) -> tuple[Any, bool]:
-    """A line as JSON, and whether an object in it has a key twice; raises NotJson."""
+    """A line as JSON, and whether an object in it has a key twice; raises ValueError or RecursionError."""
     doubled = False
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -26,12 +24,9 @@ def read(line: bytes) -> tuple[Any, bool]:
         return value
 
     def constant(name: str) -> None:
-        raise NotJson(f"{name} is not JSON")
+        raise ValueError(f"{name} is not JSON")
 
-    try:
-        return json.loads(line.decode(), object_pairs_hook=members, parse_constant=constant), doubled
-    except (ValueError, RecursionError) as error:
-        raise NotJson(str(error)) from None
+    return json.loads(line.decode(), object_pairs_hook=members, parse_constant=constant), doubled
 
 
 def invalid(message: Any) -> str | None:

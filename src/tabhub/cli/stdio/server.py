@@ -88,8 +88,6 @@ class _Server:
         self._to_client += message
         self._to_client += b"\n"
 
-    # the loop
-
     def run(self) -> int:
         while True:
             now = time.monotonic()
@@ -130,12 +128,9 @@ class _Server:
         return reads, writes
 
     def _timeout(self, now: float) -> float | None:
-        moments = [self._bridge.deadline(), self._exit_at]
-        moments.append(self._next_attempt if self._hub is None else None)
+        moments = [self._bridge.deadline(), self._exit_at, self._next_attempt if self._hub is None else None]
         due = [moment for moment in moments if moment is not None]
         return max(0.0, min(due) - now) if due else None
-
-    # the client
 
     def _read_client(self) -> None:
         try:
@@ -157,8 +152,6 @@ class _Server:
             return False
         del self._to_client[:written]
         return True
-
-    # the hub
 
     def _use_connection(self, connection: socket.socket, token: str | None) -> None:
         self._hub = connection

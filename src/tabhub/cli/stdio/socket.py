@@ -76,11 +76,10 @@ def _connect_tcp(hub: Hub) -> tuple[socket.socket, str]:
     return socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS), token
 
 
-def status(hub: Hub, timeout: float = 3.0) -> dict[str, Any]:
+def status(hub: Hub) -> dict[str, Any]:
     """The hub's STATUS_OK; raises OSError or CliError."""
     connection, token = connect(hub)
     with connection, connection.makefile("rb") as lines:
-        connection.settimeout(timeout)
         credentials = {"token": token} if token is not None else {}
         connection.sendall(json.dumps({"type": "STATUS", "id": "status", **credentials}).encode() + b"\n")
         data = lines.readline(_MAX_STATUS)

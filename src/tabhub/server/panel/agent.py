@@ -20,12 +20,12 @@ from typing import Any
 import msgspec
 
 from tabhub.agent.hub_tools import HubTools
-from tabhub.agent.loop import Bounds, Ended, Event, Loop
+from tabhub.agent.loop import Ended, Event, Loop
 from tabhub.agent.providers import model_of
-from tabhub.browser.families import CORE
 from tabhub.core.sessions import Sessions
 from tabhub.errors import Busy, SetupError, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
+from tabhub.mcp.client import McpClient
 from tabhub.server.panel.chat import Chat
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.settings import Settings
@@ -84,15 +84,7 @@ class PanelAgent:
         def publish(event: Event) -> None:
             self._publish(link, chat, chat.add(event, time.monotonic()))
 
-        loop = Loop(
-            model,
-            chat.tools,
-            chat.conversation,
-            form=config.agent.format,
-            bounds=Bounds(config.agent.steps, config.agent.tokens, config.limits.agent_prompt),
-            first=frozenset(CORE),
-            on_event=publish,
-        )
+        loop = Loop(model, chat.tools, chat.conversation, config, publish)
         chat.conversation.changed = time.time()
         self._publish(link, chat, chat.begin(loop, text, time.monotonic()))
         self._start_task(self._run(chat, loop, text, publish))
@@ -101,7 +93,7 @@ class PanelAgent:
     async def _run(self, chat: Chat, loop: Loop, text: str, publish: Callable[[Event], None]) -> None:
         try:
             if not chat.opened:
-                await chat.tools.open()
+                await chat.tools.client.open()
                 chat.opened = True
             await loop.run(text)
         except TabhubError as error:
@@ -119,7 +111,8 @@ class PanelAgent:
             conversation = Conversation(secrets.token_hex(6), now, now)
         else:
             conversation = await asyncio.to_thread(self.store.load, ident)
-        chat = Chat(conversation, HubTools(f"127.0.0.1:{self.port}", lambda: self.token, PANEL))
+        client = McpClient(f"127.0.0.1:{self.port}", lambda: self.token, PANEL)
+        chat = Chat(conversation, HubTools(client))
         opened = self.chats.setdefault(conversation.id, chat)  # two messages at once belong to one conversation
         idle = [each for each in self.chats.values() if each.loop is None and each is not opened]
         for old in idle[: max(len(self.chats) - _OPEN_CHATS, 0)]:
@@ -138,7 +131,7 @@ class PanelAgent:
     def _drop(self, chat: Chat) -> None:
         del self.chats[chat.conversation.id]
         if chat.opened:
-            self._start_task(chat.tools.close())
+            self._start_task(chat.tools.client.close())
 
     def _stop(self, _link: ExtensionLink, wanted: OneConversation) -> dict[str, Any]:
         chat = self.chats.get(wanted.conversation)
@@ -173,7 +166,8 @@ class PanelAgent:
 
     def _session(self, chat: Chat) -> str | None:
         """The short id of the session, as approvals show it."""
-        session = self.sessions.get(chat.tools.session) if chat.tools.session else None
+        ident = chat.tools.client.session
+        session = self.sessions.get(ident) if ident else None
         return session.short if session is not None else None
 
     def _publish(self, link: ExtensionLink, chat: Chat, facts: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from tabhub.calls.sources.plugins import Plugins
 from tabhub.errors import InvalidParams, PluginError
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.links.launch.browser_process import has_display
-from tabhub.plugins.install import Installer, plugin_name
+from tabhub.plugins.install import Installer
 from tabhub.wire.panel import InstalledPlugin, InstallPlugin, NoParams, OpenFolder, PluginSearch, PluginSettings
 
 
@@ -38,7 +38,7 @@ class PluginPanel:
             "plugin.install": self._install,
             "plugin.updateFromRegistry": self._update,
             "plugin.remove": lambda _link, plugin: self._remove(plugin.name),
-            "plugin.removeBySpecifier": lambda _link, package: self._remove(plugin_name(package.specifier)),
+            "plugin.removeBySpecifier": lambda _link, package: self._remove(package.specifier),
             "plugin.checkUpdates": self._check,
             "config.setPluginSettings": self._set,
             "folder.open": self._folder,

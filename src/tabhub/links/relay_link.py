@@ -39,9 +39,8 @@ class RelayLink(ExtensionLink):
         super().__init__(browser_id, send, close, limits)
         self.local = False
         self.connection = ""
-        self.ended = asyncio.Event()
-        self.on_status: Callable[[], None] = lambda: None
-        """Called when the relay reports a change."""
+        self.changed = asyncio.Event()
+        """Set when the relay reports a change, and when the link ends."""
 
     @property
     def next_request_id(self) -> str:
@@ -76,7 +75,7 @@ class RelayLink(ExtensionLink):
 
     def connection_lost(self, reason: str) -> None:
         super().connection_lost(reason)
-        self.ended.set()
+        self.changed.set()
 
     def _incoming(self, message: dict[str, Any]) -> None:
         method, params = message.get("method"), message.get("params", {})
@@ -90,7 +89,7 @@ class RelayLink(ExtensionLink):
                 reason = "it did not say why"
             self.connection_lost(f"disconnected by the relay: {reason[:200]}")
         elif method in RELAY_ONLY:
-            self.on_status()
+            self.changed.set()
         elif method not in _NAMED:
             super()._incoming(message)
         else:

@@ -84,10 +84,6 @@ class FairShare:
         self._timer_at = 0.0
         self._sweep_at = _SWEEP_THRESHOLD
 
-    def __len__(self) -> int:
-        """Users with a connection or request."""
-        return sum(1 for share in self._shares.values() if share.participants)
-
     def add(self, participant: Participant, name: str | None) -> UserShare:
         """A connection or request of this user begins."""
         share = self._shares.get(name)

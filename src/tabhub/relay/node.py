@@ -80,11 +80,10 @@ class Node:
         self.fair_share = FairShare(limits.relay_user_queue)
         self.started = clock()
         self.closing = False
-        self.engines = 0
-        """The number of engines, one per agent over HTTP; kept by the engine pool."""
         self.clock = clock
         self._wall = wall
         self.sockets: dict[int, Socket] = {}
+        """Open connections, including those of engines."""
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._revoked_sent = clock()
@@ -98,16 +97,6 @@ class Node:
             ReportUsage: lambda effect: bus.report_usage(effect.user, effect.messages),
             Log: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
         }
-
-    @property
-    def clients(self) -> int:
-        """Open WebSockets."""
-        return len(self.sockets)
-
-    @property
-    def ready(self) -> bool:
-        """Whether new clients can authenticate and reach browsers on all nodes."""
-        return not self.closing and self.bus.healthy and bool(self.keyring.keys)
 
     async def start(self) -> None:
         self.revocations.reload(self._wall())
@@ -145,11 +134,9 @@ class Node:
         return verdict
 
     async def verify_token(self, token: str) -> Claims | InvalidToken:
-        """Verify a token; if its signing key is unknown, after fetching the published keys."""
+        """The verdict on a token after the published keys were fetched."""
+        await self.keyring.fetch()
         verdict = self._check_token(token)
-        if isinstance(verdict, UnknownSigningKey):
-            await self.keyring.fetch()
-            verdict = self._check_token(token)
         if isinstance(verdict, InvalidToken):
             self.run(self.state.auth_failed("agent", verdict))
         return verdict
@@ -232,27 +219,24 @@ class Node:
         remaining = verdict.expires - self._wall() if isinstance(verdict, Claims) else 0.0
         self.run(self.state.token_verified(client, verdict, self.clock(), remaining))
 
-    async def _find(self, effect: FindBrowsers) -> None:
+    async def _remote_browsers(self, user: str) -> Sequence[Presence] | None:
+        """The user's browsers on other nodes; None if the bus is unavailable."""
         try:
-            browsers: Sequence[Presence] | None = await self.bus.browsers(effect.user)
+            return await self.bus.browsers(user)
         except BusUnavailable:
-            browsers = None
-        self.run(self.state.browsers_found(effect.ticket, browsers))
+            return None
+
+    async def _find(self, effect: FindBrowsers) -> None:
+        self.run(self.state.browsers_found(effect.ticket, await self._remote_browsers(effect.user)))
 
     async def _update_remote_browsers(self, user: str) -> None:
-        try:
-            browsers = await self.bus.browsers(user)
-        except BusUnavailable:
-            return  # the bus reports the change again once it is back
-        self.run(self.state.remote_browsers_changed(user, browsers))
+        browsers = await self._remote_browsers(user)
+        if browsers is not None:  # otherwise the bus reports the change again once it is back
+            self.run(self.state.remote_browsers_changed(user, browsers))
 
     async def _replace_elsewhere(self, browser: Presence) -> None:
-        """Other nodes may still have an earlier connection of the same browser."""
-        try:
-            others = await self.bus.browsers(browser.user)
-        except BusUnavailable:
-            return  # the other nodes will find their sockets dead
-        for other in others:
+        """Other nodes may still have an earlier connection of the same browser; without the bus they find it dead."""
+        for other in await self._remote_browsers(browser.user) or ():
             if other.extension_id == browser.extension_id:
                 self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
 
@@ -312,7 +296,9 @@ class NodeClient:
             log.exception("error while handling a message")
             node.state.tables.out.clear()
             error = TabhubError("Internal error in the relay. Its log has details.")
-            node.run([Send(number, wire.failure(_id_of(message), error))])  # a request is answered nevertheless
+            node.run(
+                [Send(number, jsonrpc.encode_failure(_id_of(message), error))]
+            )  # a request is answered nevertheless
 
     def receive_binary(self) -> None:
         self._node.run(self._node.state.refuse_client(self._number, wire.PROTOCOL_ERROR, "messages must be text"))

@@ -14,7 +14,8 @@ import ssl
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,27 +173,26 @@ async def _serve(
     ready: Callable[[], None],
 ) -> None:
     stop = stop_signal()
-    server = await start_up(node, app, sock, batch, tls)
-    freeze_startup_objects()
-    ready()
-    await stop.wait()
-    await shut_down(node, server)
+    async with running(node, app, sock, batch, tls):
+        freeze_startup_objects()
+        ready()
+        await stop.wait()
 
 
-async def start_up(
+@asynccontextmanager
+async def running(
     node: Node, app: App, sock: socket.socket, batch: WriteBatch, tls: ssl.SSLContext | None = None
-) -> HttpServer:
+) -> AsyncIterator[HttpServer]:
+    """Serve until the end of the block."""
     server = HttpServer(app, node.limits, batch)
     await node.start()
     await server.start([sock], tls)
-    return server
-
-
-async def shut_down(node: Node, server: HttpServer) -> None:
-    """Notify clients before their connections are closed."""
-    node.shut_down()
-    await server.stop(_GRACE)
-    await node.stop()
+    try:
+        yield server
+    finally:
+        node.shut_down()  # which notifies clients before their connections are closed
+        await server.stop(_GRACE)
+        await node.stop()
 
 
 def _log() -> None:

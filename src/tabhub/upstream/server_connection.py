@@ -11,7 +11,6 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tabhub.core.backoff import Backoff
@@ -41,27 +40,13 @@ class _SessionExpired(Exception):
     """The server no longer knows the session."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What a session reports."""
-
-    changed: Callable[[str], None]
-    """A list has changed: tools, resources or prompts."""
-    updated: Callable[[str], None]
-    """A resource has changed."""
-    log: Callable[[str, str, Any], None]
-    ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """Ask the agent whose call a question of the server belongs to; raises UpstreamError if that is not possible."""
-    lost: Callable[[], None]
-
-
 class ServerConnection:
     """One external server."""
 
     def __init__(
         self,
         server: Server,
-        open_session: Callable[[ServerConnection, Hooks], AbstractAsyncContextManager[SdkSession]],
+        open_session: Callable[[ServerConnection], AbstractAsyncContextManager[SdkSession]],
         limits: Limits,
         listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
         changed: Callable[[ServerConnection], None],
@@ -193,6 +178,28 @@ class ServerConnection:
     def can_prompt_login(self, allowed: bool) -> None:
         self._login_until = asyncio.get_running_loop().time() + self._limits.upstream_login if allowed else 0.0
 
+    # for the session
+
+    def list_changed(self, kind: str) -> None:
+        """A list has changed: tools, resources or prompts."""
+        if kind == "tools":
+            self._wake_for(kind)
+        else:
+            self.resources.refresh(kind)
+
+    def resource_updated(self, uri: str) -> None:
+        self._updated(self, uri)
+
+    def lost(self) -> None:
+        session = self.session
+        if session is not None and session.session_expired:
+            self._set("connecting")
+        elif session is not None and self.server.url is not None and len(self.calls) > 1:
+            return  # one request found no connection, others are being answered
+        self.session = None
+        self.error = "The connection was lost."
+        self._wake_for("lost")
+
     # the task
 
     async def _run(self) -> None:
@@ -250,12 +257,9 @@ class ServerConnection:
         """One connection, from opening to closing."""
         self._wake.clear()
         self._pending.clear()
-        hooks = Hooks(
-            self._list_changed, lambda uri: self._updated(self, uri), self.calls.log, self.calls.ask, self._lost
-        )
         async with asyncio.timeout(self._limits.upstream_connect) as limit:
             self._limit = limit
-            async with self._open_session(self, hooks) as session:
+            async with self._open_session(self) as session:
                 await self._list(session)
                 limit.reschedule(None)
                 self._limit = None
@@ -309,12 +313,6 @@ class ServerConnection:
         self.problems = listed.problems
         await self._listed(self, listed)
 
-    def _list_changed(self, kind: str) -> None:
-        if kind == "tools":
-            self._wake_for(kind)
-        else:
-            self.resources.refresh(kind)
-
     def _refresh_unannounced(self, session: SdkSession) -> None:
         """Request the lists whose changes the server does not announce."""
         for kind in KINDS:
@@ -324,16 +322,6 @@ class ServerConnection:
     def _wake_for(self, what: str) -> None:
         self._pending.add(what)
         self._wake.set()
-
-    def _lost(self) -> None:
-        session = self.session
-        if session is not None and session.session_expired:
-            self._set("connecting")
-        elif session is not None and self.server.url is not None and len(self.calls) > 1:
-            return  # one request found no connection, others are being answered
-        self.session = None
-        self.error = "The connection was lost."
-        self._wake_for("lost")
 
     def _set(self, state: State) -> None:
         if state != self.state:

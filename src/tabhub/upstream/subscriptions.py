@@ -43,7 +43,7 @@ class ServerSubscriptions:
         """Keep the server's subscriptions in line with the agents', for as long as the connection lasts."""
         self.subscribed.clear()
         if session.modern:
-            await session.subscribe(self)
+            await session.subscribe()
             return
         while True:
             self._changed.clear()

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import orjson
 
-from tabhub.errors import BadFrame, InvalidParams, InvalidRequest, ParseError, TabhubError
+from tabhub.errors import BadFrame, InvalidParams, InvalidRequest, ParseError
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire import jsonrpc
 from tabhub.wire import strict_json as strict
@@ -323,10 +323,6 @@ def answered(ident: Id, frame: Frame) -> bytes:
 
 def result(ident: Id, value: msgspec.Struct) -> bytes:
     return jsonrpc.encode_result(ident, _ENCODER.encode(value))
-
-
-def failure(ident: Id | None, error: TabhubError) -> bytes:
-    return jsonrpc.encode_failure(ident, error)
 
 
 def authenticate(number: int) -> bytes:

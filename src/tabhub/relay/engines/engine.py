@@ -6,8 +6,6 @@ itself what agents may do in it; nothing here is trusted with that.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -38,8 +36,6 @@ from tabhub.store.results import ResultStore
 from tabhub.trust.approvals import Approval
 from tabhub.trust.jwt import Claims
 from tabhub.trust.sliding_window import SlidingWindow
-
-log = logging.getLogger("tabhub.relay")
 
 _CLOSE_TIMEOUT = 2.0
 """Seconds for closing the tabs of a session when its engine ends."""
@@ -86,7 +82,6 @@ class RelayEngine:
         self.last_used = self._started = clock()
         self.ended: TabhubError | None = None
         """The error for further requests, once it has ended."""
-        self.task: asyncio.Task[None] | None = None
         self._limits = limits
         config = Config()
         tabs = TabParts(limits, clock=clock, wall=wall, advice=_NO_BROWSER_HINT)
@@ -112,6 +107,8 @@ class RelayEngine:
             pages=pages.capabilities,
         )
         self.links = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
+        self.task = node.spawn(self._run())
+        """Ends when the token is revoked or the node stops."""
 
     def _facts(self) -> dict[str, Any]:
         """Facts about the relay for `browser_status`."""
@@ -123,8 +120,7 @@ class RelayEngine:
             "callsInFlight": len(self._engine.calls),
         }
 
-    async def run(self) -> None:
-        """Run until the token is revoked or the node stops."""
+    async def _run(self) -> None:
         reason = "it was stopped"
         try:
             reason = await self.links.run(self._pause)
@@ -173,7 +169,10 @@ class RelayEngine:
     async def close(self, reason: str) -> None:
         """End the sessions and close the tabs they opened."""
         self._end(reason)
-        await self._binding.wait_until_closed(_CLOSE_TIMEOUT)
+        try:
+            await self._binding.wait_until_closed(_CLOSE_TIMEOUT)
+        finally:
+            self.task.cancel()
 
     def _end(self, reason: str) -> None:
         """End all requests and accept no more."""

@@ -13,7 +13,6 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
 import mcp_types as types
@@ -26,6 +25,7 @@ from tabhub.client_errors import HttpConnectError, HttpError, InvalidHttpRespons
 from tabhub.errors import BadInput, LoginRequired, TabhubError, UpstreamError, UpstreamLost, UpstreamOffline
 from tabhub.net.async_http import Bounds, Connections, Response
 from tabhub.upstream.launch_plan import ConnectionPlan
+from tabhub.upstream.oauth import Login
 from tabhub.upstream.transport.address_guard import AddressGuard
 from tabhub.upstream.transport.messages import ReceivedMessages, read_message, write_message
 from tabhub.wire import urls
@@ -47,16 +47,6 @@ _DRAIN_TIMEOUT = 1.0
 """Seconds for an event stream to end after the answer, so that its connection can be used again."""
 _TLS = ssl.create_default_context()
 """Made with the import, which is in a thread: loading the certificates is slow."""
-
-
-class Login(Protocol):
-    """The authorization of a server's requests."""
-
-    async def headers(self) -> Mapping[str, str]: ...
-
-    async def renew(self, url: str, sent: Mapping[str, str], refused: Response, connections: Connections) -> bool:
-        """Refresh the token or log in. Returns whether a refused request can be sent again."""
-        ...
 
 
 class StreamableHttp(ObjectSendStream[SessionMessage]):

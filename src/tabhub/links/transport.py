@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from tabhub.core.tabs import Tab
 from tabhub.errors import CallTimeout, InvalidParams, TabFailed, TabNotFound
 from tabhub.links.browsers import Browsers, Change
-from tabhub.links.extension import ExtensionLink, Pending
+from tabhub.links.extension import ExtensionLink
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
 
 MessageCallback = Callable[[int, PageMessage], Any]
@@ -118,7 +118,7 @@ class LinkTransport:
         if message["method"] == "tool.dispatch":
             params["dispatchId"] = ref.link.next_request_id  # progress names the call by this id
         future = ref.link.request(message["method"], params, raw=raw)
-        key = (ref.link, future.number if isinstance(future, Pending) else 0)
+        key = (ref.link, future.number)
         if listener is not None:
             self._listeners[key] = listener
         try:
@@ -161,12 +161,11 @@ class LinkTransport:
             if listener is not None:
                 return listener.asked(message)
         tab = self._browsers.book.find(link.browser_id, message.tab_id)
+        tab_id = None if tab is None else tab.tab_id
         document = (link.browser_id, message.document_id)
         if isinstance(message, PageDisconnected):
             registered_in = self._documents.pop(document, None)
-            tab_id = registered_in if tab is None else tab.tab_id
-        else:
-            tab_id = None if tab is None else tab.tab_id
+            tab_id = registered_in if tab_id is None else tab_id
         if tab_id is not None:
             if isinstance(message, RegisterTools):
                 self._documents[document] = tab_id

@@ -296,9 +296,8 @@ class NodeClient:
             log.exception("error while handling a message")
             node.state.tables.out.clear()
             error = TabhubError("Internal error in the relay. Its log has details.")
-            node.run(
-                [Send(number, jsonrpc.encode_failure(_id_of(message), error))]
-            )  # a request is answered nevertheless
+            # A request is answered nevertheless.
+            node.run([Send(number, jsonrpc.encode_failure(_id_of(message), error))])
 
     def receive_binary(self) -> None:
         self._node.run(self._node.state.refuse_client(self._number, wire.PROTOCOL_ERROR, "messages must be text"))

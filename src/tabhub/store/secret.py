@@ -31,7 +31,7 @@ def read(home: Home) -> str:
 def load_or_create(home: Home) -> str:
     """The current secret, created if there is none; concurrent processes agree on one."""
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "auth.lock"):
         values = _load(home)
         if "secret" in values:
             secret = _checked(home, values["secret"])
@@ -43,17 +43,13 @@ def load_or_create(home: Home) -> str:
 def rotate(home: Home) -> str:
     """Replace the secret; the old one is no longer valid. A file that cannot be read is set aside."""
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "auth.lock"):
         try:
             values = _load(home)
         except SetupError:
             home.auth.replace(home.root / "auth.json.broken")  # elsewhere: a browser loads the file's own folder
             values = {}
         return _write(home, values)
-
-
-def _lock(home: Home) -> Any:
-    return locked(home.root / "auth.lock")
 
 
 def _write(home: Home, values: dict[str, Any]) -> str:

@@ -69,47 +69,37 @@ class UpstreamCalls:
         if meta := forwarded_meta(ctx.extra.get("_meta")):
             params["_meta"] = meta
         try:
-            answer = await self._request_rounds(connection, session, ctx, method, params, identity)
+            answer = await self._request_rounds(session, ctx, method, params, identity)
         except UpstreamOffline:
             if not session.session_expired:
                 raise
             # The server no longer knows the session, so nothing was done: retry once in a new one.
-            answer = await self._request_rounds(connection, await connection.ready(), ctx, method, params, identity)
+            answer = await self._request_rounds(await connection.ready(), ctx, method, params, identity)
         return _strip_protocol_fields(answer)
 
     async def _request_rounds(
-        self,
-        connection: ServerConnection,
-        session: SdkSession,
-        ctx: CallContext,
-        method: str,
-        params: dict[str, Any],
-        identity: tuple[Any, ...],
+        self, session: SdkSession, ctx: CallContext, method: str, params: dict[str, Any], identity: tuple[Any, ...]
     ) -> dict[str, Any]:
         """One request; a stateless server may ask questions first, and is then sent the request again with the
         answers."""
+        server = session.connection.server.name
         for number in range(_ROUNDS):
-            answer = await self._send(connection, session, ctx, method, params, identity)
+            answer = await self._send(session, ctx, method, params, identity)
             if answer.get("resultType") != "input_required":
                 return answer
-            asked = _questions(answer.get("inputRequests"), connection.server.name)
+            asked = _questions(answer.get("inputRequests"), server)
             if asked:
                 answers = await ctx.ask({f"{number}:{key}": question for key, question in asked.items()})
                 responses = {key: answers[f"{number}:{key}"] for key in asked}
                 params = {**params, "inputResponses": responses}
             if "requestState" in answer:
                 params = {**params, "requestState": answer["requestState"]}
-        raise UpstreamError(f"{connection.server.name} requested input {_ROUNDS} times in a row.")
+        raise UpstreamError(f"{server} requested input {_ROUNDS} times in a row.")
 
     async def _send(
-        self,
-        connection: ServerConnection,
-        session: SdkSession,
-        ctx: CallContext,
-        method: str,
-        params: dict[str, Any],
-        identity: tuple[Any, ...],
+        self, session: SdkSession, ctx: CallContext, method: str, params: dict[str, Any], identity: tuple[Any, ...]
     ) -> dict[str, Any]:
+        connection = session.connection
         call = ActiveCall(ctx, identity, self._suspended)
         before = CURRENT.set(call)
         connection.calls.add(call)
@@ -149,10 +139,8 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
         if method not in _ASKABLE:
             raise UpstreamError(f"{server} requests {str(method)[:60]!r}, which the hub cannot pass on.")
         params = question.get("params")
-        found[str(key)[:200]] = (
-            method,
-            with_server_name(server, method, dict(params) if isinstance(params, Mapping) else {}),
-        )
+        named = with_server_name(server, method, dict(params) if isinstance(params, Mapping) else {})
+        found[str(key)[:200]] = (method, named)
     return found
 
 

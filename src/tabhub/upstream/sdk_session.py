@@ -1,9 +1,8 @@
 """One open session with an external server, over the official SDK's client.
 
 Owns opening a session in either era of the protocol, requests whose answers are returned unchanged, and dispatching
-what the server sends on its own. Which agent a question of the server belongs to is
-decided by active_calls. This module
-imports the SDK; others import it late, in a thread.
+what the server sends on its own. Which agent a question of the server belongs to is decided by active_calls.py. This
+module imports the SDK; others import it late, in a thread.
 """
 
 from __future__ import annotations
@@ -117,39 +116,27 @@ class SdkSession:
         """All entries of a list other than tools, page by page; None if the server lacks the capability."""
         if getattr(self.client.server_capabilities, method.partition("/")[0]) is None:
             return None
-        found: list[Any] = []
-        cursor: str | None = None
-        for _ in range(_PAGES):
-            try:
-                page = await self.request(method, {"cursor": cursor} if cursor else {}, background=True)
-            except UpstreamError as error:
-                if (error.data or {}).get("upstream", {}).get("code") == types.METHOD_NOT_FOUND:
-                    return found  # many servers have resources and no templates
+
+        def page(cursor: str | None) -> Awaitable[dict[str, Any]]:
+            return self.request(method, {"cursor": cursor} if cursor else {}, background=True)
+
+        try:
+            return await _all_pages(page, key, self.limits.upstream_offers)
+        except UpstreamError as error:
+            if (error.data or {}).get("upstream", {}).get("code") != types.METHOD_NOT_FOUND:
                 raise
-            found += page[key]
-            cursor = page.get("nextCursor")
-            if not cursor or len(found) > self.limits.upstream_offers:
-                break
-        return found
+            return []  # many servers have resources and no templates
 
     async def list_tools(self) -> list[Any]:
         """All tools, page by page, through the SDK's own method, which remembers what calls need."""
         if self.client.server_capabilities.tools is None:
             return []
-        found: list[Any] = []
-        cursor: str | None = None
-        for _ in range(_PAGES):
-            raw = await self._tools_page(types.PaginatedRequestParams(cursor=cursor))
-            found += raw["tools"]
-            cursor = raw.get("nextCursor")
-            if not cursor or len(found) > 10 * self.limits.upstream_tools:
-                break
-        return found
+        return await _all_pages(self._tools_page, "tools", 10 * self.limits.upstream_tools)
 
-    async def _tools_page(self, page: types.PaginatedRequestParams) -> dict[str, Any]:
+    async def _tools_page(self, cursor: str | None) -> dict[str, Any]:
         try:
             async with asyncio.timeout(self.limits.upstream_connect):
-                listed = await self.client.session.list_tools(params=page)
+                listed = await self.client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
         except MCPError as error:
             raise self._failure("tools/list", error) from None
         except TimeoutError:
@@ -159,20 +146,15 @@ class SdkSession:
         return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _failure(self, method: str, error: MCPError, *, background: bool = False) -> UpstreamError:
-        lost = False
+        lost, name = False, self.connection.server.name
         if isinstance(error.data, UpstreamError):  # made by the transport
             failure: UpstreamError = error.data
         else:
-            data = {"upstream": {"server": self.connection.server.name, "code": error.code}}
+            data = {"upstream": {"server": name, "code": error.code}}
             if lost := self.transport.ended and error.code == types.CONNECTION_CLOSED:
-                failure = UpstreamLost(
-                    f"{self.connection.server.name} ended the connection before it answered.", data=data
-                )
+                failure = UpstreamLost(f"{name} ended the connection before it answered.", data=data)
             else:
-                message = error.message[:2000]
-                failure = UpstreamError(
-                    f"{self.connection.server.name} answered {method} with an error: {message}", data=data
-                )
+                failure = UpstreamError(f"{name} answered {method} with an error: {error.message[:2000]}", data=data)
         if background:
             return failure
         if lost or (isinstance(failure, UpstreamOffline) and not isinstance(failure, LoginRequired)):
@@ -184,6 +166,19 @@ class SdkSession:
     async def subscribe(self) -> None:
         """Receive changes in the stateless era. Returns when the server refuses."""
         await subscribe_to_changes(self.client, self.connection)
+
+
+async def _all_pages(page: Callable[[str | None], Awaitable[dict[str, Any]]], key: str, enough: int) -> list[Any]:
+    """The entries of all pages, or of as many as bring more than enough."""
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        answer = await page(cursor)
+        found += answer[key]
+        cursor = answer.get("nextCursor")
+        if not cursor or len(found) > enough:
+            break
+    return found
 
 
 @asynccontextmanager

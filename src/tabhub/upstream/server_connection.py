@@ -82,7 +82,8 @@ class ServerConnection:
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._pending: set[str] = set()
-        self._settled: list[asyncio.Future[None]] = []
+        self._settled = asyncio.Event()
+        """Set, and replaced, when an attempt to connect or to list has ended."""
         self._limit: asyncio.Timeout | None = None
 
     # for the pool and calls
@@ -117,20 +118,15 @@ class ServerConnection:
         self.can_prompt_login = self.can_prompt_login or login
         if self._task is None or self.login_url is not None:
             return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._settled.append(done)
-        self._pending.add("tools")
-        self._wake.set()
+        self._wake_for("tools")
         for kind in KINDS:
             self.resources.refresh(kind)
-        await done
+        await self._settled.wait()
 
     async def settled(self) -> None:
         """Wait until the current attempt to connect has succeeded or failed."""
         if self.state == "connecting":
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._settled.append(done)
-            await done
+            await self._settled.wait()
 
     async def ready(self) -> SdkSession:
         """The session; waits while it is being opened, and raises UpstreamOffline if there is none."""
@@ -290,7 +286,9 @@ class ServerConnection:
             except TimeoutError:
                 if not self.calls:  # a server at work may be too busy to answer
                     await self._list(session)
-                    self._refresh_unannounced(session)
+                    for kind in KINDS:
+                        if not session.announces_changes(kind):
+                            self.resources.refresh(kind)
                 continue
             self._wake.clear()
             pending, self._pending = self._pending, set()
@@ -313,12 +311,6 @@ class ServerConnection:
         self.problems = listed.problems
         await self._listed(self, listed)
 
-    def _refresh_unannounced(self, session: SdkSession) -> None:
-        """Request the lists whose changes the server does not announce."""
-        for kind in KINDS:
-            if not session.announces_changes(kind):
-                self.resources.refresh(kind)
-
     def _wake_for(self, what: str) -> None:
         self._pending.add(what)
         self._wake.set()
@@ -329,10 +321,8 @@ class ServerConnection:
             self._changed(self)
 
     def _settle(self) -> None:
-        settled, self._settled = self._settled, []
-        for each in settled:
-            if not each.done():
-                each.set_result(None)
+        self._settled.set()
+        self._settled = asyncio.Event()
 
 
 def first_cause(error: BaseException) -> BaseException:

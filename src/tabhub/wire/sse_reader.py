@@ -26,7 +26,7 @@ class EventReader:
 
     __slots__ = ("_after_cr", "_begun", "_data", "_kind", "_largest", "_parts", "_size", "last_id", "retry")
 
-    def __init__(self, largest: int, last_id: str | None = None) -> None:
+    def __init__(self, largest: int, last_id: str | None = None, retry: int | None = None) -> None:
         self._largest = largest
         self._parts: list[bytes] = []
         """A line that has no end yet."""
@@ -37,7 +37,7 @@ class EventReader:
         self._begun = False
         self.last_id = last_id
         """The id to resume after, if the server sent one."""
-        self.retry: int | None = None
+        self.retry = retry
         """Milliseconds to wait before reconnecting, if the server sent it."""
 
     def feed(self, chunk: bytes) -> list[Event]:

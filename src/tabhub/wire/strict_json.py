@@ -163,7 +163,3 @@ def _without_strings(raw: bytes, window: int = WINDOW) -> Iterator[bytes]:
 def _count_keys(raw: bytes) -> int:
     """Keys in a valid JSON text: each is followed by a colon outside strings."""
     return sum(bare.count(b":") for bare in _without_strings(raw))
-
-
-def encode(value: Any) -> bytes:
-    return orjson.dumps(value)

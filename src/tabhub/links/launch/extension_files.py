@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -125,7 +126,7 @@ def _write_if_changed(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     ):
         return
     if path.is_dir() and not path.is_symlink():
-        _remove_tree(path)
+        shutil.rmtree(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
@@ -143,7 +144,7 @@ def _remove_stale(directory: Path, keep: set[str]) -> None:
     """Remove stale files, bottom up; a link is removed, never followed."""
     for folder, folders, names in os.walk(directory, topdown=False):
         here = Path(folder)
-        if keep and here == directory / ADAPTERS and not here.is_symlink():
+        if here == directory / ADAPTERS and not here.is_symlink():
             continue
         for name in names:
             if (here / name).relative_to(directory).as_posix() not in keep:
@@ -154,8 +155,3 @@ def _remove_stale(directory: Path, keep: set[str]) -> None:
                 child.unlink()
             elif not any(child.iterdir()):
                 child.rmdir()
-
-
-def _remove_tree(directory: Path) -> None:
-    _remove_stale(directory, set())
-    directory.rmdir()

@@ -259,8 +259,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
                 log.debug("an event stream of %s ended: %s", self._name, error)
                 failures += 1
             await asyncio.sleep(_delay(events))
-            retry, events = events.retry, EventReader(self._max_answer, events.last_id)
-            events.retry = retry
+            events = EventReader(self._max_answer, events.last_id, events.retry)
         return False
 
     async def _read_events(self, response: Response, events: EventReader, request_id: types.RequestId | None) -> bool:

@@ -65,7 +65,7 @@ def surfaces() -> dict[str, dict[str, Any]]:
         ),
         "bridge": _surface(
             "Tabhub bridge socket: one JSON object per line",
-            {"fromClient": {"line": bridge.FROM_CLIENT}, "fromHub": {"line": bridge.FROM_HUB}},
+            {"fromClient": {"line": get_args(bridge.Message)}, "fromHub": {"line": bridge.FROM_HUB}},
         ),
         "relay": _surface(
             "Tabhub relay: JSON-RPC 2.0 params and results of agents and browsers; MessagePack between nodes",

@@ -207,7 +207,7 @@ class ExtensionLink:
 
     def fail_tab(
         self, chrome_id: int, error: Callable[[], TabhubError], *, only: str | None = None, spare: str | None = None
-    ) -> int:
+    ) -> None:
         """Fail the commands pending on a tab: all, those of one method, or all but one method."""
         failed = [
             future
@@ -218,7 +218,6 @@ class ExtensionLink:
             del self._pending[future.number]
             if not future.done():
                 future.set_exception(error())
-        return len(failed)
 
     def feed(self, text: str | bytes) -> None:
         """Handle one frame."""

@@ -86,7 +86,7 @@ class Sites(Protocol):
 
 
 class LinkTransport:
-    """The transport over the links to browsers."""
+    """The transport over the links to browsers, and sites in their tabs."""
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
@@ -147,6 +147,16 @@ class LinkTransport:
         self._settings = settings
         for link in self._browsers.links():
             link.notify("pages.settings", settings)
+
+    async def open(self, url: str) -> int:
+        """Open a tab in the browser used last."""
+        link = self._browsers.default_link()
+        reply = await link.request("createTab", {"url": url, "active": False})
+        return self._browsers.update_tab(link, reply).tab_id
+
+    async def revisit(self, tab_id: int, url: str) -> None:
+        ref = self._browsers.tab(tab_id)
+        await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})
 
     # inside
 
@@ -211,23 +221,6 @@ class LinkTransport:
             del self._documents[document]
         for callback in self._on_tab.pop(tab_id, ()):
             callback(tab_id)
-
-
-class LinkSites:
-    """Sites in the connected browsers."""
-
-    def __init__(self, browsers: Browsers) -> None:
-        self._browsers = browsers
-
-    async def open(self, url: str) -> int:
-        """Open a tab in the browser used last."""
-        link = self._browsers.default_link()
-        reply = await link.request("createTab", {"url": url, "active": False})
-        return self._browsers.update_tab(link, reply).tab_id
-
-    async def revisit(self, tab_id: int, url: str) -> None:
-        ref = self._browsers.tab(tab_id)
-        await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})
 
 
 def _disconnected(tab_id: int) -> TabFailed:

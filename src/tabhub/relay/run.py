@@ -165,12 +165,7 @@ def serve(options: RelayOptions) -> int:
 
 
 async def _serve(
-    node: Node,
-    app: App,
-    sock: socket.socket,
-    tls: ssl.SSLContext | None,
-    batch: WriteBatch,
-    ready: Callable[[], None],
+    node: Node, app: App, sock: socket.socket, tls: ssl.SSLContext | None, batch: WriteBatch, ready: Callable[[], None]
 ) -> None:
     stop = stop_signal()
     async with running(node, app, sock, batch, tls):

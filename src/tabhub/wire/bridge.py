@@ -96,7 +96,6 @@ class Disconnect(_Line, tag="DISCONNECT"):
 
 
 Message = Register | Request | Cancel | Event | Status | Ping | Disconnect
-FROM_CLIENT = (Register, Request, Cancel, Event, Status, Ping, Disconnect)
 
 
 class _HubLine(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True):

@@ -174,12 +174,8 @@ TO_FRAME: tuple[type[msgspec.Struct], ...] = (
     sent("FrameRefused", "This frame may not offer tools.", type=Literal["refused"]),
 )
 
-_OUTCOME: msgspec.json.Decoder[ToolOutcome] = msgspec.json.Decoder(ToolOutcome)
-
-
-def read_outcome(raw: bytes) -> ToolOutcome:
-    """A page's answer; raises msgspec.DecodeError, because only the caller knows whose answer it is."""
-    return _OUTCOME.decode(raw)
+read_outcome = msgspec.json.Decoder(ToolOutcome).decode
+"""Reads a page's answer; raises msgspec.DecodeError, because only the caller knows whose answer it is."""
 
 
 def read_registration(message: Object) -> RegisterTools:

@@ -93,7 +93,6 @@ class ManagedBrowser:
         self._env = dict(os.environ if env is None else env)
         self.browser = browser
         self.headless = not has_display(self._env) if headless is None else headless
-        self.version: str | None = None
         self._profile = profile_dir.absolute()
         self._on_exit = on_exit
         self._limits = limits
@@ -191,7 +190,7 @@ class ManagedBrowser:
         running = self._running = _Running(process, pipe, logging, asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(self._limits.browser_start):
-                self.version = (await pipe.request("Browser.getVersion")).get("product")
+                await pipe.request("Browser.getVersion")
                 if self._loading == "pipe":
                     await pipe.request("Extensions.loadUnpacked", {"path": str(self._extension)})
             remember_loaded(self._profile, stamp)

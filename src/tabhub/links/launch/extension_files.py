@@ -17,6 +17,7 @@ from pathlib import Path
 from tabhub.errors import SetupError
 
 AUTH_FILE = "auth.json"
+"""By which the extension in the folder finds the hub and authenticates."""
 ADAPTERS = "adapters"
 """The folder for the scripts of plugins, which are not part of the extension."""
 _MANIFEST = "manifest.json"
@@ -45,7 +46,8 @@ def install_extension(home_extension_dir: Path, *, secret: str, port: int, manag
     source = packaged_extension()
     try:
         _own_folder(home_extension_dir)
-        write_auth(home_extension_dir, secret=secret, port=port, managed=managed)
+        auth = {"secret": secret, "port": port, "host": "127.0.0.1", "managed": managed}
+        _write_if_changed(home_extension_dir / AUTH_FILE, (json.dumps(auth, indent=2) + "\n").encode(), mode=0o600)
         wanted = _shipped(source)
         for name in sorted(wanted, key=lambda n: n == _MANIFEST):
             _write_if_changed(home_extension_dir / name, wanted[name])
@@ -56,12 +58,6 @@ def install_extension(home_extension_dir: Path, *, secret: str, port: int, manag
             hint="Make the folder writable and free space on the disk, or set TABHUB_HOME to another folder.",
         ) from error
     return home_extension_dir
-
-
-def write_auth(directory: Path, *, secret: str, port: int, managed: bool = False) -> None:
-    """Write `auth.json`, by which the extension in that folder finds the hub and authenticates; mode 0600."""
-    auth = {"secret": secret, "port": port, "host": "127.0.0.1", "managed": managed}
-    _write_if_changed(directory / AUTH_FILE, (json.dumps(auth, indent=2) + "\n").encode(), mode=0o600)
 
 
 def extension_version(directory: Path) -> str:

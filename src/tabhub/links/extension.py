@@ -220,7 +220,6 @@ class ExtensionLink:
                 future.set_exception(error())
 
     def feed(self, text: str | bytes) -> None:
-        """Handle one frame."""
         self.last_seen = self.loop.time()
         if self.closed is not None:
             return
@@ -310,7 +309,6 @@ class ExtensionLink:
             future.set_exception(unusable(future.method, why))
 
     def refusal(self, method: str, error: Any) -> TabhubError:
-        """The typed error for a command's error reply."""
         return failure(method, error)
 
     def _incoming(self, message: dict[str, Any]) -> None:

@@ -78,33 +78,27 @@ class Agents:
                 self._send(agent, encode_failure(ident, error))
 
     def _dispatch(self, agent: Agent, frame: Frame, now: float) -> None:
-        method, ident = str(frame.method), frame.id
+        method, ident, user = str(frame.method), frame.id, agent.user
         if method in wire.RELAY_ONLY:
             raise MethodNotFound(f"Method not found: {method} is reserved for the relay.")
+        if user is None and method != "mcp_handshake":
+            raise RelayError("Not authenticated: send mcp_handshake first.")
         if method not in wire.CONTROL:
-            if agent.user is None:
-                raise RelayError("Not authenticated: send mcp_handshake first.")
             if method == "ping" and ident is UNSET:
                 self._send(agent, wire.PONG)
-                return
-            self._connections.forward(agent, frame, now)
-            return
-        if ident is UNSET:
+            else:
+                self._connections.forward(agent, frame, now)
+        elif ident is UNSET:
             return  # a notification has no reply
-        if method == "mcp_handshake":
-            self._handshake(agent, ident, frame, renew=False)
-            return
-        if agent.user is None:
-            raise RelayError("Not authenticated: send mcp_handshake first.")
-        if method == "list_extensions":
-            self._find_browsers(agent, agent.user, ident, None)
+        elif user is None or method in ("mcp_handshake", "refresh_token"):
+            self._handshake(agent, ident, frame, renew=method == "refresh_token")
+        elif method == "list_extensions":
+            self._find_browsers(agent, user, ident, None)
         elif method == "connect":
-            self._connect(agent, agent.user, ident, frame, now)
-        elif method == "disconnect":
+            self._connect(agent, user, ident, frame, now)
+        else:
             self._disconnect(agent)
             self._send(agent, wire.result(ident, wire.DisconnectResult()))
-        else:
-            self._handshake(agent, ident, frame, renew=True)
 
     def _handshake(self, agent: Agent, ident: Id, frame: Frame, *, renew: bool) -> None:
         if agent.verifying or (agent.user is not None) != renew:

@@ -10,6 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
@@ -270,18 +271,15 @@ class Node:
             self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
 
 
+@dataclass(frozen=True, slots=True)
 class NodeClient:
     """One client of a node: what its transport reports (http.websocket.Receiver)."""
 
-    __slots__ = ("_node", "_number")
-
-    def __init__(self, node: Node, number: int) -> None:
-        self._node = node
-        self._number = number
+    node: Node
+    number: int
 
     def receive(self, message: bytes) -> None:
-        """Handle one text message."""
-        node, number = self._node, self._number
+        node, number = self.node, self.number
         try:
             forwarded = node.state.fast_forward(number, message, node.clock())
             if not isinstance(forwarded, tuple):
@@ -300,32 +298,32 @@ class NodeClient:
             node.run([Send(number, jsonrpc.encode_failure(_id_of(message), error))])
 
     def receive_binary(self) -> None:
-        self._node.run(self._node.state.refuse_client(self._number, wire.PROTOCOL_ERROR, "messages must be text"))
+        self.node.run(self.node.state.refuse_client(self.number, wire.PROTOCOL_ERROR, "messages must be text"))
 
     def overflow(self) -> None:
         self.aborted("it does not read its messages")
 
     def aborted(self, reason: str) -> None:
-        self._node.sockets.pop(self._number, None)
-        self._node.run(self._node.state.client_aborted(self._number, reason))
+        self.node.sockets.pop(self.number, None)
+        self.node.run(self.node.state.client_aborted(self.number, reason))
 
     def closed(self, reason: str) -> None:
-        self._node.sockets.pop(self._number, None)
-        self._node.run(self._node.state.client_disconnected(self._number, reason))
+        self.node.sockets.pop(self.number, None)
+        self.node.run(self.node.state.client_disconnected(self.number, reason))
 
     def refuse(self, reason: str) -> None:
-        self._node.run(self._node.state.refuse_client(self._number, wire.NOT_AUTHENTICATED, reason))
+        self.node.run(self.node.state.refuse_client(self.number, wire.NOT_AUTHENTICATED, reason))
 
     def user(self) -> str | None:
-        return self._node.state.user_of(self._number)
+        return self.node.state.user_of(self.number)
 
     def admit(self, claims: Claims) -> None:
         """Authenticate an agent whose token is verified, or replace its token by a newer one of the same user."""
-        self._node.token_verified(self._number, claims)
+        self.node.token_verified(self.number, claims)
 
     def check_rate(self) -> float | None:
         """Count one HTTP request of an agent; the seconds to wait if it exceeds the rate limit."""
-        return self._node.state.check_rate(self._number, self._node.clock())
+        return self.node.state.check_rate(self.number, self.node.clock())
 
 
 def _id_of(data: bytes) -> jsonrpc.Id | None:

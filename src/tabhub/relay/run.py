@@ -145,7 +145,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(options: RelayOptions) -> int:
-    """Run a node until it is stopped."""
     check_transport(options)
     _log()
     node = make_node(options)

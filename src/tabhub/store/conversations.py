@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.platform.files import write_atomic
+from tabhub.platform.files import make_private_folder, write_atomic
 
 log = logging.getLogger("tabhub.agent")
 
@@ -109,13 +109,7 @@ class ConversationStore:
     def save(self, conversation: Conversation) -> None:
         """Write a conversation; beyond the maximum the least recently changed are removed."""
         path = self._path(conversation.id)
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise SetupError(
-                f"Could not create the folder {self._folder}: {error.strerror}.",
-                hint="Check that Tabhub's home folder is yours and writable.",
-            ) from error
+        make_private_folder(self._folder)
         stored = msgspec.structs.replace(conversation, messages=[_without_pictures(m) for m in conversation.messages])
         write_atomic(path, msgspec.json.encode(stored))
         for old in self._files()[self._most :]:

@@ -43,7 +43,6 @@ class PinStore(JsonFile[list[_Saved]]):
             self._save_pins()
 
     def forget(self, source: str) -> None:
-        """Remove all pins of a removed source."""
         gone = [key for key in self._pins if key[0] == source]
         for key in gone:
             del self._pins[key]

@@ -185,7 +185,6 @@ class ServerCalls(set[ActiveCall]):
             call.log(level, logger, data)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the agent whose call a question belongs to."""
         call = self.find_owner()
         if call is None:
             reason = "several agents use this server, and the question names none" if self else "no call is in progress"

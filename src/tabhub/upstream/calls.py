@@ -55,7 +55,8 @@ class UpstreamCalls:
     async def _run(
         self, connection: ServerConnection, tool: str, ctx: CallContext, arguments: dict[str, Any]
     ) -> ToolResult:
-        return _result(await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments}))
+        answer = await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments})
+        return ToolResult(encode_result(answer), answer.get("isError") is True)
 
     async def request(
         self, connection: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]
@@ -149,10 +150,6 @@ def _strip_protocol_fields(answer: dict[str, Any]) -> dict[str, Any]:
     if meta := forwarded_meta(answer.pop("_meta", None)):
         answer["_meta"] = meta
     return answer
-
-
-def _result(answer: dict[str, Any]) -> ToolResult:
-    return ToolResult(encode_result(answer), answer.get("isError") is True)
 
 
 def encode_result(answer: Mapping[str, Any]) -> bytes:

@@ -72,7 +72,6 @@ class SdkSession:
         return {} if info is None else {"name": info.name[:200], "version": info.version[:100]}
 
     def announces_changes(self, kind: str) -> bool:
-        """Whether the server sends a notification when a list changes."""
         capability = getattr(self.client.server_capabilities, kind)
         return capability is not None and bool(capability.list_changed)
 

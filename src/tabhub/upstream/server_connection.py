@@ -250,7 +250,6 @@ class ServerConnection:
         self.error = reason
 
     async def _run_connection(self) -> None:
-        """One connection, from opening to closing."""
         self._wake.clear()
         self._pending.clear()
         async with asyncio.timeout(self._limits.upstream_connect) as limit:

@@ -35,7 +35,6 @@ class ServerSubscriptions:
             self._changed.set()
 
     async def changed(self) -> None:
-        """Wait until the set of subscriptions changes."""
         await self._changed.wait()
         self._changed.clear()
 

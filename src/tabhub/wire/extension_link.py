@@ -270,7 +270,14 @@ InvocationEnd = sent(
 PanelChanged = sent("PanelChanged", "What an open panel must load again.", what=[str])
 
 
-AgentTab = sent("AgentTab", "A tab in which an agent works.", tab_id=TabId, label=str, color=str)
+class AgentTab(Sent):
+    """A tab in which an agent works."""
+
+    tab_id: TabId
+    label: str
+    color: str
+
+
 AgentTabs = sent("AgentTabs", "All tabs that show which agent works in them.", tabs=list[AgentTab])
 
 

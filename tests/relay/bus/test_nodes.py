@@ -92,7 +92,7 @@ def test_a_node_is_lost_after_silent_ticks_and_known_again_with_its_next_message
     assert not here.mark_alive("b")
     assert here.remove("b")
     assert not here.remove("b")
-    assert len(here) == 0
+    assert here.tick() == []
 
 
 def test_a_mark_is_sent_only_to_nodes_that_were_sent_something() -> None:

@@ -119,12 +119,10 @@ class ManagedBrowser:
         if sys.platform == "win32":
             raise SetupError("A managed browser is not supported on Windows.", hint="Start the hub with --no-launch.")
         self._lock.close()
-        self._lock.enter_context(profile_lock(self._profile))
-        try:
+        with ExitStack() as lock:
+            lock.enter_context(profile_lock(self._profile))
             await self._launch()
-        except BaseException:
-            self._lock.close()
-            raise
+            self._lock = lock.pop_all()
         self._supervisor = asyncio.create_task(self._supervise(), name="managed-browser")
 
     async def stop(self) -> None:

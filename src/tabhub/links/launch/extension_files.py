@@ -61,7 +61,6 @@ def install_extension(home_extension_dir: Path, *, secret: str, port: int, manag
 
 
 def extension_version(directory: Path) -> str:
-    """The version in the folder's manifest."""
     path, hint = directory / _MANIFEST, "Start the hub again to reinstall the extension."
     try:
         manifest = json.loads(path.read_bytes())

@@ -84,7 +84,6 @@ class Roster:
         return self.update(message.node, message.version, message.browsers)
 
     def no_responders(self) -> None:
-        """No other node has joined this user."""
         self.answered = True
 
     def remove_node(self, node: str) -> bool:

@@ -46,7 +46,6 @@ _APPROVAL_HINT = "The person at the browser may have been asked for approval: ca
 
 
 def engine_limits(limits: Limits) -> Limits:
-    """The limits of one engine among many."""
     size = limits.relay_engine_bytes
     return replace(
         limits,
@@ -136,7 +135,6 @@ class RelayEngine:
     # requests
 
     def has_session(self, session_id: str) -> bool:
-        """Whether it has this session of the handshake era."""
         return session_id in self._endpoint.handshake.sessions
 
     async def serve(self, request: Request) -> Response | None:

@@ -95,7 +95,6 @@ class RelayEngines:
             raise Busy("This relay node serves as many agents over HTTP as it can.", hint="Try again in a minute.")
 
     def _end(self, engine: RelayEngine, reason: str) -> None:
-        """Remove an engine and close it."""
         self._remove(engine)
         self._closing.add(engine)
         self._node.spawn(engine.close(reason)).add_done_callback(lambda _: self._closing.discard(engine))

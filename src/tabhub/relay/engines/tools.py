@@ -31,7 +31,6 @@ _FILE_SENTENCE = re.compile(r"; [^;]*filePath[^;.]*\.")
 
 
 def relay_tools(browsers: Browsers, choice: TabChoice, facts: Callable[[], dict[str, Any]]) -> Iterator[Entry]:
-    """The tools, to be registered."""
     for tool, run in browser_tools(browsers, choice, None, hub_facts=facts):
         if tool.name not in LEFT_OUT:
             yield Entry(_without_files(tool), run)

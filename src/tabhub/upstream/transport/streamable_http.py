@@ -29,7 +29,7 @@ from tabhub.upstream.oauth import Login
 from tabhub.upstream.transport.address_guard import AddressGuard
 from tabhub.upstream.transport.messages import ReceivedMessages, read_message, write_message
 from tabhub.wire import urls
-from tabhub.wire.sse_reader import EventReader
+from tabhub.wire.sse import EventReader
 
 log = logging.getLogger("tabhub.upstream")
 

@@ -148,28 +148,25 @@ def serve(options: RelayOptions) -> int:
     check_transport(options)
     _log()
     node = make_node(options)
-    with listen(options.host, options.port) as sock:
-        port: int = sock.getsockname()[1]
-        batch = WriteBatch()
-        http = make_http(node, options, port, batch)
-        # Clients of a loopback address are on this machine: only a web page would use another name.
-        local_port = port if addresses.names_this_machine(options.host) else None
-        app = App(node, http, port=None if options.behind_proxy else local_port, figures_port=local_port)
-        tls = tls_context(options)
-        host = f"[{options.host}]" if ":" in options.host else options.host
-        url = f"{'ws' if tls is None else 'wss'}://{host}:{port}"
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_serve(node, app, sock, tls, batch, lambda: options.on_ready(url) if options.on_ready else None))
+    with listen(options.host, options.port) as sock, asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(options, node, sock))
     return 0
 
 
-async def _serve(
-    node: Node, app: App, sock: socket.socket, tls: ssl.SSLContext | None, batch: WriteBatch, ready: Callable[[], None]
-) -> None:
+async def _serve(options: RelayOptions, node: Node, sock: socket.socket) -> None:
+    port: int = sock.getsockname()[1]
+    batch = WriteBatch()
+    http = make_http(node, options, port, batch)
+    # Clients of a loopback address are on this machine: only a web page would use another name.
+    local_port = port if addresses.names_this_machine(options.host) else None
+    app = App(node, http, port=None if options.behind_proxy else local_port, figures_port=local_port)
+    tls = tls_context(options)
     stop = stop_signal()
     async with running(node, app, sock, batch, tls):
         freeze_startup_objects()
-        ready()
+        if options.on_ready is not None:
+            host = f"[{options.host}]" if ":" in options.host else options.host
+            options.on_ready(f"{'ws' if tls is None else 'wss'}://{host}:{port}")
         await stop.wait()
 
 

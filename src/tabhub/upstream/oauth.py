@@ -84,8 +84,8 @@ class Login:
             self._registered = OAuthClientInformationFull.model_validate(
                 {**metadata, "client_id": registered["clientId"], **by}
             )
-        self._state = ""
-        """What the callback of the login in progress must carry."""
+        self._callback: asyncio.Future[dict[str, str]]
+        """Of the login in progress."""
         self._headers: dict[str, str] | None = None
         self._provider = OAuthClientProvider(
             url, OAuthClientMetadata.model_validate(metadata), self, self._redirect, self._wait_for_callback
@@ -129,13 +129,12 @@ class Login:
             # The hub was registered with another port, and the login would return to that one.
             await self._write(client=None, tokens=None)
             raise LoginRequired(f"{name} requires the hub to register again; log in once more.")
-        self._logins.expect(state)
-        self._state = state
+        self._callback = self._logins.expect(state)
         self._connection.login_started(login_url)
         await self._logins.show(login_url)
 
     async def _wait_for_callback(self) -> AuthorizationCodeResult:
-        answer = await self._logins.wait(self._state)
+        answer = await self._callback
         self._connection.login_answered()
         if "code" not in answer:
             why = answer.get("error_description") or answer.get("error") or "no code was returned"

@@ -36,9 +36,9 @@ class Pool:
         hosts: Callable[[], Collection[str]],
         listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
         changed: Callable[[ServerConnection], None],
-        resources_changed: Callable[[ServerConnection], None] = lambda _connection: None,
-        updated: Callable[[ServerConnection, str], None] = lambda _connection, _uri: None,
-        authorize: Authorize | None = None,
+        resources_changed: Callable[[ServerConnection], None],
+        updated: Callable[[ServerConnection, str], None],
+        authorize: Authorize,
     ) -> None:
         self._limits = limits
         self._listed = listed
@@ -86,7 +86,7 @@ class Pool:
     async def _open(self, connection: ServerConnection) -> AsyncIterator[SdkSession]:
         plan = await asyncio.to_thread(make_plan, connection.server)
         sdk = await self._load()
-        login = self._authorize(connection, plan) if self._authorize is not None else None
+        login = self._authorize(connection, plan)
         async with sdk.open_session(plan, connection, self.guard, self._limits, login) as session:
             yield session
 

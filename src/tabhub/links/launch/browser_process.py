@@ -68,7 +68,7 @@ class _Running:
 
 def has_display(env: Mapping[str, str], *, platform: str = sys.platform) -> bool:
     """Whether a window could be shown."""
-    return platform in ("darwin", "win32") or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
+    return platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
 
 
 class ManagedBrowser:
@@ -116,8 +116,6 @@ class ManagedBrowser:
         """Start the browser and wait until it runs and has the extension; otherwise SetupError."""
         if self._supervisor is not None and not self._supervisor.done():
             return
-        if sys.platform == "win32":
-            raise SetupError("A managed browser is not supported on Windows.", hint="Start the hub with --no-launch.")
         self._lock.close()
         with ExitStack() as lock:
             lock.enter_context(profile_lock(self._profile))

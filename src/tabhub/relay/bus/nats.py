@@ -65,7 +65,6 @@ class NatsBus(Bus):
         self._nodes = BusNodes(node, patience=_LOST_AFTER, largest=limits.max_frame + MB)
         self._rosters: dict[str, Roster] = {}
         """By the part of their subjects that stands for the user."""
-        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._version = 0
         self._ticks = 0
         self._next_server = cycle(self._servers)
@@ -132,21 +131,15 @@ class NatsBus(Bus):
         if not self.healthy:
             raise _unavailable()
         roster = self._ensure_roster(user)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        roster.waiting.append(done)
         try:
             if not roster.complete:
-                await self._wait_complete(user)
+                await done
             return roster.browsers()
         finally:
+            roster.waiting.remove(done)
             self._release(roster)
-
-    async def _wait_complete(self, user: str) -> None:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.setdefault(user, [])
-        waiting.append(done)
-        try:
-            await done
-        finally:
-            waiting.remove(done)
 
     # messages
 
@@ -255,7 +248,7 @@ class NatsBus(Bus):
         """After an update of a roster: wake its waiters and notify the listener."""
         settled = roster.check_complete(self._clock())
         if settled:
-            for done in self._waiting.pop(roster.user, ()):
+            for done in roster.waiting:
                 if not done.done():
                     done.set_result(None)
         again, roster.stale = settled and roster.stale, roster.stale and not settled
@@ -288,7 +281,7 @@ class NatsBus(Bus):
 
     def _release(self, roster: Roster) -> None:
         """Drop the roster of a user that this node no longer needs."""
-        needed = roster.joined or roster.own or self._waiting.get(roster.user)
+        needed = roster.joined or roster.own or roster.waiting
         if needed or self._rosters.get(subject_of(roster.user)) is not roster:
             return
         del self._rosters[subject_of(roster.user)]
@@ -374,8 +367,7 @@ class NatsBus(Bus):
             log.exception("error while handling an event of the bus")
 
     def _fail_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for done in (done for each in waiting.values() for done in each):
+        for done in (done for roster in self._rosters.values() for done in roster.waiting):
             if not done.done():
                 done.set_exception(_unavailable())
 

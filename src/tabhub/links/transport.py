@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from tabhub.core.tabs import Tab
@@ -139,7 +140,9 @@ class LinkTransport:
         tab = self._browsers.book.get(tab_id)
         if tab is not None:
             link = self._browsers.link(tab.browser_id)
-            link.fail_tab(tab.chrome_id, lambda: _disconnected(tab_id), only="browser/executeTool")
+            message = f"Tab {tab_id} was disconnected during the call."
+            error = partial(TabFailed, message, hint="How far the call got is unknown.")
+            link.fail_tab(tab.chrome_id, error, only="browser/executeTool")
         self._tab_disconnected(tab_id)
 
     def settings(self, settings: dict[str, Any]) -> None:
@@ -221,7 +224,3 @@ class LinkTransport:
             del self._documents[document]
         for callback in self._on_tab.pop(tab_id, ()):
             callback(tab_id)
-
-
-def _disconnected(tab_id: int) -> TabFailed:
-    return TabFailed(f"Tab {tab_id} was disconnected during the call.", hint="How far the call got is unknown.")

@@ -59,8 +59,8 @@ class Agents:
             if frame.method is UNSET:
                 raise BadFrame(InvalidRequest("An agent sends requests and notifications, not replies."))
             if frame.id is not UNSET:
-                wire.check_id(frame.id)
                 ident = frame.id
+                wire.check_id(ident)
             wait = self._users.check_rate(agent, now)
             if wait is not None:
                 raise RateLimited("Too many messages.", retry_after=int(wait) + 1)
@@ -73,7 +73,6 @@ class Agents:
                 self._tables.counts.rate_limited += 1
             elif isinstance(error, BadInput):
                 self._tables.counts.malformed += 1
-                ident = frame.id if frame.id is not UNSET else None
             if ident is not None:
                 self._send(agent, encode_failure(ident, error))
 

@@ -103,11 +103,9 @@ class Connections:
         connection = agent.connection
         ident = frame.id
         if connection is None:
-            if ident is not UNSET:
-                raise NotConnected(
-                    "Not connected to an extension.", hint="Send list_extensions, then connect with an extension_id."
-                )
-            return
+            raise NotConnected(
+                "Not connected to an extension.", hint="Send list_extensions, then connect with an extension_id."
+            )
         if frame.connectionId is not UNSET and frame.connectionId != connection.ident:
             raise NotConnected("Connection not found or not accessible", hint="Omit connectionId, or connect again.")
         if ident is UNSET:

@@ -7,7 +7,7 @@ own network that do not come through a proxy.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from ipaddress import ip_address
 from typing import Any
 
@@ -60,15 +60,15 @@ def figures(node: Node, engines: int) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
 class _Collector:
     """Metrics of these figures."""
 
-    def __init__(self, facts: dict[str, Any], sockets: int) -> None:
-        self._facts = facts
-        self._sockets = sockets
+    facts: dict[str, Any]
+    sockets: int
 
     def collect(self) -> Iterable[Metric]:
-        facts = self._facts
+        facts = self.facts
         for counter in fields(Counts):
             value, doc = facts["counts"][counter.name], counter.metadata["doc"]
             yield CounterMetricFamily(f"tabhub_relay_{counter.name}", doc, value=value)
@@ -79,7 +79,7 @@ class _Collector:
             "connections": ("Agents connected to a browser", facts["connections"]),
             "engines": ("Engines, one per agent over HTTP", facts["engines"]),
             "calls_in_flight": ("Pending requests", facts["callsInFlight"]),
-            "sockets": ("Open connections, including those of engines", self._sockets),
+            "sockets": ("Open connections, including those of engines", self.sockets),
             "revoked_tokens": ("Known revoked tokens", facts["revoked"]),
             "bus_healthy": ("Whether other nodes can be reached", int(facts["bus"]["healthy"])),
             "ready": ("Whether the node is ready for new clients", int(facts["ready"])),

@@ -128,19 +128,15 @@ class Node:
     # agents in this process, authenticated by the engine that attaches them
 
     def check_token(self, token: str) -> Claims | InvalidToken:
-        """The verdict on a token by the keys that are known; UnknownSigningKey may change with `verify_token`."""
-        verdict = self._check_token(token)
-        if isinstance(verdict, InvalidToken) and not isinstance(verdict, UnknownSigningKey):
-            self.run(self.state.auth_failed("agent", verdict))
-        return verdict
+        """The verdict by the keys that are known; UnknownSigningKey may change when the keyring has fetched others."""
+        try:
+            claims = verify(token, self.keyring.keys, self._wall(), self.rules)
+        except InvalidToken as refused:
+            return refused
+        return InvalidToken("revoked") if claims.token_id in self.revocations else claims
 
-    async def verify_token(self, token: str) -> Claims | InvalidToken:
-        """The verdict on a token after the published keys were fetched."""
-        await self.keyring.fetch()
-        verdict = self._check_token(token)
-        if isinstance(verdict, InvalidToken):
-            self.run(self.state.auth_failed("agent", verdict))
-        return verdict
+    def token_refused(self, verdict: InvalidToken) -> None:
+        self.run(self.state.auth_failed("agent", verdict))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task that is cancelled when the node stops."""
@@ -199,7 +195,7 @@ class Node:
             self.bus.withdraw(effect.browser)
 
     def _verify(self, effect: VerifyToken) -> None:
-        verdict = self._check_token(effect.token)
+        verdict = self.check_token(effect.token)
         if isinstance(verdict, UnknownSigningKey):
             self.spawn(self._verify_with_new_keys(effect))
         else:
@@ -207,14 +203,7 @@ class Node:
 
     async def _verify_with_new_keys(self, effect: VerifyToken) -> None:
         await self.keyring.fetch()
-        self.token_verified(effect.client, self._check_token(effect.token))
-
-    def _check_token(self, token: str) -> Claims | InvalidToken:
-        try:
-            claims = verify(token, self.keyring.keys, self._wall(), self.rules)
-        except InvalidToken as refused:
-            return refused
-        return InvalidToken("revoked") if claims.token_id in self.revocations else claims
+        self.token_verified(effect.client, self.check_token(effect.token))
 
     def token_verified(self, client: int, verdict: Claims | InvalidToken) -> None:
         remaining = verdict.expires - self._wall() if isinstance(verdict, Claims) else 0.0

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterable, Mapping
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -102,14 +103,12 @@ class UpstreamCalls:
     ) -> dict[str, Any]:
         connection = session.connection
         call = ActiveCall(ctx, identity, self._suspended)
-        before = CURRENT.set(call)
         connection.calls.add(call)
-        try:
-            progress = call.progress
-            sent = session.call(params, progress) if method == _CALL else session.request(method, params, progress)
-            task = asyncio.ensure_future(sent)
-        finally:
-            CURRENT.reset(before)
+        context = copy_context()
+        context.run(CURRENT.set, call)
+        progress = call.progress
+        sent = session.call(params, progress) if method == _CALL else session.request(method, params, progress)
+        task = asyncio.create_task(sent, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
         task.add_done_callback(lambda _: connection.calls.discard(call))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tabhub.errors import InvalidParams
-from tabhub.wire.messages import FrameId, Object, Received, Sent, TabId, convert, sent
+from tabhub.wire.messages import FrameId, Object, Received, Sent, TabId, convert, items_of, sent
 
 DocumentId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 MAX_EXTENSIONS = 64 * 1024
@@ -30,11 +30,7 @@ class PageTool(Received):
     annotations: Object | None = None
 
 
-Tools = Annotated[
-    list[Any],
-    msgspec.Meta(extra_json_schema={"items": {"$ref": "#/$defs/PageTool"}}, extra={"item": PageTool}),
-]
-"""Page tools, not converted: each is checked by itself."""
+Tools = Annotated[list[Any], items_of(PageTool)]
 
 
 class PageMessage(Received):

@@ -19,13 +19,7 @@ from tabhub.core.backoff import Backoff
 from tabhub.errors import PipeClosedError, PipeRefusedError, SetupError
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.links.launch.browser_log import BrowserLog
-from tabhub.links.launch.browser_profile import (
-    end_group,
-    free_profile,
-    prepare_profile,
-    profile_lock,
-    remember_loaded,
-)
+from tabhub.links.launch.browser_profile import end_group, free_profile, prepare_profile, profile_lock, remember_loaded
 from tabhub.links.launch.browser_switches import Loading, command_line, parse_extra
 from tabhub.links.launch.debugging_pipe import DebuggingPipe
 from tabhub.links.launch.extension_files import extension_stamp

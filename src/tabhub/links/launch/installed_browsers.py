@@ -32,7 +32,7 @@ class _Kind:
     branded: bool
     commands: tuple[str, ...]
     mac: str
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[str, ...]
 
 
 _KINDS = (

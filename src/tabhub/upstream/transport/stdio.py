@@ -101,13 +101,12 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
         """Close its input, wait, terminate, kill; every wait is bounded."""
         if (stdin := transport.get_pipe_transport(0)) is not None:
             stdin.close()
-        for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, None)):
+        for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, signal.SIGKILL)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._exited.wait()
                 break
-            if then is not None:
-                _signal(transport.get_pid(), then)
+            _signal(transport.get_pid(), then)
         _signal(transport.get_pid(), signal.SIGKILL)  # whatever it started and left behind
         transport.close()
 

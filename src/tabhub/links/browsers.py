@@ -136,8 +136,6 @@ class Browsers:
         """Handle further methods of extensions; `local_only`: of those on this machine, which show the panel."""
         (self._local_handlers if local_only else self._handlers).update(handlers)
 
-    # links
-
     def attach(self, link: ExtensionLink) -> None:
         """Add a link; an older one of the same browser is closed, and its calls fail."""
         link.handlers = {**self._handlers, **(self._local_handlers if link.local else {})}
@@ -190,8 +188,6 @@ class Browsers:
     def is_debugged(self, link: ExtensionLink, chrome_id: int) -> bool:
         browser = self._connected.get(link.browser_id)
         return browser is not None and browser.link is link and chrome_id in browser.attached
-
-    # tabs
 
     def tab(self, tab_id: int) -> TabRef:
         """A tab and the link to it, or an error that lists the open tabs."""
@@ -249,8 +245,6 @@ class Browsers:
     def remove_tab(self, link: ExtensionLink, chrome_id: int) -> None:
         """Apply that the browser does not have this tab."""
         self._apply(link, self.book.apply(link.browser_id, wire.TabStateChanged(chrome_id, "removed")))
-
-    # facts
 
     def status(self) -> list[dict[str, Any]]:
         """Each browser with its socket, extension, tabs and debugger; recently disconnected ones come last."""
@@ -327,8 +321,6 @@ class Browsers:
     def _log(self, link: ExtensionLink, entry: wire.LogEntry) -> None:
         level = _LEVELS.get(entry.level, logging.ERROR)
         log.log(level, "browser %s: %.100r: %.2000r", link.browser_id, entry.source, entry.message)
-
-    # inside
 
     def _apply(self, link: ExtensionLink, changes: TabChanges, *, synced: bool = False) -> None:
         for problem in changes.problems[:5]:

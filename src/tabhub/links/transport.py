@@ -161,8 +161,6 @@ class LinkTransport:
         ref = self._browsers.tab(tab_id)
         await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})
 
-    # inside
-
     def _receive(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:
         if isinstance(message, ToolProgress):
             listener = self._listener(link, message.dispatch_id)

@@ -109,8 +109,6 @@ class FairShare:
                 del self._shares[share.name]
         self._sweep_at = 2 * len(self._shares) + _SWEEP_THRESHOLD
 
-    # time
-
     def may_read(self, share: UserShare) -> bool:
         if share.waiting:
             return False
@@ -202,8 +200,6 @@ class FairShare:
         finally:
             work.close()
             self.remove(request, share)
-
-    # memory
 
     def add_buffered(self, share: UserShare, more: int) -> None:
         """Change a user's buffered bytes by `more`, which may be negative."""

@@ -176,8 +176,6 @@ class Node:
     def bus_changed(self, healthy: bool) -> None:
         self.run(self.state.bus_changed(healthy))
 
-    # effects
-
     def _close(self, effect: Close) -> None:
         socket = self.sockets.get(effect.client)
         if socket is not None:
@@ -229,8 +227,6 @@ class Node:
         for other in await self._remote_browsers(browser.user) or ():
             if other.extension_id == browser.extension_id:
                 self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
-
-    # time
 
     async def _run_ticks(self) -> None:
         while True:

@@ -118,8 +118,6 @@ class Login:
         self._headers = {"authorization": request.headers["authorization"]}
         return True
 
-    # the person
-
     async def _redirect(self, login_url: str) -> None:
         name = self._connection.server.name
         state = parse_qs(urlsplit(login_url).query).get("state", [""])[0]
@@ -140,8 +138,6 @@ class Login:
             why = answer.get("error_description") or answer.get("error") or "no code was returned"
             raise LoginRequired(f"The login at {self._connection.server.name} failed: {why[:200]}.")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
-
-    # the file
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -196,8 +196,6 @@ class ServerConnection:
         self.error = "The connection was lost."
         self._wake_for("lost")
 
-    # the task
-
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:

@@ -198,9 +198,6 @@ def id_in(line: bytes, limits: Limits) -> str | None:
     return ident if type(ident) is str and 0 < len(ident) <= _MAX_ID else None
 
 
-# from the hub
-
-
 _ENCODER = msgspec.json.Encoder()
 
 

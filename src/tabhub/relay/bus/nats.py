@@ -103,8 +103,6 @@ class NatsBus(Bus):
             self._connection = None
         self._fail_waiting()
 
-    # users and browsers
-
     def join(self, user: str) -> None:
         self._ensure_roster(user).joined = True
 
@@ -140,8 +138,6 @@ class NatsBus(Bus):
         finally:
             roster.waiting.remove(done)
             self._release(roster)
-
-    # messages
 
     def send(self, node: str, message: bytes) -> bool:
         connection = self._connection
@@ -293,8 +289,6 @@ class NatsBus(Bus):
     def _publish(self, subject: str, message: msgspec.Struct, reply: str = "") -> None:
         if self._connection is not None:
             self._connection.publish(subject, wire.encode(message), reply)
-
-    # the connection
 
     async def _connect(self) -> None:
         token = os.environ.get(VARIABLE) or None

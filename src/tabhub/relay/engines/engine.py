@@ -132,8 +132,6 @@ class RelayEngine:
         self.last_used = self._engine.clock()
         self._cancel_calls("the token has expired")
 
-    # requests
-
     def has_session(self, session_id: str) -> bool:
         return session_id in self._endpoint.handshake.sessions
 
@@ -155,8 +153,6 @@ class RelayEngine:
         finally:
             self.open -= 1
             self.last_used = self._engine.clock()
-
-    # expiry and end
 
     def tick(self) -> None:
         """To be called about once a second: drops what has expired."""

@@ -134,8 +134,6 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
         except (HttpError, TabhubError, TimeoutError) as error:
             log.debug("%s did not receive a message: %r", self._name, error)
 
-    # requests
-
     async def _request(self, message: types.JSONRPCRequest, headers: Mapping[str, str]) -> None:
         """Send a request and receive what the server sends up to its answer."""
         try:
@@ -234,8 +232,6 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
             hint="Check the URL; it often ends in /mcp. The old SSE transport alone is not supported.",
         )
 
-    # event streams
-
     def _listen(self) -> None:
         """Receive what the server sends outside of requests, if it offers such a stream."""
         if self._session_id is not None:
@@ -282,8 +278,6 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
                 if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification):
                     self._received.put(message)
         return False
-
-    # HTTP
 
     @asynccontextmanager
     async def _exchange(

@@ -18,6 +18,7 @@ from tabhub.core.backoff import Backoff
 from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
+from tabhub.links.connected_browser import FACTS
 from tabhub.links.relay_link import RelayLink
 from tabhub.wire.relay import Connected, Extensions
 
@@ -30,7 +31,6 @@ _POLL = 2.0
 _POLLS_PER_LIST = 15
 """The browsers are listed again after this many polls even if the relay reported no change."""
 _MAX_BROWSERS = 50
-_HELLO = ("browserName", "browserVersion", "extensionVersion", "platform")
 
 Dial = Callable[[str], AbstractAsyncContextManager[RelayLink]]
 """Opens an authenticated connection to the relay for the browser with that id."""
@@ -162,7 +162,7 @@ class RelayBrowsers:
             self._browsers.attach(link)
             watch = asyncio.create_task(self._browsers.watch(link))
             try:
-                hello = {name: state[name] for name in _HELLO if name in state}
+                hello = {name: state[name] for name in FACTS if name in state}
                 link.deliver("extension.hello", {"browserName": link.name, **hello})
                 async with asyncio.timeout(self._limits.call_timeout):
                     tabs = await _query(link, "getTabs")

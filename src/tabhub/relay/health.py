@@ -60,7 +60,7 @@ def figures(node: Node, engines: int) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Collector:
     """Metrics of these figures."""
 

@@ -82,16 +82,12 @@ class Keyring:
 
     async def fetch(self) -> bool:
         """Fetch the published keys, at most every 30 seconds; returns whether that succeeded."""
-        if self._fetching is None:
+        if self._fetching is None or self._fetching.done():
             if self._url is None or self._clock() - self._fetched < _BETWEEN_FETCHES:
                 return False
             self._fetched = self._clock()
             self._fetching = asyncio.create_task(self._fetch(self._url))
-        try:
-            return await asyncio.shield(self._fetching)
-        finally:
-            if self._fetching is not None and self._fetching.done():
-                self._fetching = None
+        return await asyncio.shield(self._fetching)
 
     async def _fetch(self, url: str) -> bool:
         try:

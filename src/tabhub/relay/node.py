@@ -256,7 +256,7 @@ class Node:
             self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class NodeClient:
     """One client of a node: what its transport reports (http.websocket.Receiver)."""
 

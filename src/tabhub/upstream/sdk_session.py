@@ -43,7 +43,7 @@ _PAGES = 200
 _Request = types.Request[dict[str, Any], str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class SdkSession:
     """An open session."""
 

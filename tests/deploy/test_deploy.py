@@ -184,7 +184,7 @@ def test_the_caddyfile_is_balanced_and_forwards_only_public_paths() -> None:
 
 def _metric_names() -> set[str]:
     node = Node(Bus("n"), Keyring(env={KEY_VARIABLE: SECRET}, clock=lambda: 0.0), limits=RelayOptions(0).limits)
-    return set(re.findall(r"^(\w+)(?:\{| )", metrics(node).decode(), re.MULTILINE))
+    return set(re.findall(r"^(\w+)(?:\{| )", metrics(node, 0).decode(), re.MULTILINE))
 
 
 def test_dashboard_and_alerts_use_existing_metrics() -> None:

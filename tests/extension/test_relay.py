@@ -103,8 +103,8 @@ async def test_the_relay_authenticates_the_browser_which_also_serves_the_local_h
         facts = await state(panel, lambda facts: facts["agents"] == 1)
         assert (facts["user"], facts["hasToken"]) == ("ann", True)
         assert "token" not in facts
-        assert relay.node.state.counts.malformed == 0
-        assert relay.node.state.counts.foreign == 0
+        assert relay.node.state.tables.counts.malformed == 0
+        assert relay.node.state.tables.counts.foreign == 0
 
 
 @pytest.mark.req("S003-ids-08")

@@ -10,7 +10,7 @@ import pytest
 from tabhub.errors import CallTimeout, InvalidParams, LinkLost, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.transport import LinkSites, LinkTransport, TabHubTransport
+from tabhub.links.transport import LinkTransport, TabHubTransport
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
 from tests.browser.fake_browser import FakeBrowser, settle, tab
 from tests.harness.memory_tabs import MemoryTabs
@@ -191,12 +191,11 @@ async def test_settings_reach_connected_and_later_browsers() -> None:
 
 
 async def test_a_site_is_opened_in_a_background_tab_and_reloaded_there() -> None:
-    browsers, browser, _ = joined(1)
+    _, browser, transport = joined(1)
     browser.answers["createTab"] = lambda params: tab(50, url=params["url"])
     browser.answers["browser_navigate"] = lambda params: {"tabId": 50}
-    sites = LinkSites(browsers)
-    assert await sites.open("https://a.b/") == 50
-    await sites.revisit(50, "https://a.b/")
+    assert await transport.open("https://a.b/") == 50
+    await transport.revisit(50, "https://a.b/")
     assert browser.commands("createTab")[0]["params"] == {"url": "https://a.b/", "active": False}
     assert browser.commands("browser_navigate")[0]["params"]["waitUntil"] == "none"
 

@@ -25,6 +25,11 @@ class Clock:
         return self.now
 
 
+def active(fair_share: FairShare) -> list[UserShare]:
+    """The shares of users with a connection or request."""
+    return [share for share in fair_share._shares.values() if share.participants]
+
+
 class Piece:
     """A connection with `pieces` of work that take `each` seconds."""
 
@@ -212,7 +217,7 @@ async def test_failure_and_cancellation_of_work_propagate() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert cleaned == ["waits"]
-    assert len(fair_share) == 0
+    assert not active(fair_share)
 
 
 async def test_share_is_removed_with_the_last_connection() -> None:
@@ -230,7 +235,7 @@ async def test_share_is_removed_with_the_last_connection() -> None:
 
     def ended() -> bool:
         clock.now += 1
-        return len(fair_share) == 0
+        return not active(fair_share)
 
     await until(ended)
 

@@ -41,7 +41,7 @@ def _played(*, compact: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     ]
     for answer in answers:
         play.say(browser, answer)
-    return play.take(agent), asked, play.relay.counts
+    return play.take(agent), asked, play.relay.tables.counts
 
 
 def test_both_paths_give_the_same_result() -> None:
@@ -56,8 +56,8 @@ def test_a_request_beyond_the_rate_is_refused_and_counted_once() -> None:
     for number in range(100, 105):
         play.say(agent, {"id": number, "method": "x", "params": {}})
     refused = codes(play.take(agent))
-    assert len(refused) == play.relay.counts.rate_limited > 0
-    assert play.relay.counts.forwarded == 5 - len(refused)
+    assert len(refused) == play.relay.tables.counts.rate_limited > 0
+    assert play.relay.tables.counts.forwarded == 5 - len(refused)
 
 
 @pytest.mark.parametrize("compact", [True, False])
@@ -71,4 +71,4 @@ def test_nothing_is_forwarded_over_an_ended_connection(compact: bool) -> None:
     play.say(browser, {"id": f"{connection}:1", "result": {}})
     play.say(agent, {"id": 3, "method": "x", "params": {}})
     assert codes(play.take(agent)) == [(3, -32000)]
-    assert play.relay.counts.foreign == 1
+    assert play.relay.tables.counts.foreign == 1

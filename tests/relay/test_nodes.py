@@ -94,7 +94,7 @@ async def test_users_are_isolated_across_nodes(two: Two) -> None:
         two.bus.send("there", nodes.encode(nodes.Open("conn-x", "bob", browser.extension_id)))
         two.bus.send("there", nodes.encode(nodes.ToBrowser("conn-x", b"{}")))
         two.bus.send("there", b"nonsense")
-        await until(lambda: two.there.node.state.counts.node_messages == 3)
+        await until(lambda: two.there.node.state.tables.counts.node_messages == 3)
         assert browser.requests == []
         assert browser.notifications.empty()
 
@@ -222,7 +222,7 @@ def test_a_node_cannot_send_for_a_connection_of_others() -> None:
     ):
         play.run(play.relay.node_message_received("evil", nodes.encode(message)))
     assert play.take(agent) == play.take(browser) == []
-    assert play.relay.counts.foreign == 3
+    assert play.relay.tables.counts.foreign == 3
     assert connection in play.relay.tables.connections
 
 

@@ -113,7 +113,7 @@ async def test_every_message_is_json_rpc_2_0_and_others_are_refused(relay: Runni
             {kind(dict(message)) for message in browser.received},
         )
         assert kinds == ({"notification", "result", "error"}, {"request", "notification", "error"})
-        assert relay.node.state.counts.malformed >= 8  # and each of them was answered above
+        assert relay.node.state.tables.counts.malformed >= 8  # and each of them was answered above
         assert [request["method"] for request in browser.requests].count("x") == 0
 
 

@@ -120,7 +120,7 @@ async def test_messages_that_are_too_large_or_not_text_end_the_connection(relay:
     async with connect(relay.url + path) as ws:
         await ws.send(b"{}")
         assert (await end_of(ws))[0] == 4002
-    await until(lambda: relay.node.clients == 0)
+    await until(lambda: relay.node.sockets == {})
 
 
 async def test_ten_megabytes_are_forwarded_both_ways(relay: RunningRelay) -> None:

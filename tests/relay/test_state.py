@@ -35,7 +35,7 @@ def test_a_browser_without_name_or_valid_token_is_disconnected(answer: dict[str,
     assert code == 4001
     assert reason.startswith("Authentication failed")
     assert methods(play.take(browser)) == ["authenticate"]
-    assert play.relay.counts.auth_failed == 1
+    assert play.relay.tables.counts.auth_failed == 1
 
 
 @pytest.mark.parametrize("key", ["accessToken", "access_token"])
@@ -178,7 +178,7 @@ def test_a_malformed_reply_fails_its_request(answer: dict[str, Any]) -> None:
     assert message["error"]["data"]["outcome"] == "unknown"
     play.say(browser, {"id": f"{connection}:4", "result": {}})
     assert play.take(agent) == []
-    assert play.relay.counts.late == 1
+    assert play.relay.tables.counts.late == 1
 
 
 @pytest.mark.req("S003-proxies-04")
@@ -196,7 +196,7 @@ def test_late_duplicate_unknown_and_foreign_replies_are_dropped_and_counted() ->
     assert play.take(agent) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
     play.say(other_browser, {"id": f"{other_connection}:1", "result": {}})
     assert play.take(other_agent) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
-    assert (play.relay.counts.late, play.relay.counts.foreign) == (4, 4)
+    assert (play.relay.tables.counts.late, play.relay.tables.counts.foreign) == (4, 4)
 
 
 def test_the_id_of_a_pending_request_cannot_be_used_again() -> None:

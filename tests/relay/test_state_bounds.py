@@ -67,7 +67,7 @@ def test_too_many_messages_are_refused_for_a_connection_and_for_a_user() -> None
     for _ in range(20):
         play.say(browser, {"method": "noise", "params": {}})
     assert browser not in play.closed
-    assert play.relay.counts.rate_limited > 3
+    assert play.relay.tables.counts.rate_limited > 3
 
 
 def test_messages_accepted_by_other_nodes_count_for_the_user() -> None:

@@ -19,7 +19,7 @@ from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations
 from tabhub.relay.routes import App
-from tabhub.relay.run import listen, shut_down, start_up
+from tabhub.relay.run import listen, running
 from tabhub.trust.jwt import Rules, issue, read_keys
 
 SECRET = "0123456789abcdef" * 4
@@ -65,9 +65,6 @@ async def running_relay(
     batch = WriteBatch()
     made_http = http(node, port, batch) if http is not None else RelayHttp(node, RelayUrl("http", port), batch)
     app = App(node, made_http, port=port)
-    server = await start_up(node, app, sock, batch)
-    try:
-        yield RunningRelay(node, port, server)
-    finally:
-        await shut_down(node, server)
-        sock.close()
+    with sock:
+        async with running(node, app, sock, batch) as server:
+            yield RunningRelay(node, port, server)

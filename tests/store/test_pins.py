@@ -23,17 +23,17 @@ def test_approved_definitions_survive_a_restart(tmp_path: Path) -> None:
     assert pin.text == "two"
     again.forget("notes")
     assert PinStore(path).get("notes", "write") is None
-    assert len(PinStore(path)) == 1
+    assert PinStore(path).get("mail", "send") is not None
 
 
 def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "pins.json"
     path.write_text("{")
     store = PinStore(path)
-    assert len(store) == 0
+    assert store.get("notes", "write") is None
     assert (tmp_path / "pins.json.broken").read_text() == "{"
     store.approve("notes", "write", "f1", "one")
-    assert len(PinStore(path)) == 1
+    assert PinStore(path).get("notes", "write") is not None
 
 
 def test_a_failed_write_is_reported_and_pins_stay_in_memory(tmp_path: Path) -> None:

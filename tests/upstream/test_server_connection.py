@@ -13,7 +13,7 @@ import pytest
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
 from tabhub.upstream import server_connection as connection
-from tabhub.upstream.server_connection import Hooks, ServerConnection
+from tabhub.upstream.server_connection import ServerConnection
 from tests.harness.virtual_time import VirtualLoop
 from tests.harness.waiting import until
 
@@ -31,7 +31,7 @@ class UncancellableSessions:
         self.begun = False
 
     @asynccontextmanager
-    async def open(self, connection: ServerConnection, hooks: Hooks) -> AsyncIterator[SdkSession]:
+    async def open(self, connection: ServerConnection) -> AsyncIterator[SdkSession]:
         self.begun = True
         while True:
             try:
@@ -51,7 +51,7 @@ class FailingSessions:
         self.tried: list[float] = []
 
     @asynccontextmanager
-    async def open(self, connection: ServerConnection, hooks: Hooks) -> AsyncIterator[SdkSession]:
+    async def open(self, connection: ServerConnection) -> AsyncIterator[SdkSession]:
         self.tried.append(self._loop.now)
         raise ConnectionRefusedError("connection refused")
         yield  # type: ignore[unreachable]

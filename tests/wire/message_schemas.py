@@ -1,6 +1,6 @@
 """The published descriptions of the messages: a JSON Schema per surface, and TypeScript types for the extension.
 
-Both are generated from the structs in src/tabhub/wire, which are the only source. `scripts/schemas` writes the files;
+Both are generated from the structs in src/tabhub/wire, and from frame_messages.py. `scripts/schemas` writes the files;
 test_schemas.py compares them with what is generated here.
 """
 
@@ -15,6 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from tabhub.wire import bridge, browser_commands, extension_link, nodes, page_tools, relay
+from tests.wire.frame_messages import FROM_FRAME, TO_FRAME
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"
@@ -58,14 +59,14 @@ def surfaces() -> dict[str, dict[str, Any]]:
                     },
                 },
                 "commands": {_EXECUTE: {"params": (execute.params,), "result": (execute.result,)}},
-                "fromFrame": {"message": page_tools.FROM_FRAME},
-                "toFrame": {"message": page_tools.TO_FRAME},
+                "fromFrame": {"message": FROM_FRAME},
+                "toFrame": {"message": TO_FRAME},
             },
             page_tools.PageTool,
         ),
         "bridge": _surface(
             "Tabhub bridge socket: one JSON object per line",
-            {"fromClient": {"line": bridge.FROM_CLIENT}, "fromHub": {"line": bridge.FROM_HUB}},
+            {"fromClient": {"line": get_args(bridge.Message)}, "fromHub": {"line": bridge.FROM_HUB}},
         ),
         "relay": _surface(
             "Tabhub relay: JSON-RPC 2.0 params and results of agents and browsers; MessagePack between nodes",
@@ -124,16 +125,16 @@ def typescript() -> str:
     _collect(from_hub.values(), found)
     _collect([command.params for command in commands.values()], found)
     _collect(results, found)
-    _collect([page_tools.ConfirmationAnswer, page_tools.PageTool, *page_tools.FROM_FRAME, *page_tools.TO_FRAME], found)
+    _collect([page_tools.ConfirmationAnswer, page_tools.PageTool, *FROM_FRAME, *TO_FRAME], found)
     lines = [
         "// Generated from src/tabhub/wire by scripts/schemas. Do not edit.",
         "",
         *(line for name in sorted(found) for line in _interface(found[name])),
         "/** What a page's frame sends to the worker. */",
-        f"export type FromFrame = {' | '.join(kind.__name__ for kind in page_tools.FROM_FRAME)};",
+        f"export type FromFrame = {' | '.join(kind.__name__ for kind in FROM_FRAME)};",
         "",
         "/** What the worker sends to a page's frame. */",
-        f"export type ToFrame = {' | '.join(kind.__name__ for kind in page_tools.TO_FRAME)};",
+        f"export type ToFrame = {' | '.join(kind.__name__ for kind in TO_FRAME)};",
         "",
         "/** What the extension reports, by method. */",
         "export interface FromExtension {",

@@ -19,18 +19,7 @@ from tabhub.errors import CommandFailed, InvalidParams, NotConnected, TabFailed,
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.connected_browser import ConnectedBrowser
 from tabhub.links.extension import REPLACED, SILENT, ExtensionLink, Handler
-from tabhub.wire.extension_link import (
-    CdpDetached,
-    CdpEvent,
-    DebuggerState,
-    ExtensionHello,
-    LogEntry,
-    PluginLog,
-    PluginStateChanged,
-    TabStateChanged,
-    TabSyncAll,
-    tab_info,
-)
+from tabhub.wire import extension_link as wire
 
 log = logging.getLogger("tabhub.browser")
 
@@ -76,7 +65,7 @@ ChangeListener = Callable[[Change], None]
 Aspect = Literal["connected", "disconnected", "synced", "opened", "changed", "closed"]
 TabKey = tuple[ExtensionLink, int]
 """A tab by its link and the browser's own id of it."""
-PluginMessage = TabSyncAll | PluginStateChanged | PluginLog
+PluginMessage = wire.TabSyncAll | wire.PluginStateChanged | wire.PluginLog
 PluginListener = Callable[[ExtensionLink, PluginMessage], None]
 EventListener = Callable[[TabKey, str, dict[str, Any], str | None], None]
 """Called with the tab, the CDP method, its params, and the child session it comes from, if any."""
@@ -147,8 +136,6 @@ class Browsers:
         """Handle further methods of extensions; `local_only`: of those on this machine, which show the panel."""
         (self._local_handlers if local_only else self._handlers).update(handlers)
 
-    # links
-
     def attach(self, link: ExtensionLink) -> None:
         """Add a link; an older one of the same browser is closed, and its calls fail."""
         link.handlers = {**self._handlers, **(self._local_handlers if link.local else {})}
@@ -202,8 +189,6 @@ class Browsers:
         browser = self._connected.get(link.browser_id)
         return browser is not None and browser.link is link and chrome_id in browser.attached
 
-    # tabs
-
     def tab(self, tab_id: int) -> TabRef:
         """A tab and the link to it, or an error that lists the open tabs."""
         tab = self.book.get(tab_id)
@@ -239,13 +224,13 @@ class Browsers:
         tab in between, that is newer. `since` is the tab as it was known when the command was sent, None for a new one.
         """
         try:
-            info = tab_info(reply)
+            info = wire.tab_info(reply)
         except InvalidParams as error:
             raise CommandFailed(f"The browser's description of a tab is invalid: {error.message}.") from None
         known = self.book.find(link.browser_id, info.tab_id)
         if known is not None and known is not since:
             return known
-        changes = self.book.apply(link.browser_id, TabStateChanged(info.tab_id, "updated", info))
+        changes = self.book.apply(link.browser_id, wire.TabStateChanged(info.tab_id, "updated", info))
         tab = self.book.find(link.browser_id, info.tab_id)
         if tab is None:
             raise CommandFailed(f"The browser's tab {info.tab_id} was refused: {'; '.join(changes.problems)}.")
@@ -259,9 +244,7 @@ class Browsers:
 
     def remove_tab(self, link: ExtensionLink, chrome_id: int) -> None:
         """Apply that the browser does not have this tab."""
-        self._apply(link, self.book.apply(link.browser_id, TabStateChanged(chrome_id, "removed")))
-
-    # facts
+        self._apply(link, self.book.apply(link.browser_id, wire.TabStateChanged(chrome_id, "removed")))
 
     def status(self) -> list[dict[str, Any]]:
         """Each browser with its socket, extension, tabs and debugger; recently disconnected ones come last."""
@@ -291,7 +274,7 @@ class Browsers:
 
     # messages of extensions: only of links that are attached, because any other is closed and receives none
 
-    def _hello(self, link: ExtensionLink, hello: ExtensionHello) -> None:
+    def _hello(self, link: ExtensionLink, hello: wire.ExtensionHello) -> None:
         self._connected[link.browser_id].apply_hello(hello)
         if hello.browser_id not in (None, link.browser_id):
             log.warning(
@@ -300,32 +283,32 @@ class Browsers:
         for listener in self._on_hello:
             listener(link)
 
-    def _sync(self, link: ExtensionLink, sync: TabSyncAll) -> None:
+    def _sync(self, link: ExtensionLink, sync: wire.TabSyncAll) -> None:
         self._connected[link.browser_id].synced = True
         if sync.debugger is not None:
             self._debugger_changed(link, sync.debugger)
         self._apply(link, self.book.sync(link.browser_id, sync.tabs), synced=True)
         self._plugin_message(link, sync)
 
-    def _state_changed(self, link: ExtensionLink, report: TabStateChanged | PluginStateChanged) -> None:
-        if isinstance(report, PluginStateChanged):
+    def _state_changed(self, link: ExtensionLink, report: wire.TabStateChanged | wire.PluginStateChanged) -> None:
+        if isinstance(report, wire.PluginStateChanged):
             self._plugin_message(link, report)
         else:
             self._apply(link, self.book.apply(link.browser_id, report))
 
-    def _debugger_changed(self, link: ExtensionLink, state: DebuggerState) -> None:
+    def _debugger_changed(self, link: ExtensionLink, state: wire.DebuggerState) -> None:
         browser = self._connected[link.browser_id]
         now = frozenset(state.attached[: self.limits.tabs_per_browser])
         released, browser.attached = browser.attached - now, now
         for chrome_id in released:
             self._event((link, chrome_id), "detached", {"reason": "released"})
 
-    def _cdp_event(self, link: ExtensionLink, event: CdpEvent) -> None:
+    def _cdp_event(self, link: ExtensionLink, event: wire.CdpEvent) -> None:
         if event.method == "Inspector.targetCrashed" and event.session_id is None:
             self._fail_commands(link, event.tab_id, "its page crashed")
         self._event((link, event.tab_id), event.method, event.params, event.session_id)
 
-    def _cdp_detached(self, link: ExtensionLink, detached: CdpDetached) -> None:
+    def _cdp_detached(self, link: ExtensionLink, detached: wire.CdpDetached) -> None:
         self._connected[link.browser_id].attached -= {detached.tab_id}
         if detached.reason in DETACH_REASONS:
             self._fail_commands(link, detached.tab_id, DETACH_REASONS[detached.reason])
@@ -335,11 +318,9 @@ class Browsers:
         if self._on_plugins is not None:
             self._on_plugins(link, message)
 
-    def _log(self, link: ExtensionLink, entry: LogEntry) -> None:
+    def _log(self, link: ExtensionLink, entry: wire.LogEntry) -> None:
         level = _LEVELS.get(entry.level, logging.ERROR)
         log.log(level, "browser %s: %.100r: %.2000r", link.browser_id, entry.source, entry.message)
-
-    # inside
 
     def _apply(self, link: ExtensionLink, changes: TabChanges, *, synced: bool = False) -> None:
         for problem in changes.problems[:5]:
@@ -391,14 +372,12 @@ class Browsers:
                 lasting.pop(tab, None)
 
     def _not_connected(self, message: str) -> NotConnected:
+        hint = self._advice
         if self._connected:
-            return NotConnected(message, hint=f"Connected: {', '.join(list(self._connected)[:10])}.")
-        if self._starting():
-            return NotConnected(
-                message,
-                hint="The hub's own browser is starting, or its extension is connecting. Call again in a few seconds.",
-            )
-        return NotConnected(message, hint=self._advice)
+            hint = f"Connected: {', '.join(list(self._connected)[:10])}."
+        elif self._starting():
+            hint = "The hub's own browser is starting, or its extension is connecting. Call again in a few seconds."
+        return NotConnected(message, hint=hint)
 
 
 def _failed(tab_id: int, why: str) -> TabFailed:

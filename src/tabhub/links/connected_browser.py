@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from tabhub.core.tabs import TabTable
 from tabhub.links.extension import ExtensionLink
 from tabhub.wire.extension_link import ExtensionHello
 
+FACTS = ("browserName", "browserVersion", "extensionVersion", "platform")
 _MAX_TEXT = 200
 
 
@@ -28,13 +31,8 @@ class ConnectedBrowser:
     """Whether it has reported all its tabs."""
 
     def apply_hello(self, hello: ExtensionHello) -> None:
-        facts = {
-            "browserName": hello.browser_name,
-            "browserVersion": hello.browser_version,
-            "extensionVersion": hello.extension_version,
-            "platform": hello.platform,
-        }
-        self.hello = {name: text[:_MAX_TEXT] for name, text in facts.items() if text is not None}
+        facts = msgspec.to_builtins(hello)
+        self.hello = {name: facts[name][:_MAX_TEXT] for name in FACTS if facts[name] is not None}
         if hello.managed and self.link.local:
             self.hello["managed"] = True
         self.link.name = self.hello.get("browserName", self.link.name)

@@ -207,7 +207,7 @@ class ExtensionLink:
 
     def fail_tab(
         self, chrome_id: int, error: Callable[[], TabhubError], *, only: str | None = None, spare: str | None = None
-    ) -> int:
+    ) -> None:
         """Fail the commands pending on a tab: all, those of one method, or all but one method."""
         failed = [
             future
@@ -218,10 +218,8 @@ class ExtensionLink:
             del self._pending[future.number]
             if not future.done():
                 future.set_exception(error())
-        return len(failed)
 
     def feed(self, text: str | bytes) -> None:
-        """Handle one frame."""
         self.last_seen = self.loop.time()
         if self.closed is not None:
             return
@@ -311,7 +309,6 @@ class ExtensionLink:
             future.set_exception(unusable(future.method, why))
 
     def refusal(self, method: str, error: Any) -> TabhubError:
-        """The typed error for a command's error reply."""
         return failure(method, error)
 
     def _incoming(self, message: dict[str, Any]) -> None:

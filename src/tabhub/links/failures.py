@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.errors import (
-    CallCancelled,
-    CommandFailed,
-    InvalidParams,
-    PluginToolFailed,
-    TabhubError,
-    TabNotFound,
-)
+from tabhub.errors import CallCancelled, CommandFailed, InvalidParams, PluginToolFailed, TabhubError, TabNotFound
 from tabhub.wire.extension_link import DispatchError, ErrorReply
 from tabhub.wire.messages import convert
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from tabhub.core.backoff import Backoff
 from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
+from tabhub.links.connected_browser import FACTS
 from tabhub.links.relay_link import RelayLink
 from tabhub.wire.relay import Connected, Extensions
 
@@ -30,7 +31,6 @@ _POLL = 2.0
 _POLLS_PER_LIST = 15
 """The browsers are listed again after this many polls even if the relay reported no change."""
 _MAX_BROWSERS = 50
-_HELLO = ("browserName", "browserVersion", "extensionVersion", "platform")
 
 Dial = Callable[[str], AbstractAsyncContextManager[RelayLink]]
 """Opens an authenticated connection to the relay for the browser with that id."""
@@ -51,7 +51,8 @@ class RelayBrowsers:
         self._browsers = browsers
         self._limits = limits
         self._dial = dial
-        self._list_changed = asyncio.Event()
+        self._list_link: RelayLink | None = None
+        """The connection over which the browsers are listed."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._backoffs: dict[str, Backoff] = {}
         self._connecting: set[str] = set()
@@ -62,7 +63,7 @@ class RelayBrowsers:
         """Drop the relay link of a browser that is also connected directly."""
         if change.browser_id in self.links:
             return
-        self._list_changed.set()
+        self._list_again()
         if change.kind == "connected":
             for ident, direct in list(self._direct_ids.items()):
                 if direct == change.browser_id and (link := self.links.get(ident)) is not None:
@@ -73,19 +74,17 @@ class RelayBrowsers:
 
         `poll` is awaited every two seconds.
         """
-        link.on_status = self._list_changed.set
+        self._list_link = link
         watch = asyncio.create_task(self._browsers.watch(link))
-        end = asyncio.create_task(link.ended.wait())
         try:
             while link.closed is None:
-                self._list_changed.clear()
+                link.changed.clear()
                 listed: Extensions = await link.control("list_extensions")
                 self._update([extension.id for extension in listed.extensions])
-                await self._wait_for_change(end, poll)
+                await self._wait_for_change(link, poll)
         finally:
             watch.cancel()
-            end.cancel()
-        return link.closed or "the connection ended"
+        return link.closed
 
     async def stop(self) -> None:
         tasks = list(self._tasks.values())
@@ -93,17 +92,19 @@ class RelayBrowsers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _wait_for_change(self, end: asyncio.Task[bool], poll: Poll | None) -> None:
-        changed = asyncio.create_task(self._list_changed.wait())
-        try:
-            for _ in range(_POLLS_PER_LIST):
-                if changed.done() or end.done():
-                    return
-                await asyncio.wait((changed, end), timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
-                if poll is not None:
-                    await poll()
-        finally:
-            changed.cancel()
+    async def _wait_for_change(self, link: RelayLink, poll: Poll | None) -> None:
+        for _ in range(_POLLS_PER_LIST):
+            if link.changed.is_set():
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_POLL):
+                    await link.changed.wait()
+            if poll is not None:
+                await poll()
+
+    def _list_again(self) -> None:
+        if self._list_link is not None:
+            self._list_link.changed.set()
 
     def _update(self, listed: list[str]) -> None:
         """Start a task for every listed browser that has none and is not connected directly."""
@@ -126,7 +127,7 @@ class RelayBrowsers:
 
     def _task_done(self, ident: str, _: asyncio.Task[None]) -> None:
         self._tasks.pop(ident, None)
-        self._list_changed.set()
+        self._list_again()
 
     async def _keep(self, ident: str) -> None:
         """One connection to one browser, and the delay before `_update` may start the next."""
@@ -161,18 +162,20 @@ class RelayBrowsers:
             self._browsers.attach(link)
             watch = asyncio.create_task(self._browsers.watch(link))
             try:
-                hello = {name: state[name] for name in _HELLO if name in state}
+                hello = {name: state[name] for name in FACTS if name in state}
                 link.deliver("extension.hello", {"browserName": link.name, **hello})
                 async with asyncio.timeout(self._limits.call_timeout):
                     tabs = await _query(link, "getTabs")
                 link.deliver("tab.syncAll", {"tabs": [], **tabs, "debugger": state.get("debugger")})
                 self._connected_or_failed(ident)
-                await link.ended.wait()
+                while link.closed is None:
+                    link.changed.clear()
+                    await link.changed.wait()
             finally:
                 watch.cancel()
                 del self.links[ident]
                 self._browsers.detach(link, link.closed or "the hub closed the link to the remote browser")
-        return link.closed or "the connection ended"
+        return link.closed
 
 
 async def _query(link: RelayLink, method: str) -> dict[str, Any]:

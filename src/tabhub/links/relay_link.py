@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -39,9 +38,8 @@ class RelayLink(ExtensionLink):
         super().__init__(browser_id, send, close, limits)
         self.local = False
         self.connection = ""
-        self.ended = asyncio.Event()
-        self.on_status: Callable[[], None] = lambda: None
-        """Called when the relay reports a change."""
+        self.changed = asyncio.Event()
+        """Set when the relay reports a change, and when the link ends."""
 
     @property
     def next_request_id(self) -> str:
@@ -76,7 +74,7 @@ class RelayLink(ExtensionLink):
 
     def connection_lost(self, reason: str) -> None:
         super().connection_lost(reason)
-        self.ended.set()
+        self.changed.set()
 
     def _incoming(self, message: dict[str, Any]) -> None:
         method, params = message.get("method"), message.get("params", {})
@@ -90,7 +88,7 @@ class RelayLink(ExtensionLink):
                 reason = "it did not say why"
             self.connection_lost(f"disconnected by the relay: {reason[:200]}")
         elif method in RELAY_ONLY:
-            self.on_status()
+            self.changed.set()
         elif method not in _NAMED:
             super()._incoming(message)
         else:
@@ -107,28 +105,23 @@ class _SendQueue:
     """Messages not sent yet, in order; `overflow` is called when they exceed `limit` bytes."""
 
     def __init__(self, limit: int, overflow: Callable[[], None]) -> None:
-        self._messages: deque[bytes] = deque()
+        self._messages: asyncio.Queue[bytes] = asyncio.Queue()
         self._bytes = 0
         self._limit = limit
         self._overflow = overflow
-        self._added = asyncio.Event()
 
     def put(self, data: bytes) -> None:
-        self._messages.append(data)
+        self._messages.put_nowait(data)
         self._bytes += len(data)
-        self._added.set()
         if self._bytes > self._limit:
             self._overflow()
 
     async def send(self, socket: ClientConnection) -> None:
         with contextlib.suppress(ConnectionClosed):  # the reader reports it
             while True:
-                await self._added.wait()
-                self._added.clear()
-                while self._messages:
-                    data = self._messages.popleft()
-                    await socket.send(data, text=True)
-                    self._bytes -= len(data)
+                data = await self._messages.get()
+                await socket.send(data, text=True)
+                self._bytes -= len(data)
 
 
 @contextlib.asynccontextmanager

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from tabhub.core.tabs import Tab
 from tabhub.errors import CallTimeout, InvalidParams, TabFailed, TabNotFound
 from tabhub.links.browsers import Browsers, Change
-from tabhub.links.extension import ExtensionLink, Pending
+from tabhub.links.extension import ExtensionLink
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
 
 MessageCallback = Callable[[int, PageMessage], Any]
@@ -86,7 +87,7 @@ class Sites(Protocol):
 
 
 class LinkTransport:
-    """The transport over the links to browsers."""
+    """The transport over the links to browsers, and sites in their tabs."""
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
@@ -118,7 +119,7 @@ class LinkTransport:
         if message["method"] == "tool.dispatch":
             params["dispatchId"] = ref.link.next_request_id  # progress names the call by this id
         future = ref.link.request(message["method"], params, raw=raw)
-        key = (ref.link, future.number if isinstance(future, Pending) else 0)
+        key = (ref.link, future.number)
         if listener is not None:
             self._listeners[key] = listener
         try:
@@ -139,7 +140,9 @@ class LinkTransport:
         tab = self._browsers.book.get(tab_id)
         if tab is not None:
             link = self._browsers.link(tab.browser_id)
-            link.fail_tab(tab.chrome_id, lambda: _disconnected(tab_id), only="browser/executeTool")
+            message = f"Tab {tab_id} was disconnected during the call."
+            error = partial(TabFailed, message, hint="How far the call got is unknown.")
+            link.fail_tab(tab.chrome_id, error, only="browser/executeTool")
         self._tab_disconnected(tab_id)
 
     def settings(self, settings: dict[str, Any]) -> None:
@@ -148,7 +151,15 @@ class LinkTransport:
         for link in self._browsers.links():
             link.notify("pages.settings", settings)
 
-    # inside
+    async def open(self, url: str) -> int:
+        """Open a tab in the browser used last."""
+        link = self._browsers.default_link()
+        reply = await link.request("createTab", {"url": url, "active": False})
+        return self._browsers.update_tab(link, reply).tab_id
+
+    async def revisit(self, tab_id: int, url: str) -> None:
+        ref = self._browsers.tab(tab_id)
+        await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})
 
     def _receive(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:
         if isinstance(message, ToolProgress):
@@ -161,12 +172,11 @@ class LinkTransport:
             if listener is not None:
                 return listener.asked(message)
         tab = self._browsers.book.find(link.browser_id, message.tab_id)
+        tab_id = None if tab is None else tab.tab_id
         document = (link.browser_id, message.document_id)
         if isinstance(message, PageDisconnected):
             registered_in = self._documents.pop(document, None)
-            tab_id = registered_in if tab is None else tab.tab_id
-        else:
-            tab_id = None if tab is None else tab.tab_id
+            tab_id = registered_in if tab_id is None else tab_id
         if tab_id is not None:
             if isinstance(message, RegisterTools):
                 self._documents[document] = tab_id
@@ -212,24 +222,3 @@ class LinkTransport:
             del self._documents[document]
         for callback in self._on_tab.pop(tab_id, ()):
             callback(tab_id)
-
-
-class LinkSites:
-    """Sites in the connected browsers."""
-
-    def __init__(self, browsers: Browsers) -> None:
-        self._browsers = browsers
-
-    async def open(self, url: str) -> int:
-        """Open a tab in the browser used last."""
-        link = self._browsers.default_link()
-        reply = await link.request("createTab", {"url": url, "active": False})
-        return self._browsers.update_tab(link, reply).tab_id
-
-    async def revisit(self, tab_id: int, url: str) -> None:
-        ref = self._browsers.tab(tab_id)
-        await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})
-
-
-def _disconnected(tab_id: int) -> TabFailed:
-    return TabFailed(f"Tab {tab_id} was disconnected during the call.", hint="How far the call got is unknown.")

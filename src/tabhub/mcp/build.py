@@ -30,7 +30,7 @@ from tabhub.core.sessions import Sessions
 from tabhub.core.tools import HUB, Source, Tool
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.transport import LinkSites, LinkTransport
+from tabhub.links.transport import LinkTransport
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.handshake import HandshakeEdge
 from tabhub.mcp.notifications import ListNotifier
@@ -89,7 +89,7 @@ class TabParts:
             self.transport,
             self.registry,
             self.browsers.book,
-            LinkSites(self.browsers),
+            self.transport,
             store,
             limits=self.limits,
             settings=config.pages,

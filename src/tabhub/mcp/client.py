@@ -17,7 +17,7 @@ from tabhub import __version__
 from tabhub.client_errors import HttpError
 from tabhub.errors import BadInput, HubError, HubUnreachable, SetupError, TabhubError
 from tabhub.net.async_http import Bounds, Response, request
-from tabhub.wire.sse_reader import EventReader
+from tabhub.wire.sse import EventReader
 
 _VERSION = "2025-11-25"
 _METHOD_NOT_FOUND = -32601

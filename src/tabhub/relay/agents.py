@@ -27,13 +27,11 @@ from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
-from tabhub.wire.jsonrpc import Id
+from tabhub.wire.jsonrpc import Id, encode_failure
 from tabhub.wire.relay import UNSET, Frame
 from tabhub.wire.strict_json import Parsed
 
-
-def _not_found() -> RelayError:
-    return RelayError("Extension not found or not accessible")
+_NOT_FOUND = "Extension not found or not accessible"
 
 
 class Agents:
@@ -61,53 +59,45 @@ class Agents:
             if frame.method is UNSET:
                 raise BadFrame(InvalidRequest("An agent sends requests and notifications, not replies."))
             if frame.id is not UNSET:
-                wire.check_id(frame.id)
                 ident = frame.id
+                wire.check_id(ident)
             wait = self._users.check_rate(agent, now)
             if wait is not None:
                 raise RateLimited("Too many messages.", retry_after=int(wait) + 1)
             self._dispatch(agent, frame, now)
         except BadFrame as bad:
             self._tables.counts.malformed += 1
-            self._send(agent, wire.failure(bad.ident, bad.error))
-        except RateLimited as error:
-            self._tables.counts.rate_limited += 1
-            if ident is not None:
-                self._send(agent, wire.failure(ident, error))
+            self._send(agent, encode_failure(bad.ident, bad.error))
         except TabhubError as error:
-            if isinstance(error, BadInput):
+            if isinstance(error, RateLimited):
+                self._tables.counts.rate_limited += 1
+            elif isinstance(error, BadInput):
                 self._tables.counts.malformed += 1
-                ident = frame.id if frame.id is not UNSET else None
             if ident is not None:
-                self._send(agent, wire.failure(ident, error))
+                self._send(agent, encode_failure(ident, error))
 
     def _dispatch(self, agent: Agent, frame: Frame, now: float) -> None:
-        method, ident = str(frame.method), frame.id
+        method, ident, user = str(frame.method), frame.id, agent.user
         if method in wire.RELAY_ONLY:
             raise MethodNotFound(f"Method not found: {method} is reserved for the relay.")
+        if user is None and method != "mcp_handshake":
+            raise RelayError("Not authenticated: send mcp_handshake first.")
         if method not in wire.CONTROL:
-            if agent.user is None:
-                raise RelayError("Not authenticated: send mcp_handshake first.")
             if method == "ping" and ident is UNSET:
                 self._send(agent, wire.PONG)
-                return
-            self._connections.forward(agent, frame, now)
-            return
-        if ident is UNSET:
+            else:
+                self._connections.forward(agent, frame, now)
+        elif ident is UNSET:
             return  # a notification has no reply
-        if method == "mcp_handshake":
-            self._handshake(agent, ident, frame, renew=False)
-            return
-        if agent.user is None:
-            raise RelayError("Not authenticated: send mcp_handshake first.")
-        if method == "list_extensions":
-            self._find_browsers(agent, agent.user, ident, None)
+        elif user is None or method in ("mcp_handshake", "refresh_token"):
+            self._handshake(agent, ident, frame, renew=method == "refresh_token")
+        elif method == "list_extensions":
+            self._find_browsers(agent, user, ident, None)
         elif method == "connect":
-            self._connect(agent, agent.user, ident, frame, now)
-        elif method == "disconnect":
-            self._disconnect(agent, ident)
+            self._connect(agent, user, ident, frame, now)
         else:
-            self._handshake(agent, ident, frame, renew=True)
+            self._disconnect(agent)
+            self._send(agent, wire.result(ident, wire.DisconnectResult()))
 
     def _handshake(self, agent: Agent, ident: Id, frame: Frame, *, renew: bool) -> None:
         if agent.verifying or (agent.user is not None) != renew:
@@ -125,7 +115,7 @@ class Agents:
             user = known if known is not None else self._users.admit(claims.user)
         except TabhubError as error:
             if ident is not None:
-                self._send(agent, wire.failure(ident, error))
+                self._send(agent, encode_failure(ident, error))
             self._users.auth_failed("agent", error)
             self.remove(agent, "invalid token")
             self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
@@ -168,12 +158,10 @@ class Agents:
             self._openings[opening.connection] = agent
             self._out.append(ToNode(there.node, nodes.Open(opening.connection, user.name, there.extension_id)))
         elif browsers is None:
-            self._refuse_opening(
-                agent,
-                BusUnavailable("Extension not found on this node; other nodes cannot be reached: bus unavailable."),
-            )
+            why = "Extension not found on this node; other nodes cannot be reached: bus unavailable."
+            self._refuse_opening(agent, BusUnavailable(why))
         else:
-            self._refuse_opening(agent, _not_found())
+            self._refuse_opening(agent, RelayError(_NOT_FOUND))
 
     def _connect(self, agent: Agent, user: User, ident: Id, frame: Frame, now: float) -> None:
         extension_id = wire.params_of(frame).extension_id
@@ -199,7 +187,7 @@ class Agents:
             if isinstance(message, nodes.Opened):  # its agent no longer waits
                 self._out.append(ToNode(node, nodes.Ended(message.connection, "The agent disconnected")))
         elif isinstance(message, nodes.Refused):
-            self._refuse_opening(agent, _not_found())
+            self._refuse_opening(agent, RelayError(_NOT_FOUND))
         else:
             agent.opening = None
             del self._openings[message.connection]
@@ -212,7 +200,7 @@ class Agents:
         opening, agent.opening = agent.opening, None
         if opening is not None:
             self._openings.pop(opening.connection, None)
-            self._send(agent, wire.failure(opening.request, error))
+            self._send(agent, encode_failure(opening.request, error))
 
     def node_lost(self, node: str | None, why: str) -> None:
         """Fail every `connect` that waits for this node; None: for any node."""
@@ -220,41 +208,36 @@ class Agents:
             if agent.opening is not None and node in (None, agent.opening.node):
                 self._refuse_opening(agent, BusUnavailable(why))
 
-    def _disconnect(self, agent: Agent, ident: Id) -> None:
-        self._cancel_opening(agent)
+    def _disconnect(self, agent: Agent) -> None:
+        """End the agent's connection, or its `connect` that waits for another node."""
+        unfinished = "The agent disconnected before the connection was established."
+        self._cancel_opening(agent, "Cancelled by the agent", unfinished)
         if agent.connection is not None:
             self._connections.end(agent.connection, "The agent disconnected", notify_agent=False)
-        self._send(agent, wire.result(ident, wire.DisconnectResult()))
 
-    def _cancel_opening(self, agent: Agent) -> None:
+    def _cancel_opening(self, agent: Agent, reason: str, message: str) -> None:
+        """Tell the other node the reason, and the agent the message."""
         opening = agent.opening
         if opening is not None:
             if opening.node is not None:
-                self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "Cancelled by the agent")))
-            self._refuse_opening(agent, RelayError("The agent disconnected before the connection was established."))
+                self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, reason)))
+            self._refuse_opening(agent, RelayError(message))
 
     def remove(self, agent: Agent, reason: str) -> None:
         """Forget an agent whose WebSocket has closed or is about to be closed."""
         if self._tables.agents.pop(agent.client, None) is None:
             return
-        self._cancel_opening(agent)
-        if agent.connection is not None:
-            self._connections.end(agent.connection, "The agent disconnected", notify_agent=False)
-        if agent.user is not None:
-            agent.user.agents.pop(agent.client, None)
-            self._out.append(
-                Log("agent_disconnected", {"user": agent.user.name, "agent": agent.ident, "reason": reason})
-            )
-            self._users.release(agent.user)
+        self._disconnect(agent)
+        if (user := agent.user) is not None:
+            user.agents.pop(agent.client, None)
+            self._out.append(Log("agent_disconnected", {"user": user.name, "agent": agent.ident, "reason": reason}))
+            self._users.release(user)
 
     def expire(self, now: float) -> None:
         """Fail every `connect` that no node answered in time."""
         for agent in list(self._tables.agents.values()):
-            opening = agent.opening
-            if opening is not None and opening.deadline <= now:
-                if opening.node is not None:
-                    self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "Timed out")))
-                self._refuse_opening(agent, RelayError("The node of this extension did not answer in time."))
+            if agent.opening is not None and agent.opening.deadline <= now:
+                self._cancel_opening(agent, "Timed out", "The node of this extension did not answer in time.")
 
     def _send(self, agent: Agent, data: bytes) -> None:
         self._out.append(Send(agent.client, data))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
+from uuid import UUID
 
 import orjson
 
@@ -20,7 +21,7 @@ from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.trust.redact import clean
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
-from tabhub.wire.jsonrpc import Id
+from tabhub.wire.jsonrpc import Id, encode_failure
 from tabhub.wire.relay import UNSET, Frame
 from tabhub.wire.strict_json import Parsed
 
@@ -29,8 +30,7 @@ _MAX_NAME = 200
 
 def extension_id(user: str, instance: str) -> str:
     """The id of a user's browser: stable across connections, and unique to the user."""
-    digest = sha256(orjson.dumps([user, instance])).hexdigest()
-    return f"ext-{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
+    return f"ext-{UUID(bytes=sha256(orjson.dumps([user, instance])).digest()[:16])}"
 
 
 class Browsers:
@@ -58,7 +58,7 @@ class Browsers:
             elif bad.answer and self._connections.malformed_reply(browser, bad, data):
                 return  # the agent has been sent an error
             elif self._users.check_rate(browser, now) is None:
-                self._send(browser, wire.failure(None if bad.answer else bad.ident, bad.error))
+                self._send(browser, encode_failure(None if bad.answer else bad.ident, bad.error))
             return
         if frame.method is UNSET:
             if type(frame.id) is str and frame.id.startswith("proxy:"):
@@ -82,7 +82,7 @@ class Browsers:
             error: TabhubError = InvalidRequest("The prefixes proxy: and conn- are reserved for the relay.")
         else:
             error = MethodNotFound(f"Method not found: browsers send no requests to the relay, got {method[:60]!r}.")
-        self._send(browser, wire.failure(ident, error))
+        self._send(browser, encode_failure(ident, error))
 
     def _receive_token(self, browser: Browser, frame: Frame) -> None:
         """Handle the reply to `authenticate`."""

@@ -7,21 +7,15 @@ exactly once. Knows nothing of authentication. A browser on another node is reac
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
-from tabhub.errors import (
-    BadFrame,
-    Busy,
-    CallTimeout,
-    InvalidReply,
-    InvalidRequest,
-    LinkLost,
-    NotConnected,
-)
+from tabhub.errors import BadFrame, Busy, CallTimeout, InvalidReply, InvalidRequest, LinkLost, NotConnected
 from tabhub.relay.fast_forward import FastForward, effect_of
 from tabhub.relay.records import Agent, Browser, Connection, Pending, Send, Tables, ToNode, User
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
+from tabhub.wire.jsonrpc import encode_failure
 from tabhub.wire.relay import UNSET, Frame
 
 
@@ -59,14 +53,14 @@ class Connections:
     def send_agent_status(self, agent: Agent) -> None:
         user = agent.user
         peers = len(user.browsers) + user.remote_browsers if user is not None else 0
-        self._send(agent.client, self._status(agent.connection is not None, peers))
+        self.send_client_status(agent.client, connected=agent.connection is not None, peers=peers)
 
     def send_browser_status(self, browser: Browser) -> None:
         peers = len(browser.connections)
-        self._send(browser.client, self._status(peers > 0, peers))
+        self.send_client_status(browser.client, connected=peers > 0, peers=peers)
 
-    def _status(self, connected: bool, peers: int) -> bytes:
-        return wire.notification(wire.Status(connected, peers, self._stamp()))
+    def send_client_status(self, client: int, *, connected: bool, peers: int) -> None:
+        self._send(client, wire.notification(wire.Status(connected, peers, self._stamp())))
 
     def end(self, connection: Connection, reason: str, *, notify_agent: bool = True, notify_node: bool = True) -> None:
         """End a connection, fail its pending requests and send everyone involved their status."""
@@ -81,17 +75,16 @@ class Connections:
         pending, connection.pending = connection.pending, {}
         here = browser is not None and browser.client in self._tables.browsers
         for mapped, call in pending.items():
+            cancel = wire.notification(wire.Cancel(mapped))
             if here and browser is not None:
-                self._send(browser.client, wire.notification(wire.Cancel(mapped)))
+                self._send(browser.client, cancel)
             elif node is not None and notify_node:
-                self._out.append(
-                    ToNode(node, nodes.ToBrowser(connection.ident, wire.notification(wire.Cancel(mapped))))
-                )
+                self._out.append(ToNode(node, nodes.ToBrowser(connection.ident, cancel)))
             if agent is not None and agent.client in self._tables.agents:
                 self._counts.failed += 1
                 hint = "Check the page before retrying."
                 lost = LinkLost(f"The connection to the browser ended: {reason}.", sent=True, hint=hint)
-                self._send(agent.client, wire.failure(call.ident, lost))
+                self._send(agent.client, encode_failure(call.ident, lost))
         if node is not None and notify_node:
             self._out.append(ToNode(node, nodes.Ended(connection.ident, reason)))
         if agent is not None:
@@ -110,11 +103,9 @@ class Connections:
         connection = agent.connection
         ident = frame.id
         if connection is None:
-            if ident is not UNSET:
-                raise NotConnected(
-                    "Not connected to an extension.", hint="Send list_extensions, then connect with an extension_id."
-                )
-            return
+            raise NotConnected(
+                "Not connected to an extension.", hint="Send list_extensions, then connect with an extension_id."
+            )
         if frame.connectionId is not UNSET and frame.connectionId != connection.ident:
             raise NotConnected("Connection not found or not accessible", hint="Omit connectionId, or connect again.")
         if ident is UNSET:
@@ -144,8 +135,8 @@ class Connections:
             self._counts.foreign += 1
         elif connection.agent is not None:
             self._to_agent(connection, connection.agent, frame)
-        elif connection.node is not None:
-            self._out.append(ToNode(connection.node, nodes.ToAgent(connection.ident, data)))
+        else:
+            self._to_remote_agent(connection, data)
 
     def malformed_reply(self, browser: Browser, bad: BadFrame, data: bytes) -> bool:
         """Handle a malformed reply. Returns True if its id belongs to a connection; its request then fails."""
@@ -154,8 +145,8 @@ class Connections:
             return False
         if connection.agent is not None:
             self._fail(connection, connection.agent, bad)
-        elif connection.node is not None:
-            self._out.append(ToNode(connection.node, nodes.ToAgent(connection.ident, data)))
+        else:
+            self._to_remote_agent(connection, data)
         return True
 
     @staticmethod
@@ -165,22 +156,26 @@ class Connections:
             return None
         return browser.connections.get(ident.partition(":")[0])
 
+    def _to_remote_agent(self, connection: Connection, data: bytes) -> None:
+        if connection.node is not None:
+            self._out.append(ToNode(connection.node, nodes.ToAgent(connection.ident, data)))
+
     def _to_agent(self, connection: Connection, agent: Agent, frame: Frame) -> None:
-        call = connection.pending.pop(str(frame.id), None)
-        if call is None:
-            self._counts.late += 1
-            return
-        self._counts.answered += 1
-        self._send(agent.client, wire.answered(call.ident, frame))
+        if (call := self._pop_call(connection, frame.id)) is not None:
+            self._counts.answered += 1
+            self._send(agent.client, wire.answered(call.ident, frame))
 
     def _fail(self, connection: Connection, agent: Agent, bad: BadFrame) -> None:
-        call = connection.pending.pop(str(bad.ident), None)
-        if call is None:
-            self._counts.late += 1
-            return
-        self._counts.failed += 1
-        error = InvalidReply(f"Invalid response: the browser sent a malformed reply. {bad.error.message}")
-        self._send(agent.client, wire.failure(call.ident, error))
+        if (call := self._pop_call(connection, bad.ident)) is not None:
+            self._counts.failed += 1
+            error = InvalidReply(f"Invalid response: the browser sent a malformed reply. {bad.error.message}")
+            self._send(agent.client, encode_failure(call.ident, error))
+
+    def _pop_call(self, connection: Connection, mapped: Any) -> Pending | None:
+        """The request that a reply answers; None if it has had its reply."""
+        call = connection.pending.pop(str(mapped), None)
+        self._counts.late += call is None
+        return call
 
     def broadcast(self, browser: Browser, frame: Frame) -> None:
         """Forward a browser's notification to all agents connected to it."""
@@ -191,8 +186,8 @@ class Connections:
             self._counts.notices += 1
             if connection.agent is not None:
                 self._send(connection.agent.client, data)
-            elif connection.node is not None:
-                self._out.append(ToNode(connection.node, nodes.ToAgent(connection.ident, data)))
+            else:
+                self._to_remote_agent(connection, data)
 
     def node_message_received(self, node: str, message: nodes.ToBrowser | nodes.ToAgent | nodes.Ended) -> None:
         connection = self._tables.connections.get(message.connection)
@@ -226,18 +221,13 @@ class Connections:
     def expire(self, now: float) -> None:
         """Fail pending requests past their deadline; each connection has them in order."""
         for connection in self._tables.connections.values():
-            pending = connection.pending
-            while pending:
-                mapped = next(iter(pending))
-                call = pending[mapped]
-                if call.deadline > now:
-                    break
-                del pending[mapped]
+            for mapped, call in list(takewhile(lambda item: item[1].deadline <= now, connection.pending.items())):
+                del connection.pending[mapped]
                 self._counts.timed_out += 1
                 self._send_to_browser(connection, wire.notification(wire.Cancel(mapped)))
                 if connection.agent is not None:
                     late = CallTimeout(f"The browser did not reply within {self._limits.call_timeout_max:g} s.")
-                    self._send(connection.agent.client, wire.failure(call.ident, late))
+                    self._send(connection.agent.client, encode_failure(call.ident, late))
 
     def _send(self, client: int, data: bytes) -> None:
         self._out.append(Send(client, data))

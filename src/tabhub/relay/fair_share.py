@@ -12,7 +12,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from types import coroutine
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 _SWEEP_THRESHOLD = 64
@@ -84,10 +85,6 @@ class FairShare:
         self._timer_at = 0.0
         self._sweep_at = _SWEEP_THRESHOLD
 
-    def __len__(self) -> int:
-        """Users with a connection or request."""
-        return sum(1 for share in self._shares.values() if share.participants)
-
     def add(self, participant: Participant, name: str | None) -> UserShare:
         """A connection or request of this user begins."""
         share = self._shares.get(name)
@@ -111,8 +108,6 @@ class FairShare:
             if share.credit >= _MAX_CREDIT:
                 del self._shares[share.name]
         self._sweep_at = 2 * len(self._shares) + _SWEEP_THRESHOLD
-
-    # time
 
     def may_read(self, share: UserShare) -> bool:
         if share.waiting:
@@ -201,12 +196,10 @@ class FairShare:
             if not self.may_read(share):
                 self.enqueue(request, share)
                 await request.resumed
-            return await _Metered(self, share, work)
+            return await _metered(self, share, work)
         finally:
             work.close()
             self.remove(request, share)
-
-    # memory
 
     def add_buffered(self, share: UserShare, more: int) -> None:
         """Change a user's buffered bytes by `more`, which may be negative."""
@@ -239,27 +232,23 @@ class _Request:
         raise AssertionError(f"a request buffers nothing: {reason}")
 
 
-class _Metered(Generic[T]):
-    """Awaits a coroutine and charges the time of each step."""
-
-    def __init__(self, fair_share: FairShare, share: UserShare, work: Coroutine[Any, Any, T]) -> None:
-        self._fair_share, self._share, self._work = fair_share, share, work
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        value: Any = None
-        thrown: BaseException | None = None
-        while True:
-            began = self._fair_share.clock()
-            try:
-                awaited = self._work.send(value) if thrown is None else self._work.throw(thrown)
-            except StopIteration as done:
-                result: T = done.value
-                return result
-            finally:
-                now = self._fair_share.clock()
-                self._fair_share.charge(self._share, now - began, now)
-            value = thrown = None
-            try:
-                value = yield awaited
-            except BaseException as error:  # noqa: BLE001 - also a cancellation belongs to the work
-                thrown = error
+@coroutine
+def _metered(fair_share: FairShare, share: UserShare, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Await a coroutine and charge the time of each step."""
+    value: Any = None
+    thrown: BaseException | None = None
+    while True:
+        began = fair_share.clock()
+        try:
+            awaited = work.send(value) if thrown is None else work.throw(thrown)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        finally:
+            now = fair_share.clock()
+            fair_share.charge(share, now - began, now)
+        value = thrown = None
+        try:
+            value = yield awaited
+        except BaseException as error:  # noqa: BLE001 - also a cancellation belongs to the work
+            thrown = error

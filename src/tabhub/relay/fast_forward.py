@@ -17,7 +17,8 @@ from tabhub.errors import RateLimited
 from tabhub.limits import Limits
 from tabhub.relay.records import Agent, Browser, Connection, Pending, Send, Tables, ToNode
 from tabhub.relay.users import Users
-from tabhub.wire import nodes, relay
+from tabhub.wire import nodes
+from tabhub.wire.jsonrpc import encode_failure
 from tabhub.wire.relay import CONTROL, LARGE, RELAY_ONLY
 from tabhub.wire.strict_json import DIGITS_WRITTEN, Parsed
 
@@ -109,7 +110,7 @@ class FastForward:
         if wait is not None:
             self._counts.rate_limited += 1
             error = RateLimited("Too many messages.", retry_after=int(wait) + 1)
-            return None, agent.client, relay.failure(ident, error)
+            return None, agent.client, encode_failure(ident, error)
         connection.pending[mapped] = Pending(ident, now + self._timeout)
         self._counts.forwarded += 1
         forwarded = map_request(mapped, len(own), data)

@@ -14,6 +14,7 @@ from pathlib import Path
 from tabhub.client_errors import HttpError
 from tabhub.errors import SetupError
 from tabhub.net.async_http import Bounds, request
+from tabhub.platform.files import stamp
 from tabhub.trust.jwt import Key, read_keys, read_published
 from tabhub.wire import urls as addresses
 
@@ -40,7 +41,7 @@ class Keyring:
         self._file = file
         self._url = jwks_url
         self._clock = clock
-        self._version: tuple[int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._file_keys: tuple[Key, ...] = ()
         self._published: tuple[Key, ...] = ()
         self._fetched = float("-inf")
@@ -51,8 +52,8 @@ class Keyring:
         if jwks_url is not None:
             _check_url(jwks_url)
         if file is not None:
+            self._stamp = stamp(file)
             self._file_keys = _read(file)
-            self._version = _file_version(file)
         if file is None and jwks_url is None and not self._env_keys:
             raise SetupError(
                 "A relay needs a key to verify tokens with.",
@@ -65,12 +66,9 @@ class Keyring:
 
     def reload(self) -> None:
         """Read the key file if it has changed; an invalid file leaves the previous keys in use."""
-        if self._file is None:
+        if self._file is None or (found := stamp(self._file)) in (None, self._stamp):
             return
-        version = _file_version(self._file)
-        if version is None or version == self._version:
-            return
-        self._version = version
+        self._stamp = found
         try:
             self._file_keys = _read(self._file)
         except SetupError as error:
@@ -84,16 +82,12 @@ class Keyring:
 
     async def fetch(self) -> bool:
         """Fetch the published keys, at most every 30 seconds; returns whether that succeeded."""
-        if self._fetching is None:
+        if self._fetching is None or self._fetching.done():
             if self._url is None or self._clock() - self._fetched < _BETWEEN_FETCHES:
                 return False
             self._fetched = self._clock()
             self._fetching = asyncio.create_task(self._fetch(self._url))
-        try:
-            return await asyncio.shield(self._fetching)
-        finally:
-            if self._fetching is not None and self._fetching.done():
-                self._fetching = None
+        return await asyncio.shield(self._fetching)
 
     async def _fetch(self, url: str) -> bool:
         try:
@@ -132,11 +126,3 @@ def _read(file: Path) -> tuple[Key, ...]:
         raise SetupError(
             f"Cannot read the key file {file}: {error.strerror}.", hint="Check its owner and permissions."
         ) from None
-
-
-def _file_version(file: Path) -> tuple[int, int] | None:
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return stat.st_mtime_ns, stat.st_size

@@ -10,6 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
@@ -80,11 +81,10 @@ class Node:
         self.fair_share = FairShare(limits.relay_user_queue)
         self.started = clock()
         self.closing = False
-        self.engines = 0
-        """The number of engines, one per agent over HTTP; kept by the engine pool."""
         self.clock = clock
         self._wall = wall
         self.sockets: dict[int, Socket] = {}
+        """Open connections, including those of engines."""
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._revoked_sent = clock()
@@ -98,16 +98,6 @@ class Node:
             ReportUsage: lambda effect: bus.report_usage(effect.user, effect.messages),
             Log: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
         }
-
-    @property
-    def clients(self) -> int:
-        """Open WebSockets."""
-        return len(self.sockets)
-
-    @property
-    def ready(self) -> bool:
-        """Whether new clients can authenticate and reach browsers on all nodes."""
-        return not self.closing and self.bus.healthy and bool(self.keyring.keys)
 
     async def start(self) -> None:
         self.revocations.reload(self._wall())
@@ -138,21 +128,15 @@ class Node:
     # agents in this process, authenticated by the engine that attaches them
 
     def check_token(self, token: str) -> Claims | InvalidToken:
-        """The verdict on a token by the keys that are known; UnknownSigningKey may change with `verify_token`."""
-        verdict = self._check_token(token)
-        if isinstance(verdict, InvalidToken) and not isinstance(verdict, UnknownSigningKey):
-            self.run(self.state.auth_failed("agent", verdict))
-        return verdict
+        """The verdict by the keys that are known; UnknownSigningKey may change when the keyring has fetched others."""
+        try:
+            claims = verify(token, self.keyring.keys, self._wall(), self.rules)
+        except InvalidToken as refused:
+            return refused
+        return InvalidToken("revoked") if claims.token_id in self.revocations else claims
 
-    async def verify_token(self, token: str) -> Claims | InvalidToken:
-        """Verify a token; if its signing key is unknown, after fetching the published keys."""
-        verdict = self._check_token(token)
-        if isinstance(verdict, UnknownSigningKey):
-            await self.keyring.fetch()
-            verdict = self._check_token(token)
-        if isinstance(verdict, InvalidToken):
-            self.run(self.state.auth_failed("agent", verdict))
-        return verdict
+    def token_refused(self, verdict: InvalidToken) -> None:
+        self.run(self.state.auth_failed("agent", verdict))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task that is cancelled when the node stops."""
@@ -192,8 +176,6 @@ class Node:
     def bus_changed(self, healthy: bool) -> None:
         self.run(self.state.bus_changed(healthy))
 
-    # effects
-
     def _close(self, effect: Close) -> None:
         socket = self.sockets.get(effect.client)
         if socket is not None:
@@ -211,7 +193,7 @@ class Node:
             self.bus.withdraw(effect.browser)
 
     def _verify(self, effect: VerifyToken) -> None:
-        verdict = self._check_token(effect.token)
+        verdict = self.check_token(effect.token)
         if isinstance(verdict, UnknownSigningKey):
             self.spawn(self._verify_with_new_keys(effect))
         else:
@@ -219,44 +201,32 @@ class Node:
 
     async def _verify_with_new_keys(self, effect: VerifyToken) -> None:
         await self.keyring.fetch()
-        self.token_verified(effect.client, self._check_token(effect.token))
-
-    def _check_token(self, token: str) -> Claims | InvalidToken:
-        try:
-            claims = verify(token, self.keyring.keys, self._wall(), self.rules)
-        except InvalidToken as refused:
-            return refused
-        return InvalidToken("revoked") if claims.token_id in self.revocations else claims
+        self.token_verified(effect.client, self.check_token(effect.token))
 
     def token_verified(self, client: int, verdict: Claims | InvalidToken) -> None:
         remaining = verdict.expires - self._wall() if isinstance(verdict, Claims) else 0.0
         self.run(self.state.token_verified(client, verdict, self.clock(), remaining))
 
-    async def _find(self, effect: FindBrowsers) -> None:
+    async def _remote_browsers(self, user: str) -> Sequence[Presence] | None:
+        """The user's browsers on other nodes; None if the bus is unavailable."""
         try:
-            browsers: Sequence[Presence] | None = await self.bus.browsers(effect.user)
+            return await self.bus.browsers(user)
         except BusUnavailable:
-            browsers = None
-        self.run(self.state.browsers_found(effect.ticket, browsers))
+            return None
+
+    async def _find(self, effect: FindBrowsers) -> None:
+        self.run(self.state.browsers_found(effect.ticket, await self._remote_browsers(effect.user)))
 
     async def _update_remote_browsers(self, user: str) -> None:
-        try:
-            browsers = await self.bus.browsers(user)
-        except BusUnavailable:
-            return  # the bus reports the change again once it is back
-        self.run(self.state.remote_browsers_changed(user, browsers))
+        browsers = await self._remote_browsers(user)
+        if browsers is not None:  # otherwise the bus reports the change again once it is back
+            self.run(self.state.remote_browsers_changed(user, browsers))
 
     async def _replace_elsewhere(self, browser: Presence) -> None:
-        """Other nodes may still have an earlier connection of the same browser."""
-        try:
-            others = await self.bus.browsers(browser.user)
-        except BusUnavailable:
-            return  # the other nodes will find their sockets dead
-        for other in others:
+        """Other nodes may still have an earlier connection of the same browser; without the bus they find it dead."""
+        for other in await self._remote_browsers(browser.user) or ():
             if other.extension_id == browser.extension_id:
                 self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
-
-    # time
 
     async def _run_ticks(self) -> None:
         while True:
@@ -286,18 +256,15 @@ class Node:
             self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
 
 
+@dataclass(slots=True, eq=False)
 class NodeClient:
     """One client of a node: what its transport reports (http.websocket.Receiver)."""
 
-    __slots__ = ("_node", "_number")
-
-    def __init__(self, node: Node, number: int) -> None:
-        self._node = node
-        self._number = number
+    node: Node
+    number: int
 
     def receive(self, message: bytes) -> None:
-        """Handle one text message."""
-        node, number = self._node, self._number
+        node, number = self.node, self.number
         try:
             forwarded = node.state.fast_forward(number, message, node.clock())
             if not isinstance(forwarded, tuple):
@@ -312,35 +279,36 @@ class NodeClient:
             log.exception("error while handling a message")
             node.state.tables.out.clear()
             error = TabhubError("Internal error in the relay. Its log has details.")
-            node.run([Send(number, wire.failure(_id_of(message), error))])  # a request is answered nevertheless
+            # A request is answered nevertheless.
+            node.run([Send(number, jsonrpc.encode_failure(_id_of(message), error))])
 
     def receive_binary(self) -> None:
-        self._node.run(self._node.state.refuse_client(self._number, wire.PROTOCOL_ERROR, "messages must be text"))
+        self.node.run(self.node.state.refuse_client(self.number, wire.PROTOCOL_ERROR, "messages must be text"))
 
     def overflow(self) -> None:
         self.aborted("it does not read its messages")
 
     def aborted(self, reason: str) -> None:
-        self._node.sockets.pop(self._number, None)
-        self._node.run(self._node.state.client_aborted(self._number, reason))
+        self.node.sockets.pop(self.number, None)
+        self.node.run(self.node.state.client_aborted(self.number, reason))
 
     def closed(self, reason: str) -> None:
-        self._node.sockets.pop(self._number, None)
-        self._node.run(self._node.state.client_disconnected(self._number, reason))
+        self.node.sockets.pop(self.number, None)
+        self.node.run(self.node.state.client_disconnected(self.number, reason))
 
     def refuse(self, reason: str) -> None:
-        self._node.run(self._node.state.refuse_client(self._number, wire.NOT_AUTHENTICATED, reason))
+        self.node.run(self.node.state.refuse_client(self.number, wire.NOT_AUTHENTICATED, reason))
 
     def user(self) -> str | None:
-        return self._node.state.user_of(self._number)
+        return self.node.state.user_of(self.number)
 
     def admit(self, claims: Claims) -> None:
         """Authenticate an agent whose token is verified, or replace its token by a newer one of the same user."""
-        self._node.token_verified(self._number, claims)
+        self.node.token_verified(self.number, claims)
 
     def check_rate(self) -> float | None:
         """Count one HTTP request of an agent; the seconds to wait if it exceeds the rate limit."""
-        return self._node.state.check_rate(self._number, self._node.clock())
+        return self.node.state.check_rate(self.number, self.node.clock())
 
 
 def _id_of(data: bytes) -> jsonrpc.Id | None:

@@ -85,24 +85,28 @@ class Log(NamedTuple):
 Effect = Send | Close | VerifyToken | FindBrowsers | ToNode | Announce | Membership | ReportUsage | Log
 
 
+def _counter(doc: str) -> Any:
+    return field(default=0, metadata={"doc": doc})
+
+
 @dataclass(slots=True)
 class Counts:
-    """Counters since the start; health.py describes each."""
+    """Counters since the start, with their descriptions for metrics."""
 
-    forwarded: int = 0
-    answered: int = 0
-    failed: int = 0
-    notices: int = 0
-    late: int = 0
-    foreign: int = 0
-    malformed: int = 0
-    rate_limited: int = 0
-    timed_out: int = 0
-    auth_failed: int = 0
-    authenticated: int = 0
-    replaced: int = 0
-    expired: int = 0
-    node_messages: int = 0
+    forwarded: int = _counter("Requests forwarded to browsers")
+    answered: int = _counter("Replies forwarded to agents")
+    failed: int = _counter("Requests that ended without a reply of the browser")
+    notices: int = _counter("Notifications forwarded")
+    late: int = _counter("Late or duplicate replies, dropped")
+    foreign: int = _counter("Replies that match no request, dropped")
+    malformed: int = _counter("Malformed messages")
+    rate_limited: int = _counter("Messages rejected by a rate limit")
+    timed_out: int = _counter("Requests not answered in time")
+    auth_failed: int = _counter("Tokens rejected")
+    authenticated: int = _counter("Clients authenticated")
+    replaced: int = _counter("Browser connections replaced by a newer one")
+    expired: int = _counter("Connections closed without a valid token")
+    node_messages: int = _counter("Messages from other nodes")
 
 
 @dataclass(slots=True, eq=False)

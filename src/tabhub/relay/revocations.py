@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from tabhub.platform.files import stamp
+
 _LINE = re.compile(r"(\S{1,128}) ([0-9]{1,12})")
 _MAX_ENTRIES = 100_000
 
@@ -19,7 +21,7 @@ class Revocations:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._version: tuple[int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._expiry: dict[str, int] = {}
         """Token ids, and when each token expires."""
 
@@ -31,17 +33,13 @@ class Revocations:
 
     def reload(self, now: float) -> list[str]:
         """Read the file if it has changed; returns the new entries."""
-        if self._file is None:
+        if self._file is None or (found := stamp(self._file)) in (None, self._stamp):
             return []
         try:
-            stat = self._file.stat()
-            version = (stat.st_mtime_ns, stat.st_size)
-            if version == self._version:
-                return []
             text = self._file.read_text("utf-8", "replace")
         except OSError:
-            return []  # no file yet, or it is being replaced: the next tick tries again
-        self._version = version
+            return []  # it is being replaced: the next tick tries again
+        self._stamp = found
         return self.add(text.splitlines(), now)
 
     def add(self, entries: Iterable[str], now: float) -> list[str]:

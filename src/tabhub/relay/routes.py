@@ -6,7 +6,6 @@ over HTTP at `/mcp`) are passed in.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import partial
 
@@ -67,8 +66,8 @@ class App:
                     "The Host header does not name this machine.", hint=f"Ask 127.0.0.1:{self._figures_port}{path}"
                 )
             if path == "/metrics":
-                return Response(200, health.metrics(node), (_METRICS,))
-            return json_response(health.figures(node, time.monotonic() - node.started))
+                return Response(200, health.metrics(node, len(self._mcp.engines)), (_METRICS,))
+            return json_response(health.figures(node, len(self._mcp.engines)))
         if path in ROLES:
             raise NotFound(f"{path} is a WebSocket.")
         raise NotFound("There is nothing at this address.")
@@ -79,7 +78,7 @@ class App:
         role = ROLES.get(request.path)
         if role is None:
             raise NotFound("There is no WebSocket at this address.")
-        if node.closing or node.clients >= node.limits.relay_clients:
+        if node.closing or len(node.sockets) >= node.limits.relay_clients:
             raise TooManyConnections("This relay node takes no more connections; try again in a moment.")
         return WebSocketRoute(None, partial(RelaySocket, node=node, role=role))
 

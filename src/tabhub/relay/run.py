@@ -14,7 +14,8 @@ import ssl
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,55 +145,45 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(options: RelayOptions) -> int:
-    """Run a node until it is stopped."""
     check_transport(options)
     _log()
     node = make_node(options)
-    with listen(options.host, options.port) as sock:
-        port: int = sock.getsockname()[1]
-        batch = WriteBatch()
-        http = make_http(node, options, port, batch)
-        # Clients of a loopback address are on this machine: only a web page would use another name.
-        local_port = port if addresses.names_this_machine(options.host) else None
-        app = App(node, http, port=None if options.behind_proxy else local_port, figures_port=local_port)
-        tls = tls_context(options)
-        host = f"[{options.host}]" if ":" in options.host else options.host
-        url = f"{'ws' if tls is None else 'wss'}://{host}:{port}"
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_serve(node, app, sock, tls, batch, lambda: options.on_ready(url) if options.on_ready else None))
+    with listen(options.host, options.port) as sock, asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(options, node, sock))
     return 0
 
 
-async def _serve(
-    node: Node,
-    app: App,
-    sock: socket.socket,
-    tls: ssl.SSLContext | None,
-    batch: WriteBatch,
-    ready: Callable[[], None],
-) -> None:
+async def _serve(options: RelayOptions, node: Node, sock: socket.socket) -> None:
+    port: int = sock.getsockname()[1]
+    batch = WriteBatch()
+    http = make_http(node, options, port, batch)
+    # Clients of a loopback address are on this machine: only a web page would use another name.
+    local_port = port if addresses.names_this_machine(options.host) else None
+    app = App(node, http, port=None if options.behind_proxy else local_port, figures_port=local_port)
+    tls = tls_context(options)
     stop = stop_signal()
-    server = await start_up(node, app, sock, batch, tls)
-    freeze_startup_objects()
-    ready()
-    await stop.wait()
-    await shut_down(node, server)
+    async with running(node, app, sock, batch, tls):
+        freeze_startup_objects()
+        if options.on_ready is not None:
+            host = f"[{options.host}]" if ":" in options.host else options.host
+            options.on_ready(f"{'ws' if tls is None else 'wss'}://{host}:{port}")
+        await stop.wait()
 
 
-async def start_up(
+@asynccontextmanager
+async def running(
     node: Node, app: App, sock: socket.socket, batch: WriteBatch, tls: ssl.SSLContext | None = None
-) -> HttpServer:
+) -> AsyncIterator[HttpServer]:
+    """Serve until the end of the block."""
     server = HttpServer(app, node.limits, batch)
     await node.start()
     await server.start([sock], tls)
-    return server
-
-
-async def shut_down(node: Node, server: HttpServer) -> None:
-    """Notify clients before their connections are closed."""
-    node.shut_down()
-    await server.stop(_GRACE)
-    await node.stop()
+    try:
+        yield server
+    finally:
+        node.shut_down()  # which notifies clients before their connections are closed
+        await server.stop(_GRACE)
+        await node.stop()
 
 
 def _log() -> None:

@@ -49,8 +49,6 @@ class RelaySocket(WebSocket):
         super().__init__(upgrade, lambda _: node.attach(role, self), limits.relay_queue)
         self._ping_timer = self.loop.call_later(limits.ping_interval, self._ping)
 
-    # liveness
-
     def _ping(self) -> None:
         if self._closing:
             return
@@ -61,8 +59,6 @@ class RelaySocket(WebSocket):
     def pong_received(self) -> None:
         self._ping_timer.cancel()
         self._ping_timer = self.loop.call_later(self._limits.ping_interval, self._ping)
-
-    # reading
 
     def data_received(self, data: bytes) -> None:
         fair_share = self._fair_share

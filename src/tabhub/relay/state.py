@@ -15,7 +15,7 @@ from tabhub.relay.browsers import Browsers
 from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
 from tabhub.relay.fast_forward import FastForward, Forwarded
-from tabhub.relay.records import Agent, Browser, Close, Counts, Effect, Log, Send, Tables, ToNode
+from tabhub.relay.records import Agent, Browser, Close, Effect, Log, Tables, ToNode
 from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims
 from tabhub.wire import nodes
@@ -30,24 +30,15 @@ class Relay:
 
     def __init__(self, node: str, limits: Limits, *, ids: Callable[[], str], stamp: Callable[[], str]) -> None:
         """`ids` returns a new UUID, `stamp` the wall-clock time for status messages."""
-        self._tables = Tables(node, limits)
-        self._users = Users(self._tables)
-        self._fast_forward = FastForward(self._tables, self._users)
-        self._connections = Connections(self._tables, stamp, self._fast_forward)
-        self._agents = Agents(self._tables, self._users, self._connections, ids)
-        self._browsers = Browsers(self._tables, self._users, self._connections, ids)
-        self._stamp = stamp
+        self.tables = Tables(node, limits)
+        """Others only read them."""
+        self._users = Users(self.tables)
+        self._fast_forward = FastForward(self.tables, self._users)
+        self._connections = Connections(self.tables, stamp, self._fast_forward)
+        self._agents = Agents(self.tables, self._users, self._connections, ids)
+        self._browsers = Browsers(self.tables, self._users, self._connections, ids)
         self._unreset_nodes: set[str] = set()
         """Nodes that do not know yet that the connections shared with them have ended."""
-
-    @property
-    def counts(self) -> Counts:
-        return self._tables.counts
-
-    @property
-    def tables(self) -> Tables:
-        """For health reports and tests, which only read."""
-        return self._tables
 
     def agent_connected(self, client: int, now: float) -> list[Effect]:
         self._agents.add(client, now)
@@ -62,15 +53,15 @@ class Relay:
 
         Otherwise nothing has changed, and `message_received` must be called with what was parsed.
         """
-        agent = self._tables.agents.get(client)
+        agent = self.tables.agents.get(client)
         if agent is not None:
             return self._fast_forward.request(agent, data, now)
-        browser = self._tables.browsers.get(client)
+        browser = self.tables.browsers.get(client)
         return self._fast_forward.reply(browser, data) if browser is not None else None
 
     def message_received(self, client: int, data: bytes, now: float, parsed: Parsed | None = None) -> list[Effect]:
         """A text message arrived that was not fast-forwarded."""
-        found = self._tables.client(client)
+        found = self.tables.client(client)
         if isinstance(found, Agent):
             self._agents.receive(found, data, now, parsed)
         elif found is not None:
@@ -83,7 +74,7 @@ class Relay:
 
     def token_verified(self, client: int, verdict: Claims | InvalidToken, now: float, remaining: float) -> list[Effect]:
         """The result of VerifyToken; a valid token expires in `remaining` seconds."""
-        found = self._tables.client(client)
+        found = self.tables.client(client)
         if isinstance(found, Agent):
             self._agents.token_verified(found, verdict, now, remaining)
         elif found is not None:
@@ -96,7 +87,7 @@ class Relay:
         return self._pop_effects()
 
     def remote_browsers_changed(self, user_name: str, browsers: Sequence[Presence]) -> list[Effect]:
-        user = self._tables.users.get(user_name)
+        user = self.tables.users.get(user_name)
         if user is not None:
             count = sum(1 for b in browsers if b.extension_id not in user.browsers)
             if count != user.remote_browsers:
@@ -106,12 +97,12 @@ class Relay:
         return self._pop_effects()
 
     def node_message_received(self, node: str, data: bytes) -> list[Effect]:
-        self.counts.node_messages += 1
+        self.tables.counts.node_messages += 1
         try:
             message = nodes.decode(nodes.NODE_MESSAGE, data)
         except ParseError as error:
-            self.counts.malformed += 1
-            self._tables.out.append(Log("node_message_refused", {"node": node, "reason": error.message}))
+            self.tables.counts.malformed += 1
+            self.tables.out.append(Log("node_message_refused", {"node": node, "reason": error.message}))
             return self._pop_effects()
         if isinstance(message, nodes.ToBrowser | nodes.ToAgent | nodes.Ended):
             self._connections.node_message_received(node, message)
@@ -120,7 +111,7 @@ class Relay:
         elif isinstance(message, nodes.Opened | nodes.Refused):
             self._agents.open_answered(node, message)
         elif isinstance(message, nodes.Replaced):
-            user = self._tables.users.get(message.user)
+            user = self.tables.users.get(message.user)
             browser = user.browsers.get(message.extension_id) if user is not None else None
             if browser is not None:
                 self._browsers.replace(browser)
@@ -135,14 +126,14 @@ class Relay:
     def bus_changed(self, healthy: bool) -> list[Effect]:
         """Connections over a failed bus end, because messages on it may have been lost."""
         if healthy:
-            self._tables.out += [ToNode(node, nodes.Reset()) for node in sorted(self._unreset_nodes)]
+            self.tables.out += [ToNode(node, nodes.Reset()) for node in sorted(self._unreset_nodes)]
             self._unreset_nodes.clear()
         else:
-            self._unreset_nodes.update(self._tables.by_node)
-            for node in list(self._tables.by_node):
+            self._unreset_nodes.update(self.tables.by_node)
+            for node in list(self.tables.by_node):
                 self._end_node(node, _BUS_UNAVAILABLE)
             self._agents.node_lost(None, f"{_BUS_UNAVAILABLE}.")
-        self._tables.out.append(Log("bus_back" if healthy else "bus_lost", {}))
+        self.tables.out.append(Log("bus_back" if healthy else "bus_lost", {}))
         return self._pop_effects()
 
     def usage_reported(self, user: str, messages: int, now: float) -> list[Effect]:
@@ -151,16 +142,16 @@ class Relay:
         return self._pop_effects()
 
     def tokens_revoked(self, tokens: Collection[str]) -> list[Effect]:
-        for client in self._tables.clients():
+        for client in self.tables.clients():
             if client.user is not None and client.token_id in tokens:
                 self._close(client, wire.NOT_AUTHENTICATED, "the token was revoked")
         return self._pop_effects()
 
     def tick(self, now: float) -> list[Effect]:
         """To be called about once a second."""
-        for client in self._tables.clients():
+        for client in self.tables.clients():
             if client.deadline <= now:
-                self.counts.expired += 1
+                self.tables.counts.expired += 1
                 reason = "not authenticated in time" if client.user is None else "the token expired"
                 self._close(client, wire.NOT_AUTHENTICATED, reason)
         self._connections.expire(now)
@@ -171,7 +162,7 @@ class Relay:
 
     def client_aborted(self, client: int, reason: str) -> list[Effect]:
         """The transport closed a client's socket, because it does not read or sends too much."""
-        self._tables.out.append(
+        self.tables.out.append(
             Log("client_aborted", {"client": client, "user": self.user_of(client), "reason": reason})
         )
         self._remove(client, f"The browser was disconnected: {reason}", reason)
@@ -179,7 +170,7 @@ class Relay:
 
     def user_of(self, client: int) -> str | None:
         """The name of the user; None until the client is authenticated."""
-        found = self._tables.client(client)
+        found = self.tables.client(client)
         return found.user.name if found is not None and found.user is not None else None
 
     def auth_failed(self, role: str, error: InvalidToken) -> list[Effect]:
@@ -189,49 +180,48 @@ class Relay:
 
     def check_rate(self, client: int, now: float) -> float | None:
         """Count an HTTP request of an agent as a message; the seconds to wait if it exceeds the limit."""
-        agent = self._tables.agents.get(client)
+        agent = self.tables.agents.get(client)
         wait = self._users.check_rate(agent, now) if agent is not None else None
-        self.counts.rate_limited += wait is not None
+        self.tables.counts.rate_limited += wait is not None
         return wait
 
     def refuse_client(self, client: int, code: int, reason: str) -> list[Effect]:
         """A client violated the rules of the transport."""
-        found = self._tables.client(client)
+        found = self.tables.client(client)
         if found is not None:
             self._close(found, code, reason)
         return self._pop_effects()
 
     def shutting_down(self) -> list[Effect]:
         """The node shuts down: all clients are asked to reconnect."""
-        connected = {id(side) for c in self._tables.connections.values() for side in (c.agent, c.browser)}
-        for connection in list(self._tables.connections.values()):
+        connected = {id(side) for c in self.tables.connections.values() for side in (c.agent, c.browser)}
+        for connection in list(self.tables.connections.values()):
             self._connections.end(connection, "The relay restarts: reconnect")
-        for client in self._tables.clients():
+        for client in self.tables.clients():
             if client.user is not None and id(client) not in connected:
-                status = wire.Status(connected=False, peer_count=0, timestamp=self._stamp())
-                self._tables.out.append(Send(client.client, wire.notification(status)))
+                self._connections.send_client_status(client.client, connected=False, peers=0)
             self._close(client, wire.RESTARTING, "reconnect")
         return self._pop_effects()
 
     def _end_node(self, node: str, reason: str) -> None:
-        for connection in list(self._tables.by_node.get(node, {}).values()):
+        for connection in list(self.tables.by_node.get(node, {}).values()):
             self._connections.end(connection, reason, notify_node=False)
         self._agents.node_lost(node, f"{reason}.")
 
     def _close(self, client: Agent | Browser, code: int, reason: str) -> None:
         self._remove(client.client, f"Extension closed: {reason}", reason)
-        self._tables.out.append(Close(client.client, code, reason))
+        self.tables.out.append(Close(client.client, code, reason))
 
     def _remove(self, client: int, browser_reason: str, reason: str) -> None:
         """Forget a client; the agents of a browser are sent `browser_reason`."""
-        found = self._tables.client(client)
+        found = self.tables.client(client)
         if isinstance(found, Agent):
             self._agents.remove(found, reason)
         elif found is not None:
             self._browsers.remove(found, browser_reason)
 
     def _pop_effects(self) -> list[Effect]:
-        out = self._tables.out
+        out = self.tables.out
         effects = out.copy()
         out.clear()
         return effects

@@ -41,7 +41,7 @@ def set_value(home: Home, key: str, text: str) -> Config:
 def set_at(home: Home, path: tuple[str, ...], value: Any) -> Config:
     """Set the value at a path, None to remove it; the file changes only if all of it is valid afterwards."""
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "config.lock"):
         values = _read(home) or {}
         if value is None:
             _remove(values, path)
@@ -67,7 +67,7 @@ def set_plugin_settings(home: Home, plugin: str, settings: Mapping[str, Any]) ->
 def reset(home: Home, key: str | None = None) -> Config:
     """Restore the default of one key (also an unknown one), or of all; the old file is kept as `config.json.bak`."""
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "config.lock"):
         if key is None:
             if home.config.exists():
                 write_atomic(home.config.with_name("config.json.bak"), home.config.read_bytes())
@@ -104,10 +104,6 @@ class ConfigFile:
             self._seen = values is not None
             self.error = None
         return self.current, self.error
-
-
-def _lock(home: Home) -> Any:
-    return locked(home.root / "config.lock")
 
 
 def _read(home: Home) -> dict[str, Any] | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.platform.files import write_atomic
+from tabhub.platform.files import make_private_folder, write_atomic
 
 log = logging.getLogger("tabhub.agent")
 
@@ -99,26 +100,20 @@ class Summary(msgspec.Struct, frozen=True):
     title: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class ConversationStore:
     """The folder of conversations."""
 
-    def __init__(self, folder: Path, most: int) -> None:
-        self._folder = folder
-        self._most = most
+    folder: Path
+    most: int
 
     def save(self, conversation: Conversation) -> None:
         """Write a conversation; beyond the maximum the least recently changed are removed."""
         path = self._path(conversation.id)
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise SetupError(
-                f"Could not create the folder {self._folder}: {error.strerror}.",
-                hint="Check that Tabhub's home folder is yours and writable.",
-            ) from error
+        make_private_folder(self.folder)
         stored = msgspec.structs.replace(conversation, messages=[_without_pictures(m) for m in conversation.messages])
         write_atomic(path, msgspec.json.encode(stored))
-        for old in self._files()[self._most :]:
+        for old in self._files()[self.most :]:
             with contextlib.suppress(FileNotFoundError):
                 old.unlink()
 
@@ -161,11 +156,11 @@ class ConversationStore:
     def _path(self, ident: str) -> Path:
         if not _ID.fullmatch(ident):
             raise SetupError(f"{ident!r} is not the id of a conversation.", hint="`tabhub agent --list` shows them.")
-        return self._folder / f"{ident}.json"
+        return self.folder / f"{ident}.json"
 
     def _files(self) -> list[Path]:
         found = []
-        for path in self._folder.glob("*.json"):
+        for path in self.folder.glob("*.json"):
             if _ID.fullmatch(path.stem):
                 with contextlib.suppress(FileNotFoundError):  # another process just removed it
                     found.append((-path.stat().st_mtime_ns, path))

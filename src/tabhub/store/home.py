@@ -29,9 +29,6 @@ class Home:
         self.tokens = root / "tokens.json"
         self.lock = root / "hub.lock"
 
-    def __repr__(self) -> str:
-        return f"Home({str(self.root)!r})"
-
     @classmethod
     def find(cls, env: Mapping[str, str] = os.environ) -> Home:
         named = env.get("TABHUB_HOME", "").strip()

@@ -23,22 +23,12 @@ class _Saved(msgspec.Struct, frozen=True):
     text: str
 
 
-class PinStore:
+class PinStore(JsonFile[list[_Saved]]):
     """The pins of one hub."""
 
     def __init__(self, path: Path) -> None:
-        self._file = JsonFile(path, list[_Saved])
-        self._pins = {
-            (each.source, each.tool): Pin(tuple(each.fingerprints), each.text) for each in self._file.load() or ()
-        }
-
-    @property
-    def error(self) -> str | None:
-        """Why the file could not be read or written, while that is so."""
-        return self._file.error
-
-    def __len__(self) -> int:
-        return len(self._pins)
+        super().__init__(path, list[_Saved])
+        self._pins = {(each.source, each.tool): Pin(tuple(each.fingerprints), each.text) for each in self.load() or ()}
 
     def get(self, source: str, tool: str) -> Pin | None:
         return self._pins.get((source, tool))
@@ -50,15 +40,14 @@ class PinStore:
         while len(self._pins) > _MOST:
             del self._pins[next(iter(self._pins))]
         if pin != before:
-            self._save()
+            self._save_pins()
 
     def forget(self, source: str) -> None:
-        """Remove all pins of a removed source."""
         gone = [key for key in self._pins if key[0] == source]
         for key in gone:
             del self._pins[key]
         if gone:
-            self._save()
+            self._save_pins()
 
-    def _save(self) -> None:
-        self._file.save([_Saved(*key, list(pin.fingerprints), pin.text) for key, pin in self._pins.items()])
+    def _save_pins(self) -> None:
+        self.save([_Saved(*key, list(pin.fingerprints), pin.text) for key, pin in self._pins.items()])

@@ -44,7 +44,6 @@ class StoredResult:
     mime: str
     data: bytes
     created: float
-    expires: float
 
 
 class ResultStore:
@@ -68,8 +67,7 @@ class ResultStore:
                 hint="Ask the tool for less, or raise limits.result_store.",
             )
         handle = f"r_{secrets.token_urlsafe(15)}"
-        now = self._clock()
-        result = StoredResult(handle, session, mime, data, now, now + self._limits.result_ttl)
+        result = StoredResult(handle, session, mime, data, self._clock())
         with self._lock:
             if self._folder is not None:
                 try:
@@ -86,7 +84,7 @@ class ResultStore:
         """The result, if it is this session's and has not expired; otherwise ResultNotFound, whatever the reason."""
         with self._lock:
             found = self._memory.get(handle) or self._read(handle)
-        if found is None or found.session != session or found.expires <= self._clock():
+        if found is None or found.session != session or found.created <= self._clock() - self._limits.result_ttl:
             raise ResultNotFound(
                 f"There is no result {handle}." if _HANDLE.fullmatch(handle) else "That is not a result handle.",
                 hint=f"Results are stored for {self._limits.result_ttl / 60:g} minutes, for the session that made the "
@@ -96,12 +94,12 @@ class ResultStore:
 
     def expire(self) -> int:
         """Delete expired results; returns how many."""
-        now = self._clock()
+        oldest = self._clock() - self._limits.result_ttl
         with self._lock:
-            expired = [handle for handle, result in self._memory.items() if result.expires <= now]
+            expired = [handle for handle, result in self._memory.items() if result.created <= oldest]
             for handle in expired:
                 del self._memory[handle]
-            files = [entry for entry in self._files() if entry.stat().st_mtime <= now - self._limits.result_ttl]
+            files = [entry for entry in self._files() if entry.stat().st_mtime <= oldest]
             for entry in files:
                 Path(entry).unlink(missing_ok=True)
         return len(expired) + len(files)
@@ -137,8 +135,7 @@ class ResultStore:
             return None
         if len(data) != header.size:
             return None
-        expires = header.created + self._limits.result_ttl
-        return StoredResult(handle, header.session, header.mime, data, header.created, expires)
+        return StoredResult(handle, header.session, header.mime, data, header.created)
 
     def _files(self) -> list[os.DirEntry[str]]:
         """The files of results, oldest first."""

@@ -12,11 +12,12 @@ import stat
 from typing import Any
 
 from tabhub.errors import SetupError
-from tabhub.platform.files import write_atomic
+from tabhub.platform.files import read_trusted, write_atomic
 from tabhub.platform.locks import locked
 from tabhub.store.home import Home
 
 _SECRET = re.compile(r"[0-9a-f]{64}")
+_LARGEST = 1024 * 1024
 _ROTATE = "Create a new one with: tabhub config rotate-secret"
 
 
@@ -31,7 +32,7 @@ def read(home: Home) -> str:
 def load_or_create(home: Home) -> str:
     """The current secret, created if there is none; concurrent processes agree on one."""
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "auth.lock"):
         values = _load(home)
         if "secret" in values:
             secret = _checked(home, values["secret"])
@@ -43,17 +44,13 @@ def load_or_create(home: Home) -> str:
 def rotate(home: Home) -> str:
     """Replace the secret; the old one is no longer valid. A file that cannot be read is set aside."""
     home.ensure()
-    with _lock(home):
+    with locked(home.root / "auth.lock"):
         try:
             values = _load(home)
         except SetupError:
             home.auth.replace(home.root / "auth.json.broken")  # elsewhere: a browser loads the file's own folder
             values = {}
         return _write(home, values)
-
-
-def _lock(home: Home) -> Any:
-    return locked(home.root / "auth.lock")
 
 
 def _write(home: Home, values: dict[str, Any]) -> str:
@@ -63,14 +60,11 @@ def _write(home: Home, values: dict[str, Any]) -> str:
 
 
 def _load(home: Home) -> dict[str, Any]:
-    try:
-        values = json.loads(home.auth.read_bytes())
-    except FileNotFoundError:
+    raw = read_trusted(home.auth, _LARGEST, writable_by=0)
+    if raw is None:
         return {}
-    except OSError as error:
-        raise SetupError(
-            f"Could not read {home.auth}: {error.strerror}.", hint="Check that the file is yours and readable."
-        ) from error
+    try:
+        values = json.loads(raw)
     except ValueError:  # not JSON, or not UTF-8; its text is not shown, for it may hold the secret
         raise SetupError(f"{home.auth} is broken: it is not JSON.", hint=_ROTATE) from None
     if not isinstance(values, dict):

@@ -39,11 +39,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
     def same_way(self, other: Server) -> bool:
         """Whether both are reached in the same way, so that a connection can stay."""
-        return _way(self) == _way(other)
-
-
-def _way(server: Server) -> tuple[Any, ...]:
-    return server.id, server.url, server.headers, server.oauth, server.command, server.args, server.env, server.cwd
+        same = {name: getattr(self, name) for name in ("name", "enabled", "disabled_tools", "cached_tools")}
+        return msgspec.structs.replace(other, **same) == self
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -51,28 +48,23 @@ class _File(msgspec.Struct, frozen=True):
     servers: list[Server]
 
 
-class UpstreamStore:
+class UpstreamStore(JsonFile[_File]):
     """The file of external servers."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path, _File)
         self._lock = path.with_name(f"{path.name}.lock")
-        self._file = JsonFile(path, _File)
 
-    @property
-    def error(self) -> str | None:
-        """Why the file could not be read or written, while that is so."""
-        return self._file.error
-
-    def load(self) -> tuple[Server, ...]:
+    def servers(self) -> tuple[Server, ...]:
         """All servers; none if there is no file, or one that cannot be read."""
-        saved = self._file.load()
+        saved = self.load()
         return tuple(saved.servers) if saved is not None else ()
 
     def change(self, change: Callable[[tuple[Server, ...]], Sequence[Server]]) -> tuple[Server, ...]:
         """Read, change and write the file under a lock; a failure leaves it unchanged and raises SetupError."""
         with locked(self._lock):
-            before = self.load()
+            before = self.servers()
             after = tuple(change(before))
             if after != before:
-                self._file.write(_File(1, list(after)))
+                self.write(_File(1, list(after)))
         return after

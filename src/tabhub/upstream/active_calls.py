@@ -85,7 +85,8 @@ class ActiveCall:
         key = f"{_KEY_PREFIX}{self.ident}-{self._asked}"
         while True:
             if self.ctx is None:
-                await self._wait_until_resumed()
+                self._resumed = self._resumed or asyncio.get_running_loop().create_future()
+                await asyncio.shield(self._resumed)
             try:
                 answers = await self.ctx.ask({key: (method, params)})
             except TabhubError as error:
@@ -98,11 +99,6 @@ class ActiveCall:
             else:
                 answer: dict[str, Any] = answers[key]
                 return answer
-
-    async def _wait_until_resumed(self) -> None:
-        if self._resumed is None:
-            self._resumed = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._resumed)
 
     def resume(self, ctx: Any) -> None:
         """The agent has returned with a new request."""
@@ -129,9 +125,6 @@ class SuspendedCalls:
         self._timeout = timeout
         self._calls: dict[str, tuple[ActiveCall, asyncio.TimerHandle]] = {}
 
-    def __len__(self) -> int:
-        return len(self._calls)
-
     def add(self, call: ActiveCall) -> None:
         """The agent is asked, which ends its request; raises UpstreamError at the maximum."""
         if len(self._calls) >= _MAX_SUSPENDED:
@@ -148,12 +141,9 @@ class SuspendedCalls:
         """The call an agent returns to, by the keys of its answers; None for a new call."""
         given = extra.get("inputResponses")
         for key in given if isinstance(given, Mapping) else ():
-            ident = (
-                key[len(_KEY_PREFIX) :].partition("-")[0]
-                if isinstance(key, str) and key.startswith(_KEY_PREFIX)
-                else ""
-            )
-            if not ident:
+            before, _, rest = key.partition(_KEY_PREFIX)
+            ident = rest.partition("-")[0]
+            if before or not ident:
                 continue
             found = self._calls.get(ident)
             if found is None or found[0].identity != identity:
@@ -195,7 +185,6 @@ class ServerCalls(set[ActiveCall]):
             call.log(level, logger, data)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the agent whose call a question belongs to."""
         call = self.find_owner()
         if call is None:
             reason = "several agents use this server, and the question names none" if self else "no call is in progress"

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterable, Mapping
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,8 @@ class UpstreamCalls:
     async def _run(
         self, connection: ServerConnection, tool: str, ctx: CallContext, arguments: dict[str, Any]
     ) -> ToolResult:
-        return _result(await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments}))
+        answer = await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments})
+        return ToolResult(encode_result(answer), answer.get("isError") is True)
 
     async def request(
         self, connection: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]
@@ -69,56 +71,44 @@ class UpstreamCalls:
         if meta := forwarded_meta(ctx.extra.get("_meta")):
             params["_meta"] = meta
         try:
-            answer = await self._request_rounds(connection, session, ctx, method, params, identity)
+            answer = await self._request_rounds(session, ctx, method, params, identity)
         except UpstreamOffline:
             if not session.session_expired:
                 raise
             # The server no longer knows the session, so nothing was done: retry once in a new one.
-            answer = await self._request_rounds(connection, await connection.ready(), ctx, method, params, identity)
+            answer = await self._request_rounds(await connection.ready(), ctx, method, params, identity)
         return _strip_protocol_fields(answer)
 
     async def _request_rounds(
-        self,
-        connection: ServerConnection,
-        session: SdkSession,
-        ctx: CallContext,
-        method: str,
-        params: dict[str, Any],
-        identity: tuple[Any, ...],
+        self, session: SdkSession, ctx: CallContext, method: str, params: dict[str, Any], identity: tuple[Any, ...]
     ) -> dict[str, Any]:
         """One request; a stateless server may ask questions first, and is then sent the request again with the
         answers."""
+        server = session.connection.server.name
         for number in range(_ROUNDS):
-            answer = await self._send(connection, session, ctx, method, params, identity)
+            answer = await self._send(session, ctx, method, params, identity)
             if answer.get("resultType") != "input_required":
                 return answer
-            asked = _questions(answer.get("inputRequests"), connection.server.name)
+            asked = _questions(answer.get("inputRequests"), server)
             if asked:
                 answers = await ctx.ask({f"{number}:{key}": question for key, question in asked.items()})
                 responses = {key: answers[f"{number}:{key}"] for key in asked}
                 params = {**params, "inputResponses": responses}
             if "requestState" in answer:
                 params = {**params, "requestState": answer["requestState"]}
-        raise UpstreamError(f"{connection.server.name} requested input {_ROUNDS} times in a row.")
+        raise UpstreamError(f"{server} requested input {_ROUNDS} times in a row.")
 
     async def _send(
-        self,
-        connection: ServerConnection,
-        session: SdkSession,
-        ctx: CallContext,
-        method: str,
-        params: dict[str, Any],
-        identity: tuple[Any, ...],
+        self, session: SdkSession, ctx: CallContext, method: str, params: dict[str, Any], identity: tuple[Any, ...]
     ) -> dict[str, Any]:
+        connection = session.connection
         call = ActiveCall(ctx, identity, self._suspended)
-        before = CURRENT.set(call)
         connection.calls.add(call)
-        try:
-            progress = call.progress
-            sent = session.call(params, progress) if method == _CALL else session.request(method, params, progress)
-            task = asyncio.ensure_future(sent)
-        finally:
-            CURRENT.reset(before)
+        context = copy_context()
+        context.run(CURRENT.set, call)
+        progress = call.progress
+        sent = session.call(params, progress) if method == _CALL else session.request(method, params, progress)
+        task = asyncio.create_task(sent, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
         task.add_done_callback(lambda _: connection.calls.discard(call))
@@ -149,10 +139,8 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
         if method not in _ASKABLE:
             raise UpstreamError(f"{server} requests {str(method)[:60]!r}, which the hub cannot pass on.")
         params = question.get("params")
-        found[str(key)[:200]] = (
-            method,
-            with_server_name(server, method, dict(params) if isinstance(params, Mapping) else {}),
-        )
+        named = with_server_name(server, method, dict(params) if isinstance(params, Mapping) else {})
+        found[str(key)[:200]] = (method, named)
     return found
 
 
@@ -161,10 +149,6 @@ def _strip_protocol_fields(answer: dict[str, Any]) -> dict[str, Any]:
     if meta := forwarded_meta(answer.pop("_meta", None)):
         answer["_meta"] = meta
     return answer
-
-
-def _result(answer: dict[str, Any]) -> ToolResult:
-    return ToolResult(encode_result(answer), answer.get("isError") is True)
 
 
 def encode_result(answer: Mapping[str, Any]) -> bytes:

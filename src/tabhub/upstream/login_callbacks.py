@@ -30,21 +30,16 @@ class PendingLogins:
         """Delete the login of a removed server."""
         self.file(server_id).unlink(missing_ok=True)
 
-    def expect(self, state: str) -> None:
+    def expect(self, state: str) -> asyncio.Future[dict[str, str]]:
+        """The query of the callback with this state."""
         while len(self._pending) >= _MAX_PENDING:
             self._pending.pop(next(iter(self._pending))).cancel()
-        self._pending[state] = asyncio.get_running_loop().create_future()
-
-    async def wait(self, state: str) -> dict[str, str]:
-        """The query of the callback."""
-        try:
-            return await self._pending[state]
-        finally:
-            self._pending.pop(state, None)
+        callback = self._pending[state] = asyncio.get_running_loop().create_future()
+        return callback
 
     def resolve(self, query: dict[str, str]) -> bool:
         """The person's browser came back; False if no login expects this state, or no longer does."""
-        waiting = self._pending.get(query.get("state", ""))
+        waiting = self._pending.pop(query.get("state", ""), None)
         if waiting is None or waiting.done():
             return False
         waiting.set_result(query)

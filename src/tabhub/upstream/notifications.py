@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -23,8 +23,7 @@ from mcp.client.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 if TYPE_CHECKING:
-    from tabhub.upstream.server_connection import Hooks
-    from tabhub.upstream.subscriptions import ServerSubscriptions
+    from tabhub.upstream.server_connection import ServerConnection
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -41,20 +40,21 @@ _CHANGED: Mapping[type[Any], str] = {
 _RETRY_AFTER = 5.0
 
 
-def dispatch_change(message: Any, hooks: Hooks) -> None:
-    """Call the hook for a change notification; other messages are ignored."""
+def dispatch_change(message: Any, connection: ServerConnection) -> None:
+    """Report a change notification to the connection; other messages are ignored."""
     if isinstance(message, types.ResourceUpdatedNotification):
-        hooks.updated(message.params.uri)
+        connection.resource_updated(message.params.uri)
     elif isinstance(message, ResourceUpdated):
-        hooks.updated(message.uri)
+        connection.resource_updated(message.uri)
     elif (kind := _CHANGED.get(type(message))) is not None:
-        hooks.changed(kind)
+        connection.list_changed(kind)
 
 
-async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, subscriptions: ServerSubscriptions) -> None:
+async def subscribe_to_changes(client: Client, connection: ServerConnection) -> None:
     """Receive changes in the stateless era, where a client must subscribe. Returns when the server refuses."""
+    subscriptions = connection.subscriptions
     while True:
-        listening = asyncio.ensure_future(_listen(name, client, hooks, sorted(subscriptions.uris)))
+        listening = asyncio.ensure_future(_listen(client, connection))
         others = asyncio.ensure_future(subscriptions.changed())
         try:
             await asyncio.wait((listening, others), return_when=asyncio.FIRST_COMPLETED)
@@ -64,23 +64,22 @@ async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, subscrip
                 return
             await asyncio.sleep(_RETRY_AFTER)
             for kind in LISTS:
-                hooks.changed(kind)  # changes during the interruption were missed
+                connection.list_changed(kind)  # changes during the interruption were missed
             for uri in subscriptions.uris:
-                hooks.updated(uri)
+                connection.resource_updated(uri)
         finally:
             for task in (listening, others):
                 task.cancel()
             await asyncio.wait((listening, others))
 
 
-async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) -> bool:
+async def _listen(client: Client, connection: ServerConnection) -> bool:
     """Receive changes until the stream ends; False if the server refuses to send any."""
     has = client.server_capabilities
     tools, resources, prompts = (
-        resources_changed is not None and bool(resources_changed.list_changed)
-        for resources_changed in (has.tools, has.resources, has.prompts)
+        listed is not None and bool(listed.list_changed) for listed in (has.tools, has.resources, has.prompts)
     )
-    uris = uris if has.resources is not None and has.resources.subscribe else ()
+    uris = sorted(connection.subscriptions.uris) if has.resources is not None and has.resources.subscribe else ()
     if not (tools or resources or prompts or uris):
         return bool(await asyncio.get_running_loop().create_future())  # until there is a subscription
     try:
@@ -92,10 +91,10 @@ async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) 
         )
         async with listening as events:
             async for event in events:
-                dispatch_change(event, hooks)
+                dispatch_change(event, connection)
     except MCPError as error:
-        log.info("%s announces no changes: %s", name, error.message[:300])
+        log.info("%s announces no changes: %s", connection.server.name, error.message[:300])
         return False
     except (SubscriptionLost, TimeoutError) as error:
-        log.debug("%s has stopped announcing changes: %s", name, error)
+        log.debug("%s has stopped announcing changes: %s", connection.server.name, error)
     return True

@@ -11,7 +11,6 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -55,16 +54,46 @@ class _LoginTransport(httpx2.AsyncBaseTransport):
 
 
 class Login:
-    """The authorization of a server's requests: the stored login, or a new one if a person asked for it."""
+    """The authorization of a server's requests: the stored login, or a new one if a person asked for it.
 
-    def __init__(self, provider: OAuthClientProvider, tokens: _TokenFile) -> None:
-        self._provider = provider
-        self._tokens = tokens
+    It is also the SDK's storage of that login, a file; one made for another URL is ignored.
+    """
+
+    def __init__(
+        self, connection: ServerConnection, url: str, logins: PendingLogins, registered: Mapping[str, str]
+    ) -> None:
+        """`registered` is the OAuth client that the person registered; without it the hub registers itself."""
+        metadata: dict[str, Any] = {
+            "client_name": "Tabhub",
+            "redirect_uris": [logins.redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }
+        if "scope" in registered:
+            metadata["scope"] = registered["scope"]
+        self._connection = connection
+        self._logins = logins
+        self._path = logins.file(connection.server.id)
+        self._identity = {"url": url}
+        self._registered: OAuthClientInformationFull | None = None
+        if "clientId" in registered:
+            self._identity["clientId"] = registered["clientId"]  # tokens given to one client are of no use to another
+            secret = registered.get("clientSecret")
+            by = {"client_secret": secret, "token_endpoint_auth_method": "client_secret_basic"} if secret else {}
+            self._registered = OAuthClientInformationFull.model_validate(
+                {**metadata, "client_id": registered["clientId"], **by}
+            )
+        self._callback: asyncio.Future[dict[str, str]]
+        """Of the login in progress."""
         self._headers: dict[str, str] | None = None
+        self._provider = OAuthClientProvider(
+            url, OAuthClientMetadata.model_validate(metadata), self, self._redirect, self._wait_for_callback
+        )
 
     async def headers(self) -> Mapping[str, str]:
         if self._headers is None:
-            tokens = await self._tokens.get_tokens()
+            tokens = await self.get_tokens()
             self._headers = {"authorization": f"Bearer {tokens.access_token}"} if tokens is not None else {}
         return self._headers
 
@@ -89,17 +118,26 @@ class Login:
         self._headers = {"authorization": request.headers["authorization"]}
         return True
 
+    async def _redirect(self, login_url: str) -> None:
+        name = self._connection.server.name
+        state = parse_qs(urlsplit(login_url).query).get("state", [""])[0]
+        if not self._connection.can_prompt_login or urlsplit(login_url).scheme not in ("http", "https") or not state:
+            raise LoginRequired(f"{name} requires the person to log in.")
+        if not self._redirects_here:
+            # The hub was registered with another port, and the login would return to that one.
+            await self._write(client=None, tokens=None)
+            raise LoginRequired(f"{name} requires the hub to register again; log in once more.")
+        self._callback = self._logins.expect(state)
+        self._connection.login_started(login_url)
+        await self._logins.show(login_url)
 
-class _TokenFile:
-    """A login on disk (the SDK's TokenStorage); one made for another URL is ignored."""
-
-    def __init__(self, path: Path, url: str, redirect: str, registered: OAuthClientInformationFull | None) -> None:
-        self._path = path
-        # Tokens given to one client are of no use to another.
-        self._identity = {"url": url} | ({"clientId": registered.client_id} if registered is not None else {})
-        self._redirect = redirect
-        self._registered = registered
-        self.provider: OAuthClientProvider | None = None
+    async def _wait_for_callback(self) -> AuthorizationCodeResult:
+        answer = await self._callback
+        self._connection.login_answered()
+        if "code" not in answer:
+            why = answer.get("error_description") or answer.get("error") or "no code was returned"
+            raise LoginRequired(f"The login at {self._connection.server.name} failed: {why[:200]}.")
+        return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -116,19 +154,18 @@ class _TokenFile:
 
     async def get_tokens(self) -> OAuthToken | None:
         """The tokens; also restores their expiry and the metadata needed to refresh them."""
-        token_file = self._read()
+        stored = self._read()
         try:
-            tokens = OAuthToken.model_validate(token_file["tokens"])
-            if self.provider is not None:
-                self.provider.context.token_expiry_time = token_file.get("expires")
-                if token_file.get("metadata"):
-                    self.provider.context.oauth_metadata = OAuthMetadata.model_validate(token_file["metadata"])
+            tokens = OAuthToken.model_validate(stored["tokens"])
+            self._provider.context.token_expiry_time = stored.get("expires")
+            if stored.get("metadata"):
+                self._provider.context.oauth_metadata = OAuthMetadata.model_validate(stored["metadata"])
         except (KeyError, ValidationError):
             return None
         return tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        metadata = self.provider.context.oauth_metadata if self.provider is not None else None
+        metadata = self._provider.context.oauth_metadata
         await self._write(
             tokens=tokens.model_dump(mode="json", exclude_none=True),
             expires=None if tokens.expires_in is None else time.time() + tokens.expires_in,
@@ -139,69 +176,18 @@ class _TokenFile:
         """The registered client. One with another redirect URL can still refresh tokens, but not log in."""
         if self._registered is not None:
             return self._registered
-        token_file = self._read()
+        stored = self._read()
         try:
-            known = OAuthClientInformationFull.model_validate(token_file["client"])
+            known = OAuthClientInformationFull.model_validate(stored["client"])
         except (KeyError, ValidationError):
             return None
-        return known if self.redirects_here or (token_file.get("tokens") or {}).get("refresh_token") else None
+        return known if self._redirects_here or (stored.get("tokens") or {}).get("refresh_token") else None
 
     @property
-    def redirects_here(self) -> bool:
+    def _redirects_here(self) -> bool:
         """Whether a login of the registered client comes back to this hub."""
-        return self._registered is not None or bool(self._read().get("redirect") == self._redirect)
-
-    async def forget_client(self) -> None:
-        """Register again at the next login."""
-        await self._write(client=None, tokens=None)
+        return self._registered is not None or bool(self._read().get("redirect") == self._logins.redirect)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         known = client_info.model_dump(mode="json", exclude_none=True)
-        await self._write(client=known, redirect=self._redirect)
-
-
-def make_login(connection: ServerConnection, url: str, logins: PendingLogins, registered: Mapping[str, str]) -> Login:
-    """`registered` is the OAuth client that the person registered; without it the hub registers itself."""
-    metadata: dict[str, Any] = {
-        "client_name": "Tabhub",
-        "redirect_uris": [logins.redirect],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
-    }
-    if "scope" in registered:
-        metadata["scope"] = registered["scope"]
-    known = None
-    if "clientId" in registered:
-        secret = registered.get("clientSecret")
-        by = {"client_secret": secret, "token_endpoint_auth_method": "client_secret_basic"} if secret else {}
-        known = OAuthClientInformationFull.model_validate({**metadata, "client_id": registered["clientId"], **by})
-    token_file = _TokenFile(logins.file(connection.server.id), url, logins.redirect, known)
-    waiting: list[str] = []
-
-    async def redirect(login_url: str) -> None:
-        state = parse_qs(urlsplit(login_url).query).get("state", [""])[0]
-        if not connection.can_prompt_login or urlsplit(login_url).scheme not in ("http", "https") or not state:
-            raise LoginRequired(f"{connection.server.name} requires the person to log in.")
-        if not token_file.redirects_here:
-            # The hub was registered with another port, and the login would return to that one.
-            await token_file.forget_client()
-            raise LoginRequired(f"{connection.server.name} requires the hub to register again; log in once more.")
-        logins.expect(state)
-        waiting[:] = [state]
-        connection.login_started(login_url)
-        await logins.show(login_url)
-
-    async def wait_for_callback() -> AuthorizationCodeResult:
-        answer = await logins.wait(waiting[0])
-        connection.login_answered()
-        if "code" not in answer:
-            why = answer.get("error_description") or answer.get("error") or "no code was returned"
-            raise LoginRequired(f"The login at {connection.server.name} failed: {why[:200]}.")
-        return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
-
-    provider = OAuthClientProvider(
-        url, OAuthClientMetadata.model_validate(metadata), token_file, redirect, wait_for_callback
-    )
-    token_file.provider = provider
-    return Login(provider, token_file)
+        await self._write(client=known, redirect=self._logins.redirect)

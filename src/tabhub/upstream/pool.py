@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
 from tabhub.upstream.launch_plan import ConnectionPlan, make_plan
-from tabhub.upstream.server_connection import Hooks, ServerConnection
+from tabhub.upstream.server_connection import ServerConnection
 from tabhub.upstream.tools import ToolListing
 from tabhub.upstream.transport.address_guard import AddressGuard
 
@@ -36,9 +36,9 @@ class Pool:
         hosts: Callable[[], Collection[str]],
         listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
         changed: Callable[[ServerConnection], None],
-        resources_changed: Callable[[ServerConnection], None] = lambda _connection: None,
-        updated: Callable[[ServerConnection, str], None] = lambda _connection, _uri: None,
-        authorize: Authorize | None = None,
+        resources_changed: Callable[[ServerConnection], None],
+        updated: Callable[[ServerConnection, str], None],
+        authorize: Authorize,
     ) -> None:
         self._limits = limits
         self._listed = listed
@@ -83,12 +83,11 @@ class Pool:
         await asyncio.gather(*(connection.stop() for connection in self._connections.values()))
 
     @asynccontextmanager
-    async def _open(self, connection: ServerConnection, hooks: Hooks) -> AsyncIterator[SdkSession]:
+    async def _open(self, connection: ServerConnection) -> AsyncIterator[SdkSession]:
         plan = await asyncio.to_thread(make_plan, connection.server)
         sdk = await self._load()
-        login = self._authorize(connection, plan) if self._authorize is not None else None
-        opened = sdk.open_session(plan, hooks, self.guard, self._limits, legacy=connection.legacy, login=login)
-        async with opened as session:
+        login = self._authorize(connection, plan)
+        async with sdk.open_session(plan, connection, self.guard, self._limits, login) as session:
             yield session
 
     async def _load(self) -> Any:

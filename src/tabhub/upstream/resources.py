@@ -118,7 +118,6 @@ class ResourceLists:
         return tuple(trouble for listing_name in METHODS for trouble in self._problems.get(listing_name, ()))
 
     def refresh(self, kind: str) -> None:
-        """Request a list again."""
         if kind in KINDS:
             self._pending |= {"prompts"} if kind == "prompts" else {"resources", "templates"}
             self._wake.set()

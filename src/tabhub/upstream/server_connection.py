@@ -11,7 +11,6 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tabhub.core.backoff import Backoff
@@ -41,27 +40,13 @@ class _SessionExpired(Exception):
     """The server no longer knows the session."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What a session reports."""
-
-    changed: Callable[[str], None]
-    """A list has changed: tools, resources or prompts."""
-    updated: Callable[[str], None]
-    """A resource has changed."""
-    log: Callable[[str, str, Any], None]
-    ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """Ask the agent whose call a question of the server belongs to; raises UpstreamError if that is not possible."""
-    lost: Callable[[], None]
-
-
 class ServerConnection:
     """One external server."""
 
     def __init__(
         self,
         server: Server,
-        open_session: Callable[[ServerConnection, Hooks], AbstractAsyncContextManager[SdkSession]],
+        open_session: Callable[[ServerConnection], AbstractAsyncContextManager[SdkSession]],
         limits: Limits,
         listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
         changed: Callable[[ServerConnection], None],
@@ -97,7 +82,8 @@ class ServerConnection:
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._pending: set[str] = set()
-        self._settled: list[asyncio.Future[None]] = []
+        self._settled = asyncio.Event()
+        """Set, and replaced, when an attempt to connect or to list has ended."""
         self._limit: asyncio.Timeout | None = None
 
     # for the pool and calls
@@ -132,20 +118,15 @@ class ServerConnection:
         self.can_prompt_login = self.can_prompt_login or login
         if self._task is None or self.login_url is not None:
             return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._settled.append(done)
-        self._pending.add("tools")
-        self._wake.set()
+        self._wake_for("tools")
         for kind in KINDS:
             self.resources.refresh(kind)
-        await done
+        await self._settled.wait()
 
     async def settled(self) -> None:
         """Wait until the current attempt to connect has succeeded or failed."""
         if self.state == "connecting":
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._settled.append(done)
-            await done
+            await self._settled.wait()
 
     async def ready(self) -> SdkSession:
         """The session; waits while it is being opened, and raises UpstreamOffline if there is none."""
@@ -193,7 +174,27 @@ class ServerConnection:
     def can_prompt_login(self, allowed: bool) -> None:
         self._login_until = asyncio.get_running_loop().time() + self._limits.upstream_login if allowed else 0.0
 
-    # the task
+    # for the session
+
+    def list_changed(self, kind: str) -> None:
+        """A list has changed: tools, resources or prompts."""
+        if kind == "tools":
+            self._wake_for(kind)
+        else:
+            self.resources.refresh(kind)
+
+    def resource_updated(self, uri: str) -> None:
+        self._updated(self, uri)
+
+    def lost(self) -> None:
+        session = self.session
+        if session is not None and session.session_expired:
+            self._set("connecting")
+        elif session is not None and self.server.url is not None and len(self.calls) > 1:
+            return  # one request found no connection, others are being answered
+        self.session = None
+        self.error = "The connection was lost."
+        self._wake_for("lost")
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -247,15 +248,11 @@ class ServerConnection:
         self.error = reason
 
     async def _run_connection(self) -> None:
-        """One connection, from opening to closing."""
         self._wake.clear()
         self._pending.clear()
-        hooks = Hooks(
-            self._list_changed, lambda uri: self._updated(self, uri), self.calls.log, self.calls.ask, self._lost
-        )
         async with asyncio.timeout(self._limits.upstream_connect) as limit:
             self._limit = limit
-            async with self._open_session(self, hooks) as session:
+            async with self._open_session(self) as session:
                 await self._list(session)
                 limit.reschedule(None)
                 self._limit = None
@@ -286,7 +283,9 @@ class ServerConnection:
             except TimeoutError:
                 if not self.calls:  # a server at work may be too busy to answer
                     await self._list(session)
-                    self._refresh_unannounced(session)
+                    for kind in KINDS:
+                        if not session.announces_changes(kind):
+                            self.resources.refresh(kind)
                 continue
             self._wake.clear()
             pending, self._pending = self._pending, set()
@@ -309,31 +308,9 @@ class ServerConnection:
         self.problems = listed.problems
         await self._listed(self, listed)
 
-    def _list_changed(self, kind: str) -> None:
-        if kind == "tools":
-            self._wake_for(kind)
-        else:
-            self.resources.refresh(kind)
-
-    def _refresh_unannounced(self, session: SdkSession) -> None:
-        """Request the lists whose changes the server does not announce."""
-        for kind in KINDS:
-            if not session.announces_changes(kind):
-                self.resources.refresh(kind)
-
     def _wake_for(self, what: str) -> None:
         self._pending.add(what)
         self._wake.set()
-
-    def _lost(self) -> None:
-        session = self.session
-        if session is not None and session.session_expired:
-            self._set("connecting")
-        elif session is not None and self.server.url is not None and len(self.calls) > 1:
-            return  # one request found no connection, others are being answered
-        self.session = None
-        self.error = "The connection was lost."
-        self._wake_for("lost")
 
     def _set(self, state: State) -> None:
         if state != self.state:
@@ -341,10 +318,8 @@ class ServerConnection:
             self._changed(self)
 
     def _settle(self) -> None:
-        settled, self._settled = self._settled, []
-        for each in settled:
-            if not each.done():
-                each.set_result(None)
+        self._settled.set()
+        self._settled = asyncio.Event()
 
 
 def first_cause(error: BaseException) -> BaseException:

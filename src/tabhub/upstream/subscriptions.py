@@ -35,7 +35,6 @@ class ServerSubscriptions:
             self._changed.set()
 
     async def changed(self) -> None:
-        """Wait until the set of subscriptions changes."""
         await self._changed.wait()
         self._changed.clear()
 
@@ -43,7 +42,7 @@ class ServerSubscriptions:
         """Keep the server's subscriptions in line with the agents', for as long as the connection lasts."""
         self.subscribed.clear()
         if session.modern:
-            await session.subscribe(self)
+            await session.subscribe()
             return
         while True:
             self._changed.clear()

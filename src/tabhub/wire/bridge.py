@@ -23,7 +23,6 @@ ANSWER = "answer"
 
 Surface = Literal["all", "gateway"]
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 _MAX_CLIENT = 100
 _MAX_ID = 200
@@ -38,14 +37,14 @@ class _Line(msgspec.Struct, tag_field="type", rename="camel"):
 class Register(_Line, tag="REGISTER"):
     """A client introduces itself, or resumes the session it had."""
 
-    client: Name | None = None
-    version: Name | None = None
+    client: Id | None = None
+    version: Id | None = None
     session_id: Id | None = None
-    token: Name | None = None
+    token: Id | None = None
     surface: Surface = "all"
     tools: Annotated[str, msgspec.Meta(min_length=1, max_length=500)] | None = None
     """The selection of tools to list."""
-    agent_token: Name | None = None
+    agent_token: Id | None = None
     """The client's named token."""
 
     @property
@@ -82,7 +81,7 @@ class Status(_Line, tag="STATUS"):
     """A request for the state of the hub."""
 
     id: Id
-    token: Name | None = None
+    token: Id | None = None
 
 
 class Ping(_Line, tag="PING"):
@@ -96,7 +95,6 @@ class Disconnect(_Line, tag="DISCONNECT"):
 
 
 Message = Register | Request | Cancel | Event | Status | Ping | Disconnect
-FROM_CLIENT = (Register, Request, Cancel, Event, Status, Ping, Disconnect)
 
 
 class _HubLine(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True):
@@ -198,9 +196,6 @@ def id_in(line: bytes, limits: Limits) -> str | None:
         return beginning_id(line)
     ident = value.get("id") if type(value) is dict else None
     return ident if type(ident) is str and 0 < len(ident) <= _MAX_ID else None
-
-
-# from the hub
 
 
 _ENCODER = msgspec.json.Encoder()

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tabhub.wire import page_tools, panel
-from tabhub.wire.messages import Object, Received, Sent, TabId, convert, sent
+from tabhub.wire.messages import Object, Received, Sent, TabId, convert, items_of, sent
 
 
 class Envelope(msgspec.Struct):
@@ -86,10 +86,7 @@ class TabInfo(Received):
     last_accessed: float | None = None
 
 
-Tabs = Annotated[
-    list[Any], msgspec.Meta(extra_json_schema={"items": {"$ref": "#/$defs/TabInfo"}}, extra={"item": TabInfo})
-]
-"""Tabs, not converted: each is checked by itself, so that one invalid tab does not hide the others."""
+Tabs = Annotated[list[Any], items_of(TabInfo)]
 
 
 class PluginTab(Received):
@@ -166,10 +163,7 @@ class PluginLogEntry(Received):
 class PluginLog(Received):
     """Lines of plugins' logs."""
 
-    entries: Annotated[
-        list[Any],
-        msgspec.Meta(extra_json_schema={"items": {"$ref": "#/$defs/PluginLogEntry"}}, extra={"item": PluginLogEntry}),
-    ]
+    entries: Annotated[list[Any], items_of(PluginLogEntry)]
 
 
 class LogEntry(Received):

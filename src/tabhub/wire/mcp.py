@@ -176,7 +176,6 @@ def negotiate(requested: Any) -> str:
 def initialize_payload(
     version: str, server: Mapping[str, Any], capabilities: Mapping[str, Any], instructions: str
 ) -> bytes:
-    """The result of `initialize`."""
     return orjson.dumps(
         {
             "protocolVersion": version,

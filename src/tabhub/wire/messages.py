@@ -27,6 +27,11 @@ class Sent(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defa
     """A message, or part of one, that the hub sends."""
 
 
+def items_of(kind: type[msgspec.Struct]) -> msgspec.Meta:
+    """For a list that is not converted, because each item is checked by itself: one that is invalid costs no other."""
+    return msgspec.Meta(extra_json_schema={"items": {"$ref": f"#/$defs/{kind.__name__}"}}, extra={"item": kind})
+
+
 def received(name: str, summary: str, /, **fields: Any) -> type[msgspec.Struct]:
     """A struct from a table of fields.
 

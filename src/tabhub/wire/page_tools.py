@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tabhub.errors import InvalidParams
-from tabhub.wire.messages import FrameId, Object, Received, Sent, TabId, convert, received, sent
+from tabhub.wire.messages import FrameId, Object, Received, Sent, TabId, convert, items_of, sent
 
 DocumentId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 MAX_EXTENSIONS = 64 * 1024
@@ -30,11 +30,7 @@ class PageTool(Received):
     annotations: Object | None = None
 
 
-Tools = Annotated[
-    list[Any],
-    msgspec.Meta(extra_json_schema={"items": {"$ref": "#/$defs/PageTool"}}, extra={"item": PageTool}),
-]
-"""Page tools, not converted: each is checked by itself."""
+Tools = Annotated[list[Any], items_of(PageTool)]
 
 
 class PageMessage(Received):
@@ -108,78 +104,8 @@ class ToolOutcome(Received):
 ConfirmationAnswer = sent("ConfirmationAnswer", "The answer to ElicitConfirmation.", confirmed=bool, reason=str | None)
 PageSettings = sent("PageSettings", "What pages may do.", model_context=bool, allowed_origins=list[str])
 
-# Between a page's frame and the extension's worker; the hub never sees these.
-FROM_FRAME: tuple[type[msgspec.Struct], ...] = (
-    received(
-        "FrameTools", "The frame registers its tools.", type=Literal["register-tools"], tools=Tools, capabilities=Object
-    ),
-    received(
-        "FrameToolsChanged",
-        "All tools of the frame, again.",
-        type=Literal["tools-updated"],
-        tools=Tools,
-        capabilities=Object,
-    ),
-    received(
-        "FrameResult", "How a call ended.", type=Literal["tool-result"], request_id=str, success=bool, payload=Any
-    ),
-    received(
-        "FrameProgress",
-        "The progress of a call.",
-        type=Literal["tool-progress"],
-        request_id=str,
-        progress=float,
-        total=float | None,
-        message=str | None,
-    ),
-    received(
-        "FrameQuestion",
-        "A tool asks the person for confirmation.",
-        type=Literal["confirm-action"],
-        confirm_id=str,
-        request_id=str,
-        tool_name=str,
-        message=str,
-        details=Any,
-    ),
-    received(
-        "FrameTimer",
-        "A request for a FrameWake after that many milliseconds.",
-        type=Literal["wake-me"],
-        wake_id=int,
-        after=float,
-    ),
-)
-TO_FRAME: tuple[type[msgspec.Struct], ...] = (
-    sent(
-        "FrameCall",
-        "Run a tool.",
-        type=Literal["execute-tool"],
-        request_id=str,
-        tool_name=str,
-        args=Object,
-        extensions=Any,
-        _meta=Object | None,
-    ),
-    sent("FrameCancel", "Stop a call.", type=Literal["cancel-tool"], request_id=str),
-    sent(
-        "FrameAnswer",
-        "The answer to a FrameQuestion.",
-        type=Literal["confirm-result"],
-        confirm_id=str,
-        confirmed=bool,
-        reason=str,
-    ),
-    sent("FrameWake", "A FrameTimer has expired.", type=Literal["wake"], wake_id=int),
-    sent("FrameRefused", "This frame may not offer tools.", type=Literal["refused"]),
-)
-
-_OUTCOME: msgspec.json.Decoder[ToolOutcome] = msgspec.json.Decoder(ToolOutcome)
-
-
-def read_outcome(raw: bytes) -> ToolOutcome:
-    """A page's answer; raises msgspec.DecodeError, because only the caller knows whose answer it is."""
-    return _OUTCOME.decode(raw)
+read_outcome = msgspec.json.Decoder(ToolOutcome).decode
+"""Reads a page's answer; raises msgspec.DecodeError, because only the caller knows whose answer it is."""
 
 
 def read_registration(message: Object) -> RegisterTools:

@@ -30,7 +30,6 @@ class ParamHeader:
 
 
 def declared(schema: Mapping[str, Any]) -> tuple[ParamHeader, ...]:
-    """The headers a schema declares."""
     found: list[ParamHeader] = []
     if not _collect(schema, (), found) or _marks(schema) != len(found):
         return ()

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import orjson
 
-from tabhub.errors import BadFrame, InvalidParams, InvalidRequest, ParseError, TabhubError
+from tabhub.errors import BadFrame, InvalidParams, InvalidRequest, ParseError
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire import jsonrpc
 from tabhub.wire import strict_json as strict
@@ -284,13 +284,7 @@ def login_of(frame: Frame) -> Login:
 
 def forwarded(mapped: str, frame: Frame) -> bytes:
     """A request with the mapped id and without connectionId."""
-    if frame.params is UNSET:
-        return b'{"jsonrpc":"2.0","id":%b,"method":%b}' % (orjson.dumps(mapped), orjson.dumps(frame.method))
-    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (
-        orjson.dumps(mapped),
-        orjson.dumps(frame.method),
-        bytes(frame.params),
-    )
+    return b'{"jsonrpc":"2.0","id":%b,%b}' % (orjson.dumps(mapped), _method_and_params(frame))
 
 
 def notice(connection: str, frame: Frame) -> bytes:
@@ -308,9 +302,12 @@ def notice(connection: str, frame: Frame) -> bytes:
 
 def passed_on(frame: Frame) -> bytes:
     """A notification, reduced to its method and params."""
-    if frame.params is UNSET:
-        return b'{"jsonrpc":"2.0","method":%b}' % orjson.dumps(frame.method)
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (orjson.dumps(frame.method), bytes(frame.params))
+    return b'{"jsonrpc":"2.0",%b}' % _method_and_params(frame)
+
+
+def _method_and_params(frame: Frame) -> bytes:
+    params = b"" if frame.params is UNSET else b',"params":%b' % bytes(frame.params)
+    return b'"method":%b%b' % (orjson.dumps(frame.method), params)
 
 
 def answered(ident: Id, frame: Frame) -> bytes:
@@ -323,10 +320,6 @@ def answered(ident: Id, frame: Frame) -> bytes:
 
 def result(ident: Id, value: msgspec.Struct) -> bytes:
     return jsonrpc.encode_result(ident, _ENCODER.encode(value))
-
-
-def failure(ident: Id | None, error: TabhubError) -> bytes:
-    return jsonrpc.encode_failure(ident, error)
 
 
 def authenticate(number: int) -> bytes:

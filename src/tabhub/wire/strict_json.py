@@ -38,17 +38,12 @@ class Parsed(msgspec.Struct, gc=False, frozen=True):
     encoded: bytes
 
 
-def decode(
-    data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS, *, parsed: Parsed | None = None
-) -> Any:
+def decode(data: bytes | str, limits: Limits = DEFAULTS, *, parsed: Parsed | None = None) -> Any:
     """Parse one JSON text, or raise ParseError saying what is wrong with it.
 
     A text that was `parsed` before is only checked.
     """
-    if type(data) is bytes:
-        raw = data
-    else:
-        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
     scan: Scan | None = None
     size = len(raw)
     # Nearly all texts are within the bounds, as counting bytes without regard to strings shows.
@@ -163,7 +158,3 @@ def _without_strings(raw: bytes, window: int = WINDOW) -> Iterator[bytes]:
 def _count_keys(raw: bytes) -> int:
     """Keys in a valid JSON text: each is followed by a colon outside strings."""
     return sum(bare.count(b":") for bare in _without_strings(raw))
-
-
-def encode(value: Any) -> bytes:
-    return orjson.dumps(value)

@@ -42,9 +42,8 @@ async def test_messages_about_a_missing_desktop_session_are_left_out(tmp_path: P
 
 
 @pytest.mark.req("F11")
-async def test_text_that_cannot_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
+async def test_text_that_cannot_be_written_is_dropped(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     log = BrowserLog(tmp_path / "file" / "browser.log", 20_000)
     await log.copy(stream(b"lost\n"))
-    assert log.dropped == 5
     assert log.tail() == "lost"

@@ -138,8 +138,6 @@ async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
     pid = browser.pid
     assert pid is not None
     assert browser.alive
-    assert browser.version is not None
-    assert browser.version.partition("/")[2]
     assert len(processes_with(str(tmp_path / "managed"))) > 1
     async with asyncio.timeout(BOUND):
         await browser.stop()

@@ -15,7 +15,6 @@ from tabhub.links.launch.extension_files import (
     extension_version,
     install_extension,
     packaged_extension,
-    write_auth,
 )
 
 SECRET = "5ec7e7" * 10 + "abcd"
@@ -155,7 +154,7 @@ def test_a_rotated_secret_does_not_change_the_stamp(shipped: Path, tmp_path: Pat
     home = tmp_path / "extension"
     install_extension(home, secret=SECRET, port=9515)
     stamp = extension_stamp(home)
-    write_auth(home, secret="other", port=9516)
+    install_extension(home, secret="other", port=9516)
     auth = json.loads((home / "auth.json").read_text())
     assert (auth["secret"], auth["port"]) == ("other", 9516)
     assert extension_stamp(home) == stamp

@@ -278,7 +278,7 @@ async def test_requests_of_a_user_are_limited() -> None:
         assert answers[0].status_code == 200
         assert answers[-1].status_code == 429
         assert int(answers[-1].headers["retry-after"]) > 0
-        assert relay.relay.node.state.counts.rate_limited
+        assert relay.relay.node.state.tables.counts.rate_limited
 
 
 async def test_the_audit_line_of_a_call_names_the_user_and_no_arguments(tmp_path: Path) -> None:

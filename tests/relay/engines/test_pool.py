@@ -283,7 +283,7 @@ async def test_an_idle_engine_is_freed() -> None:
         (engine,) = relay.engines()
         gone = weakref.ref(engine)
         del engine
-        await until(lambda: not relay.engines() and not relay.relay.node.engines)
+        await until(lambda: not relay.engines() and not len(relay.http.engines))
         await until(lambda: not relay.relay.node.state.tables.agents)
 
         def collected() -> bool:

@@ -18,7 +18,7 @@ from tabhub.client_errors import HttpError
 from tabhub.errors import BadInput, ModelError
 from tabhub.net.async_http import Bounds, Response, request
 from tabhub.store.conversations import Call
-from tabhub.wire.sse_reader import EventReader
+from tabhub.wire.sse import EventReader
 
 _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 _RETRY_DELAY, _MAX_RETRY_DELAY = 1.0, 30.0

@@ -61,7 +61,7 @@ class Upstreams:
 
     def __post_init__(self) -> None:
         self.store = UpstreamStore(self.folder / "mcp.json")
-        self._servers = {server.name: server for server in self.store.load()}
+        self._servers = {server.name: server for server in self.store.servers()}
         self.calls = UpstreamCalls(self.limits)
         self.pool = Pool(
             self.limits,
@@ -148,9 +148,9 @@ class Upstreams:
         """OAuth for servers with a URL, unless the person set their Authorization header."""
         if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
             return None
-        from tabhub.upstream.oauth import make_login  # the SDK is loaded by now
+        from tabhub.upstream.oauth import Login  # the SDK is loaded by now
 
-        return make_login(connection, plan.url, self.logins, plan.oauth)
+        return Login(connection, plan.url, self.logins, plan.oauth)
 
     async def _open_login_page(self, url: str) -> None:
         """Open the login page in a local browser, if one is connected; panel and terminal show it too."""

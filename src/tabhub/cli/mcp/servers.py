@@ -21,7 +21,7 @@ Facts = list[dict[str, Any]]
 def list_servers() -> Facts:
     hub = find_hub()
     if hub.pid is None:
-        facts = [{**describe_record(server), "state": "off"} for server in _store().load()]
+        facts = [{**describe_record(server), "state": "off"} for server in _store().servers()]
         return sorted(facts, key=lambda server: str(server["name"]))
     servers: Facts = fetch("/upstream", hub=hub)["servers"]
     return servers

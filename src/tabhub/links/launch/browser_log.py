@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 # These only say, many times per start, that there is no desktop session.
@@ -24,8 +25,6 @@ class BrowserLog:
         self.path = path
         self._size = size
         self._tail: deque[str] = deque(maxlen=_TAIL)
-        self.dropped = 0
-        """Bytes that could not be written."""
 
     def tail(self) -> str:
         """The last lines since the browser was started."""
@@ -48,12 +47,10 @@ class BrowserLog:
             return
         self._tail.extend(line.decode(errors="replace") for line in kept)
         text = b"\n".join(kept) + b"\n"
-        try:
+        with suppress(OSError):
             if self.path.exists() and self.path.stat().st_size + len(text) > self._size:
                 self.path.replace(self.path.with_name(f"{self.path.name}.1"))
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "ab") as file:
                 file.write(text[-self._size :])
-        except OSError:
-            self.dropped += len(text)

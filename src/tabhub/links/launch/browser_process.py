@@ -19,13 +19,7 @@ from tabhub.core.backoff import Backoff
 from tabhub.errors import PipeClosedError, PipeRefusedError, SetupError
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.links.launch.browser_log import BrowserLog
-from tabhub.links.launch.browser_profile import (
-    end_group,
-    free_profile,
-    prepare_profile,
-    profile_lock,
-    remember_loaded,
-)
+from tabhub.links.launch.browser_profile import end_group, free_profile, prepare_profile, profile_lock, remember_loaded
 from tabhub.links.launch.browser_switches import Loading, command_line, parse_extra
 from tabhub.links.launch.debugging_pipe import DebuggingPipe
 from tabhub.links.launch.extension_files import extension_stamp
@@ -68,7 +62,7 @@ class _Running:
 
 def has_display(env: Mapping[str, str], *, platform: str = sys.platform) -> bool:
     """Whether a window could be shown."""
-    return platform in ("darwin", "win32") or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
+    return platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
 
 
 class ManagedBrowser:
@@ -93,7 +87,6 @@ class ManagedBrowser:
         self._env = dict(os.environ if env is None else env)
         self.browser = browser
         self.headless = not has_display(self._env) if headless is None else headless
-        self.version: str | None = None
         self._profile = profile_dir.absolute()
         self._on_exit = on_exit
         self._limits = limits
@@ -117,15 +110,11 @@ class ManagedBrowser:
         """Start the browser and wait until it runs and has the extension; otherwise SetupError."""
         if self._supervisor is not None and not self._supervisor.done():
             return
-        if sys.platform == "win32":
-            raise SetupError("A managed browser is not supported on Windows.", hint="Start the hub with --no-launch.")
         self._lock.close()
-        self._lock.enter_context(profile_lock(self._profile))
-        try:
+        with ExitStack() as lock:
+            lock.enter_context(profile_lock(self._profile))
             await self._launch()
-        except BaseException:
-            self._lock.close()
-            raise
+            self._lock = lock.pop_all()
         self._supervisor = asyncio.create_task(self._supervise(), name="managed-browser")
 
     async def stop(self) -> None:
@@ -191,7 +180,7 @@ class ManagedBrowser:
         running = self._running = _Running(process, pipe, logging, asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(self._limits.browser_start):
-                self.version = (await pipe.request("Browser.getVersion")).get("product")
+                await pipe.request("Browser.getVersion")
                 if self._loading == "pipe":
                     await pipe.request("Extensions.loadUnpacked", {"path": str(self._extension)})
             remember_loaded(self._profile, stamp)

@@ -106,14 +106,12 @@ def _set_preferences(path: Path) -> None:
 
 async def end_group(group: int, *, grace: float) -> None:
     """Kill a process group and wait up to `grace` seconds until none of it runs."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + grace
-    while group_runs(group):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
-        if loop.time() > end:
-            return
-        await asyncio.sleep(_POLL)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(grace):
+            while group_runs(group):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, signal.SIGKILL)
+                await asyncio.sleep(_POLL)
 
 
 def group_runs(group: int) -> bool:
@@ -154,14 +152,13 @@ def _command_line(pid: int) -> str:
 
 async def _end_leftover(pid: int, grace: float) -> None:
     """Ask the browser to exit, then kill it."""
-    end = asyncio.get_running_loop().time() + grace
     with suppress(ProcessLookupError):
         group = os.getpgid(pid)
         os.kill(pid, signal.SIGTERM)
-        while _running_group(Path(f"/proc/{pid}")) is not None:
-            if asyncio.get_running_loop().time() > end:
-                break
-            await asyncio.sleep(_POLL)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while _running_group(Path(f"/proc/{pid}")) is not None:  # noqa: ASYNC110 - it reports to no one
+                    await asyncio.sleep(_POLL)
         if group == pid:
             await end_group(group, grace=grace)
         else:

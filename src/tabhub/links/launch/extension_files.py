@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from tabhub.errors import SetupError
 
 AUTH_FILE = "auth.json"
+"""By which the extension in the folder finds the hub and authenticates."""
 ADAPTERS = "adapters"
 """The folder for the scripts of plugins, which are not part of the extension."""
 _MANIFEST = "manifest.json"
@@ -44,7 +46,8 @@ def install_extension(home_extension_dir: Path, *, secret: str, port: int, manag
     source = packaged_extension()
     try:
         _own_folder(home_extension_dir)
-        write_auth(home_extension_dir, secret=secret, port=port, managed=managed)
+        auth = {"secret": secret, "port": port, "host": "127.0.0.1", "managed": managed}
+        _write_if_changed(home_extension_dir / AUTH_FILE, (json.dumps(auth, indent=2) + "\n").encode(), mode=0o600)
         wanted = _shipped(source)
         for name in sorted(wanted, key=lambda n: n == _MANIFEST):
             _write_if_changed(home_extension_dir / name, wanted[name])
@@ -57,14 +60,7 @@ def install_extension(home_extension_dir: Path, *, secret: str, port: int, manag
     return home_extension_dir
 
 
-def write_auth(directory: Path, *, secret: str, port: int, managed: bool = False) -> None:
-    """Write `auth.json`, by which the extension in that folder finds the hub and authenticates; mode 0600."""
-    auth = {"secret": secret, "port": port, "host": "127.0.0.1", "managed": managed}
-    _write_if_changed(directory / AUTH_FILE, (json.dumps(auth, indent=2) + "\n").encode(), mode=0o600)
-
-
 def extension_version(directory: Path) -> str:
-    """The version in the folder's manifest."""
     path, hint = directory / _MANIFEST, "Start the hub again to reinstall the extension."
     try:
         manifest = json.loads(path.read_bytes())
@@ -125,7 +121,7 @@ def _write_if_changed(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     ):
         return
     if path.is_dir() and not path.is_symlink():
-        _remove_tree(path)
+        shutil.rmtree(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
@@ -143,7 +139,7 @@ def _remove_stale(directory: Path, keep: set[str]) -> None:
     """Remove stale files, bottom up; a link is removed, never followed."""
     for folder, folders, names in os.walk(directory, topdown=False):
         here = Path(folder)
-        if keep and here == directory / ADAPTERS and not here.is_symlink():
+        if here == directory / ADAPTERS and not here.is_symlink():
             continue
         for name in names:
             if (here / name).relative_to(directory).as_posix() not in keep:
@@ -154,8 +150,3 @@ def _remove_stale(directory: Path, keep: set[str]) -> None:
                 child.unlink()
             elif not any(child.iterdir()):
                 child.rmdir()
-
-
-def _remove_tree(directory: Path) -> None:
-    _remove_stale(directory, set())
-    directory.rmdir()

@@ -26,14 +26,13 @@ class FoundBrowser:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One browser: its commands on the PATH, and its paths on macOS, Windows and Linux."""
+    """One browser: its commands on the PATH, and its paths on macOS and Linux."""
 
     name: str
     branded: bool
     commands: tuple[str, ...]
     mac: str
-    windows: str
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[str, ...]
 
 
 _KINDS = (
@@ -42,7 +41,6 @@ _KINDS = (
         True,
         ("google-chrome-stable", "google-chrome", "google-chrome-beta", "google-chrome-unstable"),
         "Google Chrome.app/Contents/MacOS/Google Chrome",
-        "Google/Chrome/Application/chrome.exe",
         ("/opt/google/chrome/chrome",),
     ),
     _Kind(
@@ -50,7 +48,6 @@ _KINDS = (
         False,
         ("chromium", "chromium-browser"),
         "Chromium.app/Contents/MacOS/Chromium",
-        "Chromium/Application/chrome.exe",
         ("/usr/lib/chromium/chromium", "/snap/bin/chromium"),
     ),
     _Kind(
@@ -58,7 +55,6 @@ _KINDS = (
         True,
         ("microsoft-edge-stable", "microsoft-edge", "microsoft-edge-beta", "microsoft-edge-dev"),
         "Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
-        "Microsoft/Edge/Application/msedge.exe",
         ("/opt/microsoft/msedge/msedge",),
     ),
     _Kind(
@@ -66,7 +62,6 @@ _KINDS = (
         False,
         ("brave-browser-stable", "brave-browser", "brave"),
         "Brave Browser.app/Contents/MacOS/Brave Browser",
-        "BraveSoftware/Brave-Browser/Application/brave.exe",
         ("/opt/brave.com/brave/brave",),
     ),
 )
@@ -74,7 +69,6 @@ _KINDS = (
 _HOW_TO_INSTALL = {
     "linux": "Install one, for example with: sudo apt-get install chromium",
     "darwin": "Install one, for example with: brew install --cask chromium",
-    "win32": "Install one, for example with: winget install Google.Chrome",
 }
 
 
@@ -113,9 +107,6 @@ def _places(kind: _Kind, env: Mapping[str, str], platform: str) -> list[Path]:
         if env.get("HOME"):
             roots.append(Path(env["HOME"], "Applications"))
         return [root / kind.mac for root in roots]
-    if platform == "win32":
-        roots = [Path(env[name]) for name in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA") if env.get(name)]
-        return [root / kind.windows for root in roots]
     on_path = (shutil.which(command, path=env.get("PATH", os.defpath)) for command in kind.commands)
     return [Path(p) for p in on_path if p] + [Path(p) for p in kind.fixed]
 

@@ -18,6 +18,9 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
+
+import msgspec
 
 from tabhub.core.backoff import Backoff
 from tabhub.errors import BusConnectFailed, BusUnavailable
@@ -62,10 +65,9 @@ class NatsBus(Bus):
         self._nodes = BusNodes(node, patience=_LOST_AFTER, largest=limits.max_frame + MB)
         self._rosters: dict[str, Roster] = {}
         """By the part of their subjects that stands for the user."""
-        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._version = 0
         self._ticks = 0
-        self._attempts = -1
+        self._next_server = cycle(self._servers)
         self._listener: BusListener
         self._connection: NatsConnection | None = None
         self._task: asyncio.Task[None] | None = None
@@ -96,12 +98,10 @@ class NatsBus(Bus):
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
         if self._connection is not None:
-            self._publish_to_all(wire.Bye(self.node))
+            self._publish(_ALL, wire.Bye(self.node))
             await self._connection.close()
             self._connection = None
         self._fail_waiting()
-
-    # users and browsers
 
     def join(self, user: str) -> None:
         self._ensure_roster(user).joined = True
@@ -129,23 +129,15 @@ class NatsBus(Bus):
         if not self.healthy:
             raise _unavailable()
         roster = self._ensure_roster(user)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        roster.waiting.append(done)
         try:
             if not roster.complete:
-                await self._wait_complete(user)
+                await done
             return roster.browsers()
         finally:
+            roster.waiting.remove(done)
             self._release(roster)
-
-    async def _wait_complete(self, user: str) -> None:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.setdefault(user, [])
-        waiting.append(done)
-        try:
-            await done
-        finally:
-            waiting.remove(done)
-
-    # messages
 
     def send(self, node: str, message: bytes) -> bool:
         connection = self._connection
@@ -160,11 +152,11 @@ class NatsBus(Bus):
     def report_usage(self, user: str, count: int) -> None:
         roster = self._rosters.get(subject_of(user))
         if roster is not None and any(member.here for member in roster.members.values()):
-            self._publish_to_user(roster, wire.Usage(self.node, count))
+            self._publish(_user_subject(roster), wire.Usage(self.node, count))
 
     def revoke(self, entries: Sequence[str]) -> None:
         for at in range(0, len(entries), _ENTRIES):
-            self._publish_to_all(wire.Revoked(self.node, tuple(entries[at : at + _ENTRIES])))
+            self._publish(_ALL, wire.Revoked(self.node, tuple(entries[at : at + _ENTRIES])))
 
     # messages from NATS
 
@@ -211,7 +203,7 @@ class NatsBus(Bus):
         if isinstance(body, wire.Query) and message.reply.startswith("tabhub.reply."):
             others = tuple(n for n, member in roster.members.items() if member.here and n != body.node)
             reply = wire.QueryReply(self.node, self._version, roster.own_browsers, others)
-            self._publish(message.reply, wire.encode(reply))
+            self._publish(message.reply, reply)
         self._changed(roster, changed)
 
     def _replied(self, message: Message) -> None:
@@ -240,7 +232,7 @@ class NatsBus(Bus):
 
     def _give_up(self, node: str) -> None:
         for piece in self._nodes.give_up(node):
-            self._publish(f"tabhub.node.{node}", wire.encode(piece))
+            self._publish(f"tabhub.node.{node}", piece)
 
     def _node_lost(self, node: str) -> None:
         """Report a lost node and remove its browsers."""
@@ -252,7 +244,7 @@ class NatsBus(Bus):
         """After an update of a roster: wake its waiters and notify the listener."""
         settled = roster.check_complete(self._clock())
         if settled:
-            for done in self._waiting.pop(roster.user, ()):
+            for done in roster.waiting:
                 if not done.done():
                     done.set_result(None)
         again, roster.stale = settled and roster.stale, roster.stale and not settled
@@ -277,45 +269,36 @@ class NatsBus(Bus):
         self._version += 1
         query = wire.Query(self.node, self._version, roster.own_browsers)
         reply = f"tabhub.reply.{self.node}.{subject_of(roster.user)}"
-        self._publish(_user_subject(roster), wire.encode(query), reply)
+        self._publish(_user_subject(roster), query, reply)
 
     def _publish_own(self, roster: Roster) -> None:
         self._version += 1
-        self._publish_to_user(roster, wire.BrowsersChanged(self.node, self._version, roster.own_browsers))
-
-    def _publish_to_user(self, roster: Roster, message: wire.ToUser) -> None:
-        self._publish(_user_subject(roster), wire.encode(message))
-
-    def _publish_to_all(self, message: wire.ToAll) -> None:
-        self._publish(_ALL, wire.encode(message))
+        self._publish(_user_subject(roster), wire.BrowsersChanged(self.node, self._version, roster.own_browsers))
 
     def _release(self, roster: Roster) -> None:
         """Drop the roster of a user that this node no longer needs."""
-        needed = roster.joined or roster.own or self._waiting.get(roster.user)
+        needed = roster.joined or roster.own or roster.waiting
         if needed or self._rosters.get(subject_of(roster.user)) is not roster:
             return
         del self._rosters[subject_of(roster.user)]
         self._version += 1
-        self._publish_to_user(roster, wire.Left(self.node, self._version))
+        self._publish(_user_subject(roster), wire.Left(self.node, self._version))
         if self._connection is not None:
             self._connection.unsubscribe(_user_subject(roster))
 
-    def _publish(self, subject: str, payload: bytes, reply: str = "") -> None:
+    def _publish(self, subject: str, message: msgspec.Struct, reply: str = "") -> None:
         if self._connection is not None:
-            self._connection.publish(subject, payload, reply)
-
-    # the connection
+            self._connection.publish(subject, wire.encode(message), reply)
 
     async def _connect(self) -> None:
         token = os.environ.get(VARIABLE) or None
-        self._attempts += 1
-        url = self._servers[self._attempts % len(self._servers)]
-        connection = await connect(url, f"tabhub relay {self.node}", max_queue=self._max_queue, token=token)
+        server, name = next(self._next_server), f"tabhub relay {self.node}"
+        connection = await connect(server, name, max_queue=self._max_queue, token=token)
         connection.subscribe(f"tabhub.node.{self.node}", self._to_node)
         connection.subscribe(_ALL, self._to_all)
         connection.subscribe(f"tabhub.reply.{self.node}.*", self._replied)
         self._connection = connection
-        self._publish_to_all(wire.Beat(self.node))
+        self._publish(_ALL, wire.Beat(self.node))
         for roster in list(self._rosters.values()):
             self._query(roster, _RETURN if roster.missing else _QUERY_TIMEOUT)
 
@@ -366,9 +349,9 @@ class NatsBus(Bus):
             if not roster.complete:
                 self._changed(roster, changed=False)
         if self._ticks % 2:
-            self._publish_to_all(wire.Beat(self.node))
+            self._publish(_ALL, wire.Beat(self.node))
             for node, mark in self._nodes.marks():
-                self._publish(f"tabhub.node.{node}", wire.encode(mark))
+                self._publish(f"tabhub.node.{node}", mark)
 
     def _call_safely(self, what: Callable[[], None]) -> None:
         """An error in the listener must not stop the bus."""
@@ -378,8 +361,7 @@ class NatsBus(Bus):
             log.exception("error while handling an event of the bus")
 
     def _fail_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for done in (done for each in waiting.values() for done in each):
+        for done in (done for roster in self._rosters.values() for done in roster.waiting):
             if not done.done():
                 done.set_exception(_unavailable())
 

@@ -50,12 +50,6 @@ class BusNodes:
         self._peers: dict[str, BusNode] = {}
         self._given_up: set[str] = set()
 
-    def __contains__(self, node: str) -> bool:
-        return node in self._peers
-
-    def __len__(self) -> int:
-        return len(self._peers)
-
     def mark_alive(self, node: str) -> bool:
         """Note a message of a node; returns whether it had been lost before."""
         peer = self._peers.get(node)

@@ -6,6 +6,7 @@ nodes it knows; the roster is complete when every node that was named has answer
 
 from __future__ import annotations
 
+from asyncio import Future
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -43,6 +44,8 @@ class Roster:
     """When it counts as complete in any case; None: it is complete."""
     stale: bool = False
     """It was complete once and is being queried again."""
+    waiting: list[Future[None]] = field(default_factory=list)
+    """Those who wait until it is complete."""
 
     @property
     def complete(self) -> bool:
@@ -84,7 +87,6 @@ class Roster:
         return self.update(message.node, message.version, message.browsers)
 
     def no_responders(self) -> None:
-        """No other node has joined this user."""
         self.answered = True
 
     def remove_node(self, node: str) -> bool:

@@ -96,7 +96,8 @@ class RelayHttp:
         return json_response(document(base, self._auth_servers), 200, _NO_STORE)
 
     async def _fetch_key_and_serve(self, token: str, request: Request) -> Response | None:
-        return await self._serve(self._valid(await self._node.verify_token(token)), request)
+        await self._node.keyring.fetch()
+        return await self._serve(self._valid(self._node.check_token(token)), request)
 
     async def _serve(self, claims: Claims, request: Request) -> Response | None:
         if self._node.closing:
@@ -106,6 +107,8 @@ class RelayHttp:
         return await self._node.fair_share.run(claims.user, engine.serve(request))
 
     def _valid(self, verdict: Claims | InvalidToken) -> Claims:
+        if isinstance(verdict, InvalidToken):
+            self._node.token_refused(verdict)
         if isinstance(verdict, InvalidToken) or verdict.expires <= self._wall():
             raise Unauthorized(
                 "The token is not valid: it may have expired, been revoked, or be for something else.",

@@ -6,8 +6,6 @@ itself what agents may do in it; nothing here is trusted with that.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -39,8 +37,6 @@ from tabhub.trust.approvals import Approval
 from tabhub.trust.jwt import Claims
 from tabhub.trust.sliding_window import SlidingWindow
 
-log = logging.getLogger("tabhub.relay")
-
 _CLOSE_TIMEOUT = 2.0
 """Seconds for closing the tabs of a session when its engine ends."""
 _NO_BROWSER_HINT = (
@@ -50,7 +46,6 @@ _APPROVAL_HINT = "The person at the browser may have been asked for approval: ca
 
 
 def engine_limits(limits: Limits) -> Limits:
-    """The limits of one engine among many."""
     size = limits.relay_engine_bytes
     return replace(
         limits,
@@ -86,7 +81,6 @@ class RelayEngine:
         self.last_used = self._started = clock()
         self.ended: TabhubError | None = None
         """The error for further requests, once it has ended."""
-        self.task: asyncio.Task[None] | None = None
         self._limits = limits
         config = Config()
         tabs = TabParts(limits, clock=clock, wall=wall, advice=_NO_BROWSER_HINT)
@@ -112,6 +106,8 @@ class RelayEngine:
             pages=pages.capabilities,
         )
         self.links = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
+        self.task = node.spawn(self._run())
+        """Ends when the token is revoked or the node stops."""
 
     def _facts(self) -> dict[str, Any]:
         """Facts about the relay for `browser_status`."""
@@ -123,8 +119,7 @@ class RelayEngine:
             "callsInFlight": len(self._engine.calls),
         }
 
-    async def run(self) -> None:
-        """Run until the token is revoked or the node stops."""
+    async def _run(self) -> None:
         reason = "it was stopped"
         try:
             reason = await self.links.run(self._pause)
@@ -137,10 +132,7 @@ class RelayEngine:
         self.last_used = self._engine.clock()
         self._cancel_calls("the token has expired")
 
-    # requests
-
     def has_session(self, session_id: str) -> bool:
-        """Whether it has this session of the handshake era."""
         return session_id in self._endpoint.handshake.sessions
 
     async def serve(self, request: Request) -> Response | None:
@@ -162,8 +154,6 @@ class RelayEngine:
             self.open -= 1
             self.last_used = self._engine.clock()
 
-    # expiry and end
-
     def tick(self) -> None:
         """To be called about once a second: drops what has expired."""
         for session in self.sessions.expired(self._engine.clock()):
@@ -173,7 +163,10 @@ class RelayEngine:
     async def close(self, reason: str) -> None:
         """End the sessions and close the tabs they opened."""
         self._end(reason)
-        await self._binding.orphans.wait_until_closed(_CLOSE_TIMEOUT)
+        try:
+            await self._binding.orphans.wait_until_closed(_CLOSE_TIMEOUT)
+        finally:
+            self.task.cancel()
 
     def _end(self, reason: str) -> None:
         """End all requests and accept no more."""

@@ -67,7 +67,6 @@ def read_url(option: str, text: str) -> str:
 
 
 def document(base: str, auth_servers: Iterable[str]) -> dict[str, Any]:
-    """The metadata of the protected resource."""
     servers = list(auth_servers)
     return {
         "resource": f"{base}{MCP}",

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tabhub.errors import Busy, SessionNotFound
@@ -37,10 +38,11 @@ class RelayEngines:
     ) -> None:
         self._node = node
         self._limits = node.limits
-        self._engine_limits = engine_limits(node.limits)
         self._audit = AuditLog(audit_file, node.limits, clock=wall, batch=batch)
         self._clock = clock
-        self._wall = wall
+        self._make_engine = partial(
+            RelayEngine, node, limits=engine_limits(node.limits), audit=self._audit, clock=clock, wall=wall
+        )
         self._by_user: dict[str, dict[str, RelayEngine]] = {}
         """By user, then by token."""
         self._closing: set[RelayEngine] = set()
@@ -53,7 +55,10 @@ class RelayEngines:
         return list(self._by_user.get(user, {}).values())
 
     def find(self, claims: Claims, session_id: str | None) -> RelayEngine:
-        """The engine that serves this session, else that of the token, created if needed."""
+        """The engine that serves this session, else that of the token, created if needed.
+
+        A client may continue its session with a newer token.
+        """
         own = self._by_user.get(claims.user, {})
         if session_id is None:
             return own.get(claims.token_id) or self._create(claims)
@@ -61,25 +66,16 @@ class RelayEngines:
             if engine.has_session(session_id):
                 links = engine.links
                 if token_id != claims.token_id and (links.paused or claims.expires > links.claims.expires):
-                    self._renew(token_id, engine, claims)
+                    if claims.token_id not in own:
+                        own[claims.token_id] = own.pop(token_id)
+                    links.renew(claims)
                 return engine
         raise SessionNotFound("This session has ended or never existed.", hint="Start again with `initialize`.")
 
-    def _renew(self, old_token_id: str, engine: RelayEngine, claims: Claims) -> None:
-        """A client continues its session with a newer token."""
-        own = self._by_user[claims.user]
-        if claims.token_id not in own:
-            own[claims.token_id] = own.pop(old_token_id)
-        engine.links.renew(claims)
-
     def _create(self, claims: Claims) -> RelayEngine:
         self._make_room(claims.user)
-        engine = RelayEngine(
-            self._node, claims, limits=self._engine_limits, audit=self._audit, clock=self._clock, wall=self._wall
-        )
+        engine = self._make_engine(claims)
         self._by_user.setdefault(claims.user, {})[claims.token_id] = engine
-        self._node.engines = len(self)
-        engine.task = self._node.spawn(engine.run())
         engine.task.add_done_callback(lambda _: self._remove(engine))
         if self._ticker is None or self._ticker.done():
             self._ticker = self._node.spawn(self._run_ticks())
@@ -99,18 +95,9 @@ class RelayEngines:
             raise Busy("This relay node serves as many agents over HTTP as it can.", hint="Try again in a minute.")
 
     def _end(self, engine: RelayEngine, reason: str) -> None:
-        """Remove an engine and close it."""
         self._remove(engine)
         self._closing.add(engine)
-        self._node.spawn(self._close(engine, reason))
-
-    async def _close(self, engine: RelayEngine, reason: str) -> None:
-        try:
-            await engine.close(reason)
-        finally:
-            self._closing.discard(engine)
-            if engine.task is not None:
-                engine.task.cancel()
+        self._node.spawn(engine.close(reason)).add_done_callback(lambda _: self._closing.discard(engine))
 
     def _remove(self, engine: RelayEngine) -> None:
         own = self._by_user.get(engine.user, {})
@@ -118,7 +105,6 @@ class RelayEngines:
             del own[token_id]
         if not own:
             self._by_user.pop(engine.user, None)
-        self._node.engines = len(self)
 
     async def _run_ticks(self) -> None:
         """While there are engines, remove unused ones and expired data."""

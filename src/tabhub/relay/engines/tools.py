@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +31,6 @@ _FILE_SENTENCE = re.compile(r"; [^;]*filePath[^;.]*\.")
 
 
 def relay_tools(browsers: Browsers, choice: TabChoice, facts: Callable[[], dict[str, Any]]) -> Iterator[Entry]:
-    """The tools, to be registered."""
     for tool, run in browser_tools(browsers, choice, None, hub_facts=facts):
         if tool.name not in LEFT_OUT:
             yield Entry(_without_files(tool), run)
@@ -44,7 +43,5 @@ def _without_files(tool: Tool) -> Tool:
     if not any(name in properties for name in _FILE_PARAMS):
         return tool
     kept = {name: value for name, value in properties.items() if name not in _FILE_PARAMS}
-    values = {field.name: getattr(tool, field.name) for field in fields(tool) if field.init}
-    values["input_schema"] = {**tool.input_schema, "properties": kept}
-    values["description"] = _FILE_SENTENCE.sub(".", tool.description)
-    return Tool(**values)
+    description = _FILE_SENTENCE.sub(".", tool.description)
+    return replace(tool, input_schema={**tool.input_schema, "properties": kept}, description=description)

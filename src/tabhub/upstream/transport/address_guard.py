@@ -64,10 +64,9 @@ class AddressGuard:
 
     async def resolve(self, host: str, port: int, *, local: bool = True) -> list[str]:
         """The addresses of a host, all checked; one blocked address blocks the host."""
-        literal = _literal(host)
-        if literal is not None:
-            found = [str(literal)]
-        else:
+        try:
+            found = [str(ipaddress.ip_address(host.strip("[]")))]
+        except ValueError:  # a name
             try:
                 found = await self.look_up(host, port)
             except (OSError, UnicodeError) as error:
@@ -81,13 +80,6 @@ class AddressGuard:
 async def _look_up(host: str, port: int) -> list[str]:
     facts = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in facts))
-
-
-def _literal(host: str) -> IpAddress | None:
-    try:
-        return ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return None
 
 
 def _plain(ip: IpAddress) -> IpAddress:

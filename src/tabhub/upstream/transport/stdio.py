@@ -24,6 +24,7 @@ from mcp.shared.message import SessionMessage
 from tabhub.errors import SetupError, UpstreamOffline
 from tabhub.upstream.launch_plan import ConnectionPlan
 from tabhub.upstream.transport.messages import ReceivedMessages, read_message, write_message
+from tabhub.wire.lines import LineSplitter
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -41,10 +42,10 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
     def __init__(self, plan: ConnectionPlan, max_line: int, lost: Callable[[], None]) -> None:
         """`lost` is called when the command ends on its own."""
         self._plan = plan
-        self._max_line = max_line
         self._lost = lost
         self._received = ReceivedMessages()
-        self._line = bytearray()
+        self._max_line = max_line
+        self._lines = LineSplitter(max_line, self._read_line, self._give_up)
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._invalid_lines = 0
         self._transport: asyncio.SubprocessTransport | None = None
@@ -100,13 +101,12 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
         """Close its input, wait, terminate, kill; every wait is bounded."""
         if (stdin := transport.get_pipe_transport(0)) is not None:
             stdin.close()
-        for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, None)):
+        for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, signal.SIGKILL)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._exited.wait()
                 break
-            if then is not None:
-                _signal(transport.get_pid(), then)
+            _signal(transport.get_pid(), then)
         _signal(transport.get_pid(), signal.SIGKILL)  # whatever it started and left behind
         transport.close()
 
@@ -117,7 +117,7 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
-            self._read(data)
+            self._lines.feed(data)
         else:
             lines = (line.strip()[:_STDERR_LENGTH] for line in data.decode("utf-8", "replace").splitlines())
             self._stderr.extend(filter(None, lines))
@@ -135,17 +135,6 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    def _read(self, data: bytes) -> None:
-        *lines, rest = data.split(b"\n")
-        for line in lines:
-            self._read_line(bytes(self._line + line))
-            self._line.clear()
-        self._line += rest
-        if len(self._line) > self._max_line or self._invalid_lines > _MAX_INVALID_LINES:
-            self._stderr.append(f"more than {self._max_line} bytes in a line, or {_MAX_INVALID_LINES} invalid lines")
-            self._line.clear()
-            self._end()
-
     def _read_line(self, line: bytes) -> None:
         if not line.strip() or self.ended:
             return
@@ -155,6 +144,12 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
             self._invalid_lines += 1
             if self._invalid_lines == 1:
                 log.warning("%s writes lines to its standard output that are not messages: skipped", self._plan.name)
+            elif self._invalid_lines > _MAX_INVALID_LINES:
+                self._give_up(line)
+
+    def _give_up(self, _line: bytes) -> None:
+        self._stderr.append(f"more than {self._max_line} bytes in a line, or {_MAX_INVALID_LINES} invalid lines")
+        self._end()
 
     def _end(self) -> None:
         if self.ended:

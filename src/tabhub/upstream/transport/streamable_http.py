@@ -13,7 +13,6 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
 import mcp_types as types
@@ -26,10 +25,11 @@ from tabhub.client_errors import HttpConnectError, HttpError, InvalidHttpRespons
 from tabhub.errors import BadInput, LoginRequired, TabhubError, UpstreamError, UpstreamLost, UpstreamOffline
 from tabhub.net.async_http import Bounds, Connections, Response
 from tabhub.upstream.launch_plan import ConnectionPlan
+from tabhub.upstream.oauth import Login
 from tabhub.upstream.transport.address_guard import AddressGuard
 from tabhub.upstream.transport.messages import ReceivedMessages, read_message, write_message
 from tabhub.wire import urls
-from tabhub.wire.sse_reader import EventReader
+from tabhub.wire.sse import EventReader
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -47,16 +47,6 @@ _DRAIN_TIMEOUT = 1.0
 """Seconds for an event stream to end after the answer, so that its connection can be used again."""
 _TLS = ssl.create_default_context()
 """Made with the import, which is in a thread: loading the certificates is slow."""
-
-
-class Login(Protocol):
-    """The authorization of a server's requests."""
-
-    async def headers(self) -> Mapping[str, str]: ...
-
-    async def renew(self, url: str, sent: Mapping[str, str], refused: Response, connections: Connections) -> bool:
-        """Refresh the token or log in. Returns whether a refused request can be sent again."""
-        ...
 
 
 class StreamableHttp(ObjectSendStream[SessionMessage]):
@@ -143,8 +133,6 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
                     await response.body()
         except (HttpError, TabhubError, TimeoutError) as error:
             log.debug("%s did not receive a message: %r", self._name, error)
-
-    # requests
 
     async def _request(self, message: types.JSONRPCRequest, headers: Mapping[str, str]) -> None:
         """Send a request and receive what the server sends up to its answer."""
@@ -244,8 +232,6 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
             hint="Check the URL; it often ends in /mcp. The old SSE transport alone is not supported.",
         )
 
-    # event streams
-
     def _listen(self) -> None:
         """Receive what the server sends outside of requests, if it offers such a stream."""
         if self._session_id is not None:
@@ -269,8 +255,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
                 log.debug("an event stream of %s ended: %s", self._name, error)
                 failures += 1
             await asyncio.sleep(_delay(events))
-            retry, events = events.retry, EventReader(self._max_answer, events.last_id)
-            events.retry = retry
+            events = EventReader(self._max_answer, events.last_id, events.retry)
         return False
 
     async def _read_events(self, response: Response, events: EventReader, request_id: types.RequestId | None) -> bool:
@@ -293,8 +278,6 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
                 if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification):
                     self._received.put(message)
         return False
-
-    # HTTP
 
     @asynccontextmanager
     async def _exchange(

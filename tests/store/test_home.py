@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,7 +102,7 @@ def test_a_linked_file_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_text() == "new"
 
 
-@pytest.mark.parametrize("call", ["write", "fsync", "replace", "fchmod"])
+@pytest.mark.parametrize("call", ["fsync", "replace", "fchmod"])
 def test_a_failure_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
@@ -114,6 +116,22 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
         patch.setattr(os, call, fail)
         with pytest.raises(SetupError, match="No space left on device"):
             write_atomic(path, "new")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_write_that_stops_midway_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
+    try:
+        with pytest.raises(SetupError, match="File too large"):
+            write_atomic(path, "x" * 4096)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 

@@ -61,7 +61,7 @@ async def test_a_trace_is_written_to_a_file_with_a_summary_of_the_time_spent(gue
     rounds = 1
 
     async def sampled() -> bool:
-        """Whether the page's function was sampled. Few samples are taken on a busy machine: attempts get longer."""
+        """Whether the page's function was sampled. Few are taken on a busy machine: attempts get longer."""
         nonlocal rounds
         rounds = min(2 * rounds, 40)
         await guest.get("browser_performance_trace", action="start")
@@ -70,7 +70,7 @@ async def test_a_trace_is_written_to_a_file_with_a_summary_of_the_time_spent(gue
         places = [(each["url"], each["line"]) for each in result["functions"]]
         return (zoo.at("see_styles.html"), 15) in places
 
-    await eventually(sampled)
+    await eventually(sampled, within=200)
     none = await guest.fail("browser_performance_trace", action="stop", tabId=tab)
     assert "No trace runs" in none["text"]
 

@@ -104,7 +104,7 @@ async def test_half_open_link_is_detected_and_its_calls_fail(tmp_path: Path) -> 
     standard = Limits()
     assert standard.ping_interval + standard.ping_timeout <= 40
     async with (
-        running_hub(tmp_path, limits={"ping_interval": 0.1, "ping_timeout": 0.2, "call_timeout": 300.0}) as hub,
+        running_hub(tmp_path, limits={"ping_interval": 0.5, "ping_timeout": 3, "call_timeout": 300.0}) as hub,
         Agent(hub) as agent,
         FakeExtension(hub) as browser,
         FakeExtension(hub, "alive", [tab(8)]),

@@ -172,7 +172,7 @@ async def test_requests_in_many_pieces_or_all_at_once_are_answered_in_order(hub:
 
 
 async def test_a_body_that_never_arrives_is_a_timeout(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"header_timeout": 0.2}) as hub:
+    async with running_hub(tmp_path, limits={"header_timeout": 2}) as hub:
         Probe(hub)
         data = rest(hub, "probe_echo", {"value": "x"})
         async with wire(hub.port) as line:
@@ -204,7 +204,7 @@ async def test_a_request_behind_a_slow_one_waits_for_its_turn(hub: RunningHub) -
 
 
 async def test_a_request_that_arrived_in_pieces_waits_longer_than_the_header_timeout(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"header_timeout": 0.2}) as hub:
+    async with running_hub(tmp_path, limits={"header_timeout": 2}) as hub:
         probe = Probe(hub)
         data = rest(hub, "probe_echo", {"value": "x"})
         async with wire(hub.port) as line, wire(hub.port) as other:

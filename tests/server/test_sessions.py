@@ -287,7 +287,7 @@ async def test_the_requesting_agents_person_decides_if_the_holder_cannot_be_aske
 
 async def test_a_person_has_longer_to_answer_than_the_call_timeout(tmp_path: Path) -> None:
     async with (
-        running_hub(tmp_path, limits={"call_timeout": 0.2}) as hub,
+        running_hub(tmp_path, limits={"call_timeout": 2}) as hub,
         closing_browser(hub),
         Agent(hub) as one,
         Agent(hub, capabilities=ELICITS) as two,
@@ -296,7 +296,7 @@ async def test_a_person_has_longer_to_answer_than_the_call_timeout(tmp_path: Pat
         call = {"name": "browser_request_tab", "arguments": {"tabId": 7, "reason": "the report"}}
         async with two.streamed("tools/call", {**call, "_meta": {"progressToken": 1}}) as events:
             question = await events.message()
-            while (await events.message())["params"]["progress"] < 0.5:
+            while (await events.message())["params"]["progress"] < 2.5:
                 pass
             await two.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
             while "result" not in (said := await events.message()):
@@ -306,7 +306,7 @@ async def test_a_person_has_longer_to_answer_than_the_call_timeout(tmp_path: Pat
 
 async def test_a_refused_requester_gets_no_hint_to_ask_but_gets_a_tab_that_is_released(tmp_path: Path) -> None:
     async with (
-        running_hub(tmp_path, skipPermissions=True, limits={"call_timeout": 0.4}) as hub,
+        running_hub(tmp_path, skipPermissions=True, limits={"call_timeout": 3}) as hub,
         closing_browser(hub),
         Agent(hub) as one,
         Agent(hub) as two,
@@ -345,7 +345,7 @@ async def test_the_person_at_the_browser_decides_if_no_client_can_ask(
 
 async def test_a_question_without_an_answer_times_out(tmp_path: Path) -> None:
     async with (
-        running_hub(tmp_path, limits={"tab_request": 0.2, "call_timeout": 0.2}) as hub,
+        running_hub(tmp_path, limits={"tab_request": 0.2, "call_timeout": 3}) as hub,
         closing_browser(hub),
         Agent(hub) as one,
         Agent(hub) as two,

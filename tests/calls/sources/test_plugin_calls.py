@@ -269,7 +269,7 @@ async def test_a_reading_call_is_retried_in_another_tab_when_its_own_closes(tmp_
 
 @pytest.mark.req("S002-ws-extension-05", "S002-dispatch-10")
 async def test_progress_reaches_the_agent_and_extends_the_deadline(tmp_path: Path) -> None:
-    limits = {"call_timeout": 0.8, "call_timeout_max": 30}
+    limits = {"call_timeout": 3, "call_timeout_max": 30}
     async with scene(tmp_path, [at(1)], limits=limits) as play:
         numbers: list[int] = []
         heard_of = asyncio.Semaphore(0)

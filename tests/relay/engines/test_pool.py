@@ -151,7 +151,7 @@ async def test_a_browser_lost_during_a_call_ends_it_and_is_used_again_once_back(
 
 
 async def test_denied_and_undecided_approvals_are_reported() -> None:
-    async with http_relay(call_timeout=0.3) as relay, browser(relay.ws) as far, relay.agent() as agent:
+    async with http_relay(call_timeout=2) as relay, browser(relay.ws) as far, relay.agent() as agent:
 
         def refuse(method: str, params: dict[str, Any]) -> Any:
             if method == "closeTab":
@@ -171,7 +171,7 @@ async def test_denied_and_undecided_approvals_are_reported() -> None:
 
 async def test_a_browser_that_never_replies_does_not_delay_others() -> None:
     async with (
-        http_relay(relay_open=0.2) as relay,
+        http_relay(relay_open=2) as relay,
         browser(relay.ws) as far,
         browser(relay.ws, instance="good") as good,
     ):

@@ -127,7 +127,7 @@ async def test_the_tab_of_a_disconnected_client_is_soon_free_and_others_learn_wh
 
 
 async def test_a_request_for_the_tab_of_a_disconnected_client_waits_and_gets_it(tmp_path: Path) -> None:
-    limits = {"bridge_grace": 20, "lease_orphan": 0.3, "call_timeout": 0.4}
+    limits = {"bridge_grace": 20, "lease_orphan": 0.3, "call_timeout": 3}
     async with running_hub(tmp_path, limits=limits) as hub, FakeExtension(hub), Agent(hub) as other:
         async with initialized(hub) as client:
             await client.call("browser_execute_script", {"tabId": 7, "code": "1"})

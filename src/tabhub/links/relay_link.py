@@ -18,7 +18,7 @@ from tabhub.errors import InvalidParams, LinkLost, RelayRefused, SetupError, Tab
 from tabhub.limits import Limits
 from tabhub.links.extension import PROTOCOL_ERROR, TOO_SLOW, ExtensionLink
 from tabhub.wire import urls as addresses
-from tabhub.wire.extension_link import decode
+from tabhub.wire.extension_link import READERS
 from tabhub.wire.messages import convert
 from tabhub.wire.relay import CONTROL, RELAY_ONLY, Disconnected
 
@@ -58,7 +58,7 @@ class RelayLink(ExtensionLink):
     def deliver(self, method: str, params: dict[str, Any]) -> None:
         """Handle a reply as if the browser had sent it as a notification."""
         if self.closed is None:
-            self.handlers[method](self, decode(method, params))
+            self.handlers[method](self, READERS[method](params))
 
     def refusal(self, method: str, error: Any) -> TabhubError:
         """Also reads an error the relay sends in place of the browser, with the outcome of the call."""

@@ -112,7 +112,8 @@ class Engine:
                 raise self.registry.unknown(name)
             tool = found.tool
             source = tool.source
-            tool.check(arguments)
+            if not tool.accepts(arguments):
+                raise tool.invalid(arguments)
             starts = caller.session.called = began
             if approval is None and (outcome := self.permission.check(caller, tool, arguments)) is not ALLOWED:
                 if isinstance(outcome, Denied):

@@ -20,7 +20,7 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.connected_browser import FACTS
 from tabhub.links.relay_link import RelayLink
-from tabhub.wire.relay import Connected, Extensions
+from tabhub.wire.relay import Extensions
 
 log = logging.getLogger("tabhub.relay")
 
@@ -149,8 +149,7 @@ class RelayBrowsers:
 
     async def _serve(self, ident: str) -> str:
         async with self._dial(ident) as link:
-            connected: Connected = await link.control("connect", extension_id=ident)
-            link.connection, link.name = connected.connection_id, connected.extension_name[:200]
+            link.connected(await link.control("connect", extension_id=ident))
             async with asyncio.timeout(self._limits.call_timeout):
                 state = await _query(link, "getState")
             direct = state.get("browserId")

@@ -20,17 +20,18 @@ from tabhub.links.extension import PROTOCOL_ERROR, TOO_SLOW, ExtensionLink
 from tabhub.wire import urls as addresses
 from tabhub.wire.extension_link import READERS
 from tabhub.wire.messages import convert
-from tabhub.wire.relay import CONTROL, RELAY_ONLY, Disconnected
+from tabhub.wire.relay import CONTROL, RELAY_ONLY, Connected, Disconnected
 
 _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
 """Notifications about one request, and the param that names it: through a relay, as `<connection>:<number>`."""
 _ROLES = ("/mcp", "/extension")
 _OPEN_TIMEOUT = 10.0
 _MAX_TEXT = 2000
+_NAME = 200
 
 
 class RelayLink(ExtensionLink):
-    """An agent's connection to a relay; once `connection` is set, a link to one remote browser."""
+    """An agent's connection to a relay; once `connected`, a link to one remote browser."""
 
     def __init__(
         self, browser_id: str, send: Callable[[bytes], None], close: Callable[[int, str], None], limits: Limits
@@ -45,6 +46,10 @@ class RelayLink(ExtensionLink):
     def next_request_id(self) -> str:
         """The name of the next request, unique among all agents of the browser."""
         return f"{self.connection}:{super().next_request_id}"
+
+    def connected(self, browser: Connected) -> None:
+        """The relay has connected it to a browser."""
+        self.connection, self.name = browser.connection_id, browser.extension_name[:_NAME]
 
     async def control(self, method: str, **params: Any) -> Any:
         """Send a control method, which the relay itself answers; returns the struct of its result."""

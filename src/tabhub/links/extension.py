@@ -98,7 +98,6 @@ class ExtensionLink:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.browser_id = browser_id
-        self.name = "browser"
         self.local = True
         """Whether the browser is on this machine, and so shows the person's own panel."""
         self.loop = loop or asyncio.get_running_loop()

@@ -149,7 +149,7 @@ class RelayBrowsers:
 
     async def _serve(self, ident: str) -> str:
         async with self._dial(ident) as link:
-            link.connected(await link.control("connect", extension_id=ident))
+            connected = await link.connect(ident)
             async with asyncio.timeout(self._limits.call_timeout):
                 state = await _query(link, "getState")
             direct = state.get("browserId")
@@ -162,7 +162,7 @@ class RelayBrowsers:
             watch = asyncio.create_task(self._browsers.watch(link))
             try:
                 hello = {name: state[name] for name in FACTS if name in state}
-                link.deliver("extension.hello", {"browserName": link.name, **hello})
+                link.deliver("extension.hello", {"browserName": connected.extension_name, **hello})
                 async with asyncio.timeout(self._limits.call_timeout):
                     tabs = await _query(link, "getTabs")
                 link.deliver("tab.syncAll", {"tabs": [], **tabs, "debugger": state.get("debugger")})

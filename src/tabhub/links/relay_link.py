@@ -27,11 +27,10 @@ _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
 _ROLES = ("/mcp", "/extension")
 _OPEN_TIMEOUT = 10.0
 _MAX_TEXT = 2000
-_NAME = 200
 
 
 class RelayLink(ExtensionLink):
-    """An agent's connection to a relay; once `connected`, a link to one remote browser."""
+    """An agent's connection to a relay; after `connect`, a link to one remote browser."""
 
     def __init__(
         self, browser_id: str, send: Callable[[bytes], None], close: Callable[[int, str], None], limits: Limits
@@ -47,9 +46,11 @@ class RelayLink(ExtensionLink):
         """The name of the next request, unique among all agents of the browser."""
         return f"{self.connection}:{super().next_request_id}"
 
-    def connected(self, browser: Connected) -> None:
-        """The relay has connected it to a browser."""
-        self.connection, self.name = browser.connection_id, browser.extension_name[:_NAME]
+    async def connect(self, browser: str) -> Connected:
+        """Make it a link to one of the relay's browsers."""
+        connected: Connected = await self.control("connect", extension_id=browser)
+        self.connection = connected.connection_id
+        return connected
 
     async def control(self, method: str, **params: Any) -> Any:
         """Send a control method, which the relay itself answers; returns the struct of its result."""

@@ -69,7 +69,8 @@ class Bench:
     async def result(self, name: str, **args: Any) -> ToolResult:
         """Call a tool as the hub would: arguments checked first, the answer validated against its schema."""
         tool, run = self.tools[name]
-        tool.check(args)
+        if not tool.accepts(args):
+            raise tool.invalid(args)
         result = await run(self.context, args)
         body = orjson.loads(result.payload)
         if not result.is_error:

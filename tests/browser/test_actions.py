@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 from tabhub.browser.actions import TrackedAction
 from tabhub.browser.driver.page import Page
@@ -111,5 +110,5 @@ async def test_a_dialog_that_opens_before_the_next_command_ends_the_action_witho
     await asyncio.sleep(0)  # it has looked for dialogs, and is about to send its command
     action.page.state.dialog = Dialog("alert", "Really done", "")  # the action caused it: the action itself succeeded
     assert await asking is None
-    answer = json.loads((await action.result("Accepted the dialog")).payload)
-    assert answer["structuredContent"]["dialog"] == {"type": "alert", "message": "Really done"}
+    facts = await action.result("Accepted the dialog")
+    assert facts["dialog"] == {"type": "alert", "message": "Really done"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tabhub.browser.tool_spec import data_result
 from tabhub.calls import engine
 from tabhub.core.registry import Entry
 from tabhub.core.results.budget import Fitted, estimate_tokens, fit
@@ -53,7 +54,7 @@ def library(hub: RunningHub) -> RunningHub:
     hub.hub.tabs.register(
         LIBRARY,
         [
-            tool("rows", lambda: ToolResult.data({"rows": ROWS})),
+            tool("rows", lambda: data_result({"rows": ROWS})),
             tool("lines", lambda: ToolResult.text(LINES)),
             *(tool(f"huge_{kind}", lambda made=made: made) for kind, made in HUGE_RESULTS.items()),
             tool("failed", lambda: ToolResult.text(LINES, is_error=True)),

@@ -134,9 +134,7 @@ def test_numbers_are_small_and_stable_and_reused_only_after_the_tab_closed() -> 
     assert [numbers.number("https://a.com", tab) for tab in (70, 80, 90)] == [1, 2, 3]
     assert numbers.number("https://b.com", 90) == 1
     assert numbers.number("https://a.com", 80) == 2
-    assert numbers.tab("https://a.com", 2) == 80
     numbers.closed(80)
-    assert numbers.tab("https://a.com", 2) is None
     assert numbers.number("https://a.com", 90) == 3
     assert numbers.number("https://a.com", 99) == 2
     assert numbers.number("http://a.com", 100) == 4  # its names would look the same

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tabhub.core.tabs import TabChanges, TabTable, origin_of
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
-from tabhub.wire.extension_link import TabStateChanged, decode
+from tabhub.wire.extension_link import READERS, TabStateChanged
 
 
 def raw(tab_id: int, **more: Any) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def raw(tab_id: int, **more: Any) -> dict[str, Any]:
 
 
 def report(**params: Any) -> TabStateChanged:
-    decoded = decode("tab.stateChanged", params)
+    decoded = READERS["tab.stateChanged"](params)
     assert isinstance(decoded, TabStateChanged)
     return decoded
 

@@ -12,7 +12,7 @@ from typing import Any
 from tabhub.core.tabs import TabChanges, TabTable
 from tabhub.errors import CallTimeout, TabFailed, TabNotFound
 from tabhub.links.transport import DisconnectCallback, Listener, MessageCallback
-from tabhub.wire.extension_link import decode
+from tabhub.wire.extension_link import READERS
 from tests.harness.fake_extension import tab
 
 Handler = Callable[[dict[str, Any]], Any]
@@ -106,11 +106,11 @@ class MemoryTabs:
         return self.report(tab_id, "created", tab=tab(tab_id, url, **more))
 
     def report(self, tab_id: int, change: str, **more: Any) -> TabChanges:
-        return self.book.apply("b", decode("tab.stateChanged", {"tabId": tab_id, "change": change, **more}))
+        return self.book.apply("b", READERS["tab.stateChanged"]({"tabId": tab_id, "change": change, **more}))
 
     def say(self, tab_id: int, method: str, **params: Any) -> Any:
         assert self._on_message is not None
-        return self._on_message(tab_id, decode(method, {"tabId": tab_id, **params}))
+        return self._on_message(tab_id, READERS[method]({"tabId": tab_id, **params}))
 
     def close(self, tab_id: int) -> TabChanges:
         """Close a tab: its calls fail, as a link makes them, and listeners hear of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tabhub.browser.tool_spec import data_result
 from tabhub.calls.engine import Context
 from tabhub.core.registry import Entry
 from tabhub.core.tools import EMPTY_SCHEMA, CallContext, Runner, Source, Tool, ToolResult
@@ -60,7 +61,7 @@ class Probe:
         return Entry(Tool(name, SOURCE, f"A probe: {name}", schema or dict(EMPTY_SCHEMA)), run)
 
     async def _echo(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
-        return ToolResult.data(args)
+        return data_result(args)
 
     async def _wait(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         if args.get("report"):
@@ -71,7 +72,7 @@ class Probe:
         except asyncio.CancelledError:
             self.stopped.put_nowait(args)
             raise
-        return ToolResult.data(args)
+        return data_result(args)
 
     async def _report(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         for step in (1, 2, 3):
@@ -87,7 +88,7 @@ class Probe:
     async def _ask(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         assert isinstance(ctx, Context)
         answers = await ctx.ask({"colour": ("elicitation/create", QUESTION)})
-        return ToolResult.data({"answer": answers["colour"]})
+        return data_result({"answer": answers["colour"]})
 
     async def _flood(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         """Report progress `times` times, or until the agent, which does not read, is disconnected."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tabhub.browser.tool_spec import data_result
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.engine import Answers, Engine, Questions
 from tabhub.core.calls import Calls
@@ -169,7 +170,7 @@ class World:
         answer = await ref.link.request("forwardCDPCommand", params)
         if not isinstance(answer, dict):
             raise CommandFailed("The browser answered with something else.")
-        return ToolResult.data(answer)
+        return data_result(answer)
 
     def session(self) -> Session:
         self._sessions += 1

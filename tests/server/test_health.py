@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tabhub import __version__
-from tabhub.store.audit import CallRecord
+from tabhub.store.audit_record import CallRecord
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub

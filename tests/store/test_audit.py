@@ -11,7 +11,9 @@ import pytest
 from tabhub.core.tools import BROWSER, Source
 from tabhub.errors import CallTimeout, CommandFailed
 from tabhub.limits import Limits
-from tabhub.store.audit import BUCKETS, AuditLog, CallRecord, call_error, digest, read_log, stamp
+from tabhub.store.audit import BUCKETS, AuditLog, digest, stamp
+from tabhub.store.audit_reader import read_log
+from tabhub.store.audit_record import CallRecord, call_error
 
 NOON = 1_771_669_800.0  # 2026-02-21T10:30:00Z
 DAY = 86_400.0
@@ -275,31 +277,6 @@ def test_a_line_that_is_too_long_leaves_its_arguments_out(tmp_path: Path) -> Non
     assert first["tool"] == "browser_tool_1"
     assert second["argsDigest"] == digest({"tabId": 2})
     assert all(len(line) <= 2000 for line in (tmp_path / "audit.log").read_bytes().splitlines())
-
-
-def test_the_log_on_disk_is_filtered_and_limited(tmp_path: Path) -> None:
-    clock = Clock()
-    log = open_log(tmp_path, clock)
-    for number in range(10):
-        clock.now = NOON + number * 60
-        log.write(made(number, success=number % 2 == 0))
-    path = tmp_path / "audit.log"
-    assert [one["tool"][-1] for one in read_log(path, limit=3)[0]] == ["9", "8", "7"]
-    assert [one["tool"][-1] for one in read_log(path, since=NOON + 8 * 60)[0]] == ["9", "8"]
-    assert len(read_log(path, limit=None, success=False)[0]) == 5
-    assert [one["tool"] for one in read_log(path, tool="browser_tool_4")[0]] == ["browser_tool_4"]
-    assert read_log(path, plugin="slack")[0] == []
-    assert read_log(tmp_path / "none.log") == ([], 0)
-
-
-def test_invalid_empty_and_very_long_lines_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "audit.log"
-    long = orjson.dumps({"tool": "long", "x": "y" * 200_000})
-    path.write_bytes(b"\n\njunk\n[1]\n" + long + b'\n\xff\xfe\n{"tool": "a"}\n\n{"tool":')
-    entries, skipped = read_log(path)
-    assert [one["tool"] for one in entries] == ["a", "long"]
-    assert skipped == 4
-    assert open_log(tmp_path).torn == 1
 
 
 def test_events_are_on_disk_and_not_counted_as_calls(tmp_path: Path) -> None:

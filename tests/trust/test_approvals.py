@@ -5,8 +5,20 @@ from __future__ import annotations
 import pytest
 
 from tabhub.config.permissions import Permission
-from tabhub.trust.approvals import DECISIONS, SKIPPED, Allowed, Approval, Ask, Why, choices_for
-from tabhub.trust.permissions import NO_FLOW, CallFacts, DataFlow, Verdict, decide
+from tabhub.trust.approvals import (
+    DECISIONS,
+    NO_FLOW,
+    SKIPPED,
+    Allowed,
+    Approval,
+    Ask,
+    CallFacts,
+    DataFlow,
+    Verdict,
+    Why,
+    choices_for,
+    decide,
+)
 from tabhub.wire.panel import Decision
 
 SESSION = Approval("panel", "allow_session")

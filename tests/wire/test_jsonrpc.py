@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.errors import InvalidRequest, UnknownTool
+from tabhub.errors import InvalidParams, InvalidRequest, UnknownTool
 from tabhub.wire import jsonrpc
 from tabhub.wire.jsonrpc import Notification, Request, Response
 
@@ -97,6 +97,15 @@ def test_requests_notifications_and_responses_are_distinguished() -> None:
     assert jsonrpc.parse({"jsonrpc": "2.0", "id": 1, "result": None}) == Response(1, None)
     error = {"code": -1, "message": "no", "data": [1]}
     assert jsonrpc.parse({"jsonrpc": "2.0", "id": 1, "error": error}) == Response(1, None, error)
+
+
+def test_a_call_has_a_name_and_may_have_arguments() -> None:
+    assert jsonrpc.name_and_arguments({"name": "t", "arguments": {"a": 1}}) == ("t", {"a": 1})
+    assert jsonrpc.name_and_arguments({"name": "t"}) == jsonrpc.name_and_arguments({"name": "t", "arguments": None})
+    with pytest.raises(InvalidParams, match="`name` must be a string"):
+        jsonrpc.name_and_arguments({"arguments": {}})
+    with pytest.raises(InvalidParams, match="`arguments` must be an object"):
+        jsonrpc.name_and_arguments({"name": "t", "arguments": []})
 
 
 @given(JSON)

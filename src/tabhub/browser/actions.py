@@ -19,7 +19,6 @@ from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.pending_requests import PendingRequests
 from tabhub.browser.record.traffic import ENABLE
-from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, PageNavigated, TabFailed
 from tabhub.links.browsers import Browsers, Change, TabKey
 
@@ -207,8 +206,8 @@ class TrackedAction:
 
     async def result(
         self, did: str, *, note: str | None = None, before: Any = None, now: Any = None, **more: Any
-    ) -> ToolResult:
-        """The result, once what the action started has finished or a limited time has passed.
+    ) -> dict[str, Any]:
+        """What the tool reports, once what the action started has finished or a limited time has passed.
 
         `before` and `now` are the page's URLs around it, where they are known.
         """
@@ -245,7 +244,7 @@ class TrackedAction:
         if is_closed:
             facts["closed"] = True
             notes.append("The tab is closed now.")
-        return ToolResult.data({**facts, "note": " ".join(notes)} if notes else facts)
+        return {**facts, "note": " ".join(notes)} if notes else facts
 
 
 async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T]) -> T | None:

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import orjson
+
 from tabhub.browser.actions import Activity
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
@@ -138,6 +140,13 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
     """Add the notes that are not empty, as one text."""
     text = " ".join(filter(None, notes))
     return {**facts, "note": text} if text else facts
+
+
+def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
+    """The facts with their notes, and the same JSON as text for clients that read only text."""
+    body = orjson.dumps(with_note(facts, *notes) if notes else facts)
+    text = orjson.dumps(body.decode())
+    return ToolResult(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
 
 
 def text_result(text: str, facts: dict[str, Any], *notes: str) -> ToolResult:

@@ -27,7 +27,8 @@ from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import Source, Tool, ToolResult
 from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError
 from tabhub.limits import Limits
-from tabhub.store.audit import AuditLog, CallRecord, call_error, digest
+from tabhub.store.audit import AuditLog, digest
+from tabhub.store.audit_record import CallRecord, call_error
 from tabhub.store.results import ResultStore
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Denied
 from tabhub.trust.redact import clean, redact
@@ -112,7 +113,8 @@ class Engine:
                 raise self.registry.unknown(name)
             tool = found.tool
             source = tool.source
-            tool.check(arguments)
+            if not tool.accepts(arguments):
+                raise tool.invalid(arguments)
             starts = caller.session.called = began
             if approval is None and (outcome := self.permission.check(caller, tool, arguments)) is not ALLOWED:
                 if isinstance(outcome, Denied):

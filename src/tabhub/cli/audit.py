@@ -54,7 +54,7 @@ def _from_hub(args: Namespace) -> list[dict[str, Any]]:
 
 
 def _from_file(args: Namespace) -> list[dict[str, Any]]:
-    from tabhub.store.audit import read_log
+    from tabhub.store.audit_reader import read_log
     from tabhub.store.home import Home
 
     path = Home.find().audit

@@ -141,10 +141,6 @@ class TabNumbers:
             self._free(next(iter(visited)), tab_id)
         return number
 
-    def tab(self, origin: str, number: int) -> int | None:
-        numbers = self._sites.get(site_of(origin)[0], {})
-        return next((tab_id for tab_id, used in numbers.items() if used == number), None)
-
     def closed(self, tab_id: int) -> None:
         for site in list(self._tabs.get(tab_id, ())):
             self._free(site, tab_id)

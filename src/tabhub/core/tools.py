@@ -84,13 +84,6 @@ class ToolResult(msgspec.Struct):
     def text(cls, text: str, *, is_error: bool = False) -> ToolResult:
         return cls.of([{"type": "text", "text": text}], is_error=is_error)
 
-    @classmethod
-    def data(cls, value: dict[str, Any]) -> ToolResult:
-        """A structured result, with the same JSON as text for clients that read only text."""
-        body = orjson.dumps(value)
-        text = orjson.dumps(body.decode())
-        return cls(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
-
 
 def compile_schema(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
     """Compile a JSON Schema with linear-time patterns and without following external references."""
@@ -123,6 +116,8 @@ class Tool:
     """Seconds; None is the usual limit."""
     meta: Mapping[str, Any] | None = None
     validator: jsonschema_rs.Validator = field(init=False, repr=False)
+    accepts: Callable[[Mapping[str, Any]], bool] = field(init=False, repr=False)
+    """Whether arguments are valid; `invalid` says why not."""
     read_only: bool = field(init=False, repr=False)
     param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
     """Arguments that stateless clients repeat as headers."""
@@ -131,6 +126,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "validator", compile_schema(self.input_schema))
+        object.__setattr__(self, "accepts", self.validator.is_valid)
         object.__setattr__(self, "read_only", self.annotations.get("readOnlyHint") is True)
         object.__setattr__(self, "wire", orjson.dumps(self.listing()))
         object.__setattr__(self, "param_headers", declared(self.input_schema) if _HEADER_MARK in self.wire else ())
@@ -158,10 +154,8 @@ class Tool:
         object.__setattr__(fresh, "wire", orjson.dumps(fresh.listing()))
         return fresh
 
-    def check(self, arguments: Mapping[str, Any]) -> None:
-        """Validate arguments, or raise InvalidArguments naming every invalid field."""
-        if self.validator.is_valid(arguments):
-            return
+    def invalid(self, arguments: Mapping[str, Any]) -> InvalidArguments:
+        """The error for arguments that are not accepted, naming the invalid fields."""
         problems = []
         for error in self.validator.iter_errors(arguments):
             where = "/".join(str(step) for step in error.instance_path) or "arguments"
@@ -169,7 +163,7 @@ class Tool:
             if len(problems) == 10:
                 break
         listed = "; ".join(f"{p['field']}: {p['problem']}" for p in problems)
-        raise InvalidArguments(
+        return InvalidArguments(
             f"Invalid arguments for {self.name}: {listed}.",
             hint="Nothing was sent to the browser. Correct the arguments and call again.",
             data={"errors": problems},

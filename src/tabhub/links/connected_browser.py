@@ -35,7 +35,6 @@ class ConnectedBrowser:
         self.hello = {name: facts[name][:_MAX_TEXT] for name in FACTS if facts[name] is not None}
         if hello.managed and self.link.local:
             self.hello["managed"] = True
-        self.link.name = self.hello.get("browserName", self.link.name)
 
     def facts(self, book: TabTable) -> dict[str, Any]:
         """Its parts: socket, extension, tabs, debugger."""

@@ -24,7 +24,7 @@ from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.failures import failure, unusable
 from tabhub.wire import strict_json as strict
 from tabhub.wire.browser_commands import COMMANDS, RESULTS
-from tabhub.wire.extension_link import ENVELOPE, decode
+from tabhub.wire.extension_link import ENVELOPE, READERS
 from tabhub.wire.messages import convert
 
 log = logging.getLogger("tabhub.link")
@@ -98,7 +98,6 @@ class ExtensionLink:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.browser_id = browser_id
-        self.name = "browser"
         self.local = True
         """Whether the browser is on this machine, and so shows the person's own panel."""
         self.loop = loop or asyncio.get_running_loop()
@@ -336,7 +335,8 @@ class ExtensionLink:
                 self._answer(number, error={"code": -32601, "message": f"Method not found: {method[:100]}"})
             return
         try:
-            result = handler(self, decode(method, params))
+            read = READERS.get(method)
+            result = handler(self, params if read is None else read(params))
         except TabhubError as error:
             if isinstance(error, InvalidParams) and self.counts.refused < _MAX_LOGGED_REFUSALS:
                 log.warning("browser %s: refused %s", self.browser_id, error.message)

@@ -20,7 +20,7 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.connected_browser import FACTS
 from tabhub.links.relay_link import RelayLink
-from tabhub.wire.relay import Connected, Extensions
+from tabhub.wire.relay import Extensions
 
 log = logging.getLogger("tabhub.relay")
 
@@ -149,8 +149,7 @@ class RelayBrowsers:
 
     async def _serve(self, ident: str) -> str:
         async with self._dial(ident) as link:
-            connected: Connected = await link.control("connect", extension_id=ident)
-            link.connection, link.name = connected.connection_id, connected.extension_name[:200]
+            connected = await link.connect(ident)
             async with asyncio.timeout(self._limits.call_timeout):
                 state = await _query(link, "getState")
             direct = state.get("browserId")
@@ -163,7 +162,7 @@ class RelayBrowsers:
             watch = asyncio.create_task(self._browsers.watch(link))
             try:
                 hello = {name: state[name] for name in FACTS if name in state}
-                link.deliver("extension.hello", {"browserName": link.name, **hello})
+                link.deliver("extension.hello", {"browserName": connected.extension_name, **hello})
                 async with asyncio.timeout(self._limits.call_timeout):
                     tabs = await _query(link, "getTabs")
                 link.deliver("tab.syncAll", {"tabs": [], **tabs, "debugger": state.get("debugger")})

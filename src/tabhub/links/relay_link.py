@@ -18,9 +18,9 @@ from tabhub.errors import InvalidParams, LinkLost, RelayRefused, SetupError, Tab
 from tabhub.limits import Limits
 from tabhub.links.extension import PROTOCOL_ERROR, TOO_SLOW, ExtensionLink
 from tabhub.wire import urls as addresses
-from tabhub.wire.extension_link import decode
+from tabhub.wire.extension_link import READERS
 from tabhub.wire.messages import convert
-from tabhub.wire.relay import CONTROL, RELAY_ONLY, Disconnected
+from tabhub.wire.relay import CONTROL, RELAY_ONLY, Connected, Disconnected
 
 _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
 """Notifications about one request, and the param that names it: through a relay, as `<connection>:<number>`."""
@@ -30,7 +30,7 @@ _MAX_TEXT = 2000
 
 
 class RelayLink(ExtensionLink):
-    """An agent's connection to a relay; once `connection` is set, a link to one remote browser."""
+    """An agent's connection to a relay; after `connect`, a link to one remote browser."""
 
     def __init__(
         self, browser_id: str, send: Callable[[bytes], None], close: Callable[[int, str], None], limits: Limits
@@ -46,6 +46,12 @@ class RelayLink(ExtensionLink):
         """The name of the next request, unique among all agents of the browser."""
         return f"{self.connection}:{super().next_request_id}"
 
+    async def connect(self, browser: str) -> Connected:
+        """Make it a link to one of the relay's browsers."""
+        connected: Connected = await self.control("connect", extension_id=browser)
+        self.connection = connected.connection_id
+        return connected
+
     async def control(self, method: str, **params: Any) -> Any:
         """Send a control method, which the relay itself answers; returns the struct of its result."""
         async with asyncio.timeout(self.limits.call_timeout):
@@ -58,7 +64,7 @@ class RelayLink(ExtensionLink):
     def deliver(self, method: str, params: dict[str, Any]) -> None:
         """Handle a reply as if the browser had sent it as a notification."""
         if self.closed is None:
-            self.handlers[method](self, decode(method, params))
+            self.handlers[method](self, READERS[method](params))
 
     def refusal(self, method: str, error: Any) -> TabhubError:
         """Also reads an error the relay sends in place of the browser, with the outcome of the call."""

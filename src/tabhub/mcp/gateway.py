@@ -79,14 +79,16 @@ class GatewaySurface:
     async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult:
         name = ALIASES.get(name, name)
         if name == LIST.name:
-            LIST.check(arguments)
+            if not LIST.accepts(arguments):
+                raise LIST.invalid(arguments)
             return self.list_tools(arguments)
         if name != CALL.name:
             raise UnknownTool(
                 f"There is no tool named {name[:200]!r} at the gateway.",
                 hint=f"It has {LIST.name} and {CALL.name}; run other tools with {CALL.name}.",
             )
-        CALL.check(arguments)
+        if not CALL.accepts(arguments):
+            raise CALL.invalid(arguments)
         wanted, given = arguments["name"], arguments.get("arguments", {})
         if caller.via == "mcp":
             caller.via = "gateway"

@@ -46,6 +46,7 @@ from tabhub.wire.jsonrpc import (
     encode_failure,
     encode_notification,
     encode_result,
+    name_and_arguments,
 )
 from tabhub.wire.jsonrpc import Response as RpcResponse
 from tabhub.wire.mcp import (
@@ -238,14 +239,7 @@ class HandshakeEdge:
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
     async def _call(self, caller: HandshakeCaller, _method: str) -> bytes:
-        params = caller.params
-        name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str):
-            raise InvalidParams("`name` must be a string.")
-        if arguments is None:
-            arguments = {}
-        elif not isinstance(arguments, dict):
-            raise InvalidParams("`arguments` must be an object.")
+        name, arguments = name_and_arguments(caller.params)
         try:
             return (await self.surface.call(caller, name, arguments)).payload
         except (UnknownTool, MissingCapability):

@@ -33,7 +33,18 @@ CAPABILITIES = ("elicitation", "sampling", "roots")
 class McpSession:
     """One client of the handshake era."""
 
-    def __init__(self, session: Session, version: str, capabilities: dict[str, Any], limits: Limits) -> None:
+    def __init__(
+        self,
+        session: Session,
+        version: str,
+        capabilities: dict[str, Any],
+        limits: Limits,
+        *,
+        tools: str | None = None,
+        send: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """`tools` is the selection of tools the client asked for; `send` the bridge's way to it, which needs no
+        stream."""
         self.session = session
         self._limits = limits
         self.version = version
@@ -42,8 +53,7 @@ class McpSession:
         self.in_flight: dict[Id, HandshakeCaller] = {}
         self.asked: dict[Id, asyncio.Future[Response]] = {}
         self.streams: OrderedDict[str, EventStream] = OrderedDict()
-        self.tools: str | None = None
-        """The selection of tools the client asked for."""
+        self.tools = tools
         self.listed: dict[str, int] = {}
         """The version of each list the client last read."""
         self.listener: EventStream | None = None
@@ -53,8 +63,7 @@ class McpSession:
         """Its resource subscriptions, if it has any."""
         self.missed: dict[str, None] = {}
         """Resources that changed while it was not listening."""
-        self.send: Callable[[bytes], None] | None = None
-        """The bridge's way to the client, which needs no stream."""
+        self._send = send
         self.headers: tuple[Header, ...] = ((b"mcp-session-id", session.id.encode()),)
         """Headers of every response."""
         self.json_headers = (JSON, *self.headers)
@@ -98,8 +107,8 @@ class McpSession:
 
     def updated(self, uri: str) -> None:
         """A resource it subscribed to has changed; it is notified now, or when it listens."""
-        if self.send is not None:
-            self.send(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
+        if self._send is not None:
+            self._send(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
         elif self.listening and self.listener is not None:
             self.listener.append(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
         else:

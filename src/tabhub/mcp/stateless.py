@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import InitVar, dataclass
 from typing import Any
@@ -28,7 +28,15 @@ from tabhub.mcp.notifications import ListNotifier
 from tabhub.mcp.resources import FORWARDED, LISTS, UpstreamResources
 from tabhub.mcp.subscriptions import ResourceSubscriber
 from tabhub.mcp.surface import Surface, failure_result
-from tabhub.wire.jsonrpc import Message, Notification, Request, encode_failure, encode_notification, encode_result
+from tabhub.wire.jsonrpc import (
+    Message,
+    Notification,
+    Request,
+    encode_failure,
+    encode_notification,
+    encode_result,
+    name_and_arguments,
+)
 from tabhub.wire.jsonrpc import Response as RpcResponse
 from tabhub.wire.mcp import (
     LIST_CHANGED,
@@ -151,7 +159,9 @@ class StatelessEdge:
         """
         engine, params, wanted = self.engine, request.params, None
         if request.method == "tools/call":
-            name, arguments = self._tool_and_arguments(params, raw_headers)
+            name, arguments = name_and_arguments(params)
+            if raw_headers is not None:
+                self._check_headers(name, arguments, raw_headers)
             session, handed = self._session(name, arguments, envelope, own, agent)
             about = name
         else:
@@ -185,20 +195,11 @@ class StatelessEdge:
             session.seen = engine.clock()
         return encode_result(request.id, stateless_payload(payload))
 
-    def _tool_and_arguments(
-        self, params: Mapping[str, Any], raw_headers: list[tuple[bytes, bytes]] | None
-    ) -> tuple[str, dict[str, Any]]:
-        name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str):
-            raise InvalidParams("`name` must be a string.")
-        if arguments is None:
-            arguments = {}
-        elif not isinstance(arguments, dict):
-            raise InvalidParams("`arguments` must be an object.")
-        entry = self.engine.registry.by_name.get(name) if raw_headers is not None else None
-        if entry is not None and raw_headers is not None and entry.tool.param_headers:
+    def _check_headers(self, name: str, arguments: dict[str, Any], raw_headers: list[tuple[bytes, bytes]]) -> None:
+        """Check the headers that repeat arguments."""
+        entry = self.engine.registry.by_name.get(name)
+        if entry is not None and entry.tool.param_headers:
             check_params(entry.tool.param_headers, arguments, raw_headers)
-        return name, arguments
 
     def _session(
         self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, agent: str | None

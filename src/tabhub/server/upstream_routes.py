@@ -17,7 +17,7 @@ from tabhub.limits import Limits
 from tabhub.links.extension import Handler
 from tabhub.server.access import ApproverKey
 from tabhub.upstream.login_callbacks import PATH as CALLBACK
-from tabhub.wire.extension_link import decode
+from tabhub.wire.extension_link import READERS
 from tabhub.wire.panel import AddServers, OneServer, ServerSettings
 
 _LONGEST_QUERY = 16_000
@@ -64,7 +64,7 @@ class UpstreamRoutes:
                 "Only the person may change external servers: this address needs the approver's key.",
                 "Use the panel, or `tabhub mcp` in a terminal.",
             )
-            return json_response(await self._methods[name](decode(name, request.json_object(self.limits))))
+            return json_response(await self._methods[name](READERS[name](request.json_object(self.limits))))
 
         return route
 

@@ -1,86 +1,48 @@
 """The audit log: one line for every answered call, on disk before the answer leaves, and the last ones in memory.
 
-Owns what an entry says, the ring `/audit` shows and the figures of `/health` and `/metrics`. How lines reach the disk
-is `store.journal`'s. Time is the wall clock handed in; it stamps entries and never decides a deadline.
+Owns the ring `/audit` shows, the figures of `/health` and `/metrics`, and an append-only file that survives a full
+disk, a rotation and a second writer. What a line says is audit_record.py's; reading the file is audit_reader.py's. Time
+is the wall clock handed in; it stamps entries and never decides a deadline. One thread uses a log; other processes may
+append to the same file.
+
+Why no line is lost:
+- one `write(2)` on an O_APPEND descriptor appends a whole line, even with other writers;
+- rotation renames the file while holding its lock, after checking that the name still means the file in hand; a
+  writer that has it open continues to write to the renamed file, which still exists;
+- after every write the file's link count is checked: zero means that the file was rotated away twice or removed,
+  and the line is written again, to the file that now has the name;
+- a write that ends early is cut off again, or else closed by a newline, so that no later line is joined to it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
+import os
 import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import orjson
 
-from tabhub.errors import SetupError, TabhubError
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.store.journal import Journal, Nowhere, lines_backward
-from tabhub.trust.redact import clean, redact
+from tabhub.store.audit_reader import entry_time, lines_backward, matches, parse_line
+from tabhub.store.audit_record import CallRecord, as_json, json_value, shortened
 
 if TYPE_CHECKING:
     from tabhub.core.tools import Source
 
 _DAY_MINUTES = 24 * 60
-_MESSAGE = 2000
 _LOOKED_AT = 10_000
-_DEPTH = 64
-_INT = 2**63
+_ATTEMPTS = 3
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Upper bounds, in seconds, of the histogram of durations."""
-
-
-class CallError(msgspec.Struct):
-    """Why a call failed."""
-
-    code: int
-    message: str
-    category: str
-
-
-class CallRecord(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel"):
-    """What the log keeps of one call; its arguments only if the person set it so."""
-
-    timestamp: str = ""
-    """Set when the record is written."""
-    tool: str
-    plugin: str
-    source: str
-    success: bool
-    duration_ms: float
-    session: str
-    client: str
-    via: str
-    """How the call came in."""
-    token_name: str | None = None
-    args_digest: str
-    tab_id: int | None = None
-    origin: str | None = None
-    approval: Any = None
-    """An Approval, or what the error of a refused call says of it."""
-    arguments: Mapping[str, Any] | None = None
-    error: CallError | None = None
-    outcome: str | None = None
-
-
-def call_error(error: TabhubError) -> CallError:
-    return CallError(error.code, clean(redact(error.message), _MESSAGE), error.category)
-
-
-def _as_dict(record: CallRecord) -> dict[str, Any]:
-    """The fields by their names in the log, whatever values they hold."""
-    fields = msgspec.structs.fields(record)
-    made = {field.encode_name: getattr(record, field.name) for field in fields}
-    for name in ("error", "approval"):
-        made[name] = msgspec.to_builtins(made[name])
-    return {name: value for name, value in made.items() if value is not None}
-
 
 _encode = msgspec.json.Encoder().encode
 
@@ -90,7 +52,7 @@ def digest(arguments: Mapping[str, Any]) -> str:
     try:
         canonical = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
     except TypeError:
-        canonical = orjson.dumps(_writable(arguments), option=orjson.OPT_SORT_KEYS)
+        canonical = orjson.dumps(json_value(arguments), option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2s(canonical, digest_size=8).hexdigest()
 
 
@@ -164,9 +126,9 @@ class AuditLog:
         try:
             line = _encode(record) + b"\n"
         except (TypeError, ValueError, OverflowError, RecursionError):
-            line = orjson.dumps(_writable(_as_dict(record)), option=orjson.OPT_APPEND_NEWLINE)
+            line = orjson.dumps(as_json(record), option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > self._longest:
-            line = orjson.dumps(_shortened(orjson.loads(line), self._longest), option=orjson.OPT_APPEND_NEWLINE)
+            line = orjson.dumps(shortened(orjson.loads(line), self._longest), option=orjson.OPT_APPEND_NEWLINE)
         self._ring.append(line)
         self.figures.add(record.plugin, now, record.duration_ms / 1000, ok=record.success)
         self._lines.append(line)
@@ -175,10 +137,14 @@ class AuditLog:
 
     def event(self, what: str, source: Source, *, tab_id: int | None, **facts: Any) -> None:
         """Record something that is no call, as pages declaring tools: on disk only, and no part of the figures."""
-        made = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": source.label}
-        line = orjson.dumps({**made, "event": True, "success": True, "tabId": tab_id, **_writable(facts)})
-        if len(line) < self._longest:
-            self._lines.append(line + b"\n")
+        base = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": source.label}
+        entry = {**base, "event": True, "success": True, "tabId": tab_id, **facts}
+        try:
+            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:
+            line = orjson.dumps(json_value(entry), option=orjson.OPT_APPEND_NEWLINE)
+        if len(line) <= self._longest:
+            self._lines.append(line)
             if not self._holds:
                 self._write_lines()
 
@@ -196,9 +162,9 @@ class AuditLog:
         for kept in reversed(self._ring):
             if len(found) >= limit:
                 break
-            made: dict[str, Any] = orjson.loads(kept)
-            if _fits(made, plugin, tool, success):
-                found.append(made)
+            entry: dict[str, Any] = orjson.loads(kept)
+            if matches(entry, plugin, tool, success):
+                found.append(entry)
         return found
 
     def summary(self, now: float | None = None) -> dict[str, Any]:
@@ -219,21 +185,21 @@ class AuditLog:
         found: list[dict[str, Any]] = []
         try:
             for number, line in enumerate(lines_backward(path)):
-                made = _read(line)
-                if made is not None:
-                    if "event" not in made:
-                        found.append(made)
+                entry = parse_line(line)
+                if entry is not None:
+                    if "event" not in entry:
+                        found.append(entry)
                 elif number == 0:
                     self.torn += 1
                 if len(found) == self._ring.maxlen or number > _LOOKED_AT:
                     break
         except OSError as error:
             self.unreadable = f"The audit log {path} cannot be read: {error.strerror}."
-        for made in reversed(found):
-            self._ring.append(orjson.dumps(made))
-            duration = made.get("durationMs")
+        for entry in reversed(found):
+            self._ring.append(orjson.dumps(entry))
+            duration = entry.get("durationMs")
             seconds = duration / 1000 if type(duration) in (int, float) else 0.0
-            self.figures.add(None, _seconds(made), seconds, ok=made.get("success") is True)
+            self.figures.add(None, entry_time(entry), seconds, ok=entry.get("success") is True)
 
 
 @dataclass(slots=True)
@@ -288,86 +254,155 @@ class Figures:
         }
 
 
-def read_log(
-    path: Path,
-    *,
-    limit: int | None = 50,
-    plugin: str | None = None,
-    tool: str | None = None,
-    since: float | None = None,
-    success: bool | None = None,
-) -> tuple[list[dict[str, Any]], int]:
-    """The calls on disk, newest first, over both files, and how many lines could not be read.
+class Journal:
+    """An append-only file of lines."""
 
-    `since` is a time in seconds. The log may be read while a hub writes to it.
-    """
-    earliest = None if since is None else stamp(since)
-    found: list[dict[str, Any]] = []
-    skipped = 0
-    try:
-        for line in lines_backward(path):
-            if limit is not None and len(found) >= limit:
-                break
-            made = _read(line)
-            if made is None:
-                skipped += 1
-            elif _fits(made, plugin, tool, success) and (earliest is None or str(made.get("timestamp")) >= earliest):
-                found.append(made)
-    except OSError as error:
-        raise SetupError(
-            f"The audit log {path} cannot be read: {error.strerror}.", hint="Check that the file is yours and readable."
-        ) from error
-    return found, skipped
+    def __init__(self, path: Path, *, rotate_at: int, waiting: int) -> None:
+        """Up to `waiting` lines are buffered while the file cannot be written."""
+        self._path = str(path)
+        self._rotated = f"{path}.1"
+        self._rotate_at = rotate_at
+        self._waiting: deque[bytes] = deque(maxlen=max(waiting, 1))
+        self._fd = -1
+        self._size = 0
+        self._broken_end = False
+        self._unrotated: str | None = None
+        self.degraded: str | None = None
+        """Why lines are not on disk, or the file grows beyond its size, while that is so."""
+        self.lost = 0
+        """Lines that never reached the disk, because too many waited."""
+        try:
+            self._open()
+        except OSError as error:
+            self._degrade(error)
+
+    def append(self, text: bytes) -> None:
+        """Write whole lines. They are handed to the system when this returns, or `degraded` is set.
+
+        In the ordinary case that is one write, whether it is one line or many.
+        """
+        size = len(text)
+        if self._size + size <= self._rotate_at and self.degraded is None and not self._broken_end:
+            try:
+                written = os.write(self._fd, text)
+                facts = os.fstat(self._fd)
+            except OSError:
+                self._drop()  # the descriptor may be the fault; if the disk is, the next attempt says so
+            else:
+                if written == size and facts.st_nlink:
+                    self._size = facts.st_size
+                    return
+                if written != size:
+                    self._cut_back(written)
+        for line in text.splitlines(keepends=True):  # so that what waits or is lost is counted in lines
+            self._append_slowly(line)
+
+    def flush(self) -> bool:
+        """Try to write the buffered lines; True if none remains."""
+        if self.degraded is not None or self._waiting:
+            self._append_slowly(b"")
+        return self.degraded is None
+
+    def close(self) -> None:
+        self.flush()
+        self._drop()
+
+    def _append_slowly(self, line: bytes) -> None:
+        """Everything but the ordinary case: rotate, reopen, write buffered lines."""
+        text = b"".join(self._waiting) + line
+        try:
+            for _ in range(_ATTEMPTS):
+                if self._put(text):
+                    self._waiting.clear()
+                    self.degraded = self._unrotated
+                    return
+            raise OSError("the file is replaced again and again")
+        except OSError as error:
+            if line:
+                self.lost += len(self._waiting) == self._waiting.maxlen
+                self._waiting.append(line)
+            self._degrade(error)
+
+    def _put(self, text: bytes) -> bool:
+        """One attempt; False if the open file was no longer the one of that name."""
+        if self._fd >= 0 and not os.path.exists(self._path):  # noqa: PTH110 - moved or removed by hand
+            self._drop()
+        if self._fd < 0:
+            self._open()
+        self._unrotated = None
+        if self._size and self._size + len(text) > self._rotate_at:
+            try:
+                self._rotate()
+            except OSError as error:  # a file that is too long is better than a line that is missing
+                self._unrotated = f"The audit log {self._path} cannot be rotated: {error.strerror or error}."
+        text = b"\n" + text if self._broken_end and text else text
+        written = os.write(self._fd, text) if text else 0
+        if written != len(text):
+            self._cut_back(written)
+            raise OSError("the disk took only a part of the line, as a full one does")
+        facts = os.fstat(self._fd)
+        self._size = facts.st_size
+        self._broken_end = self._broken_end and not text
+        return facts.st_nlink > 0 or self._drop()
+
+    def _open(self) -> None:
+        self._fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._size = os.fstat(self._fd).st_size
+        self._broken_end = bool(self._size) and os.pread(self._fd, 1, self._size - 1) != b"\n"
+
+    def _rotate(self) -> None:
+        """Rename the file and start a new one; if another process is rotating, leave it to that one."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        old, mine = self._fd, os.fstat(self._fd)
+        try:
+            try:
+                named = os.stat(self._path)  # noqa: PTH116
+                if (named.st_dev, named.st_ino) == (mine.st_dev, mine.st_ino):
+                    os.rename(self._path, self._rotated)  # noqa: PTH104
+            except FileNotFoundError:
+                pass  # already renamed: only the new file is missing
+            self._open()
+        finally:
+            if self._fd == old:
+                fcntl.flock(old, fcntl.LOCK_UN)
+            else:
+                os.close(old)
+
+    def _cut_back(self, written: int) -> None:
+        """Truncate a partly written line, unless another process has written after it."""
+        if not written:
+            return
+        was_broken, self._broken_end = self._broken_end, True
+        with contextlib.suppress(OSError):
+            if os.fstat(self._fd).st_size == self._size + written:
+                os.ftruncate(self._fd, self._size)
+                self._broken_end = was_broken
+
+    def _degrade(self, error: OSError) -> None:
+        self.degraded = f"The audit log {self._path} cannot be written: {error.strerror or error}."
+        self._drop()
+
+    def _drop(self) -> bool:
+        """Close the file; the next write opens it again. Always False, for `_put`."""
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):  # already closed is as good
+                os.close(self._fd)
+            self._fd = -1
+        return False
 
 
-def _fits(made: Mapping[str, Any], plugin: str | None, tool: str | None, success: bool | None) -> bool:
-    return (
-        (plugin is None or made.get("plugin") == plugin)
-        and (tool is None or made.get("tool") == tool)
-        and (success is None or made.get("success") is success)
-    )
+class Nowhere:
+    """A journal that discards its lines."""
 
+    degraded: str | None = None
+    lost = 0
 
-def _read(line: bytes) -> dict[str, Any] | None:
-    try:
-        made = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    return made if isinstance(made, dict) else None
+    def append(self, text: bytes) -> None: ...
 
+    def flush(self) -> bool:
+        return True
 
-def _seconds(made: Mapping[str, Any]) -> float:
-    """When an entry of the file was made; long ago if it does not say so properly."""
-    try:
-        return datetime.fromisoformat(str(made.get("timestamp"))).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
-
-
-def _shortened(made: dict[str, Any], longest: int) -> dict[str, Any]:
-    """An entry that fits: without its arguments, and then with its longest texts cut."""
-    short = {**made, "arguments": {"leftOut": "longer than an audit line may be"}} if "arguments" in made else made
-    if len(orjson.dumps(short)) < longest:
-        return short
-    room = max(longest // (len(short) * 8), 16)
-    return {
-        key: clean(value if isinstance(value, str) else str(value), room)
-        if isinstance(value, (str, dict, list))
-        else value
-        for key, value in short.items()
-    }
-
-
-def _writable(value: Any, depth: int = 0) -> Any:
-    """Any value as JSON can hold it: stray surrogates spelled out, huge numbers and unknown things as text."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if value is None or isinstance(value, (bool, float)):
-        return value
-    if isinstance(value, int) and -_INT <= value < _INT:
-        return value
-    if depth < _DEPTH and isinstance(value, Mapping):
-        return {_writable(str(key)): _writable(item, depth + 1) for key, item in value.items()}
-    if depth < _DEPTH and isinstance(value, (list, tuple)):
-        return [_writable(item, depth + 1) for item in value]
-    return _writable(repr(value)[:_MESSAGE]) if depth < _DEPTH else "…"
+    def close(self) -> None: ...

@@ -1,8 +1,8 @@
-"""Permissions: whether a call may run, must not, or needs an approval.
+"""Permissions: the level (off, ask, auto) that the settings give a tool.
 
 Owns the lookup in the settings, most specific first (the tool, its source, the default; at each step the client's own
-settings before everyone's), the level of tools without a setting, and the decision on a call. Does not know how a
-person is asked. Tables are built once per configuration.
+settings before everyone's), and the level of tools without a setting. What a level means for a call is decided in
+approvals.py. Tables are built once per configuration.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 
 from tabhub.config.permissions import Permission, PermissionSettings
 from tabhub.config.settings import Config
-from tabhub.trust.approvals import SKIPPED, Allowed, Approval, Ask, Why
 
 Scope = Literal["tool", "source", "default"]
 
@@ -106,84 +105,3 @@ def default_level(kind: str, *, reads: bool, trust_pages: bool = False) -> Permi
     if reads and (kind != "page" or trust_pages):
         return "auto"
     return "ask" if kind == "upstream" else None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The permission of one tool for one client."""
-
-    level: Permission | None
-    """None: it depends on whose browser the call reaches."""
-    why: Why = "permission"
-    message: str = ""
-    diff: str | None = None
-
-
-class DataFlow(NamedTuple):
-    """Content a call may carry from site to site."""
-
-    sites: tuple[str, ...] = ()
-    """The sites that were read."""
-    targets: tuple[str, ...] = ()
-    """All names of the places acted on."""
-    places: tuple[str, ...] = ()
-    """One name for each place acted on."""
-
-    def message(self) -> str:
-        more = f" and {len(self.sites) - 5} more" if len(self.sites) > 5 else ""
-        places = " and ".join(self.places)
-        return (
-            f"This agent has read {', '.join(self.sites[:5])}{more}, and now acts on {places}: "
-            "it may carry content from one to the other."
-        )
-
-
-NO_FLOW = DataFlow()
-
-
-@dataclass(frozen=True, slots=True)
-class CallFacts:
-    """What the decision depends on, for a call that is neither off nor auto without conditions."""
-
-    tool: str
-    verdict: Verdict
-    level: Permission
-    flow: DataFlow
-    steps_to_ask: Sequence[str]
-    """The tools of a batch that need an approval."""
-    session_approval: Approval | None
-    """An approval for the whole session."""
-    skipped: bool
-    dataflow: str
-    """The setting: ask, warn or off."""
-    setting_name: str
-    definition: str
-
-
-def decide(call: CallFacts) -> Allowed | Ask:
-    verdict, level, crossing, steps = call.verdict, call.level, bool(call.flow.sites), call.steps_to_ask
-    if call.skipped:
-        return Allowed(SKIPPED)
-    if not steps:
-        if level == "ask" and call.session_approval is not None:
-            if not crossing:
-                return Allowed(call.session_approval)
-            level = "auto"
-        if level == "auto" and call.dataflow == "warn":
-            return Allowed(warn=True)
-    messages = [f"{call.tool} would use {', '.join(steps)}, set to ask."] if steps else []
-    if verdict.message and (crossing or not steps):
-        messages.append(verdict.message)
-    if crossing:
-        messages.append(call.flow.message())
-    return Ask(
-        why=verdict.why if steps or level == "ask" else "dataflow",
-        message=" ".join(messages) or f"{call.tool} acts, and is set to ask.",
-        diff=verdict.diff,
-        setting_name=call.setting_name,
-        definition=call.definition,
-        crossing=call.flow.sites,
-        targets=call.flow.targets,
-        target=call.flow.places[0] if call.flow.places else None,
-        this_call_only=bool(steps),
-    )

@@ -65,7 +65,7 @@ class Pool:
             if server is None or not server.same_way(connection.server):
                 ending.append(self._connections.pop(name))
             else:
-                connection.server = server
+                connection.replace_record(server)
                 if not server.enabled and connection.state != "off":
                     ending.append(connection)
         for name, server in wanted.items():
@@ -76,8 +76,7 @@ class Pool:
             await asyncio.gather(*(connection.stop() for connection in ending))
         for connection in self._connections.values():
             if connection.server.enabled and connection.state == "off":
-                connection.can_prompt_login = connection.server.name in asked
-                connection.start()
+                connection.start(login=connection.server.name in asked)
 
     async def stop(self) -> None:
         await asyncio.gather(*(connection.stop() for connection in self._connections.values()))

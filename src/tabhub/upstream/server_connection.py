@@ -88,10 +88,16 @@ class ServerConnection:
 
     # for the pool and calls
 
-    def start(self) -> None:
+    def start(self, *, login: bool = False) -> None:
+        """Connect; with `login`, a person asked for it and may be sent to log in."""
+        self._allow_login(login)
         if self._task is None or self._task.done():
             self._set("connecting")
             self._task = asyncio.ensure_future(self._run())
+
+    def replace_record(self, server: Server) -> None:
+        """The server's record has changed in nothing that the connection depends on."""
+        self.server = server
 
     async def stop(self) -> None:
         """Close the connection and do not reconnect."""
@@ -115,7 +121,8 @@ class ServerConnection:
 
     async def refresh(self, *, login: bool) -> None:
         """List again, or connect now; returns when that has succeeded, failed, or waits for a login."""
-        self.can_prompt_login = self.can_prompt_login or login
+        if login:
+            self._allow_login(True)
         if self._task is None or self.login_url is not None:
             return
         self._wake_for("tools")
@@ -161,7 +168,7 @@ class ServerConnection:
         self._settle()
 
     def login_answered(self) -> None:
-        self.can_prompt_login = False
+        self._allow_login(False)
         self.login_url = None
         self._set("connecting" if self.session is None else "ready")
 
@@ -170,8 +177,7 @@ class ServerConnection:
         """Whether a person asked for this connection recently, and may be sent to log in."""
         return asyncio.get_running_loop().time() < self._login_until
 
-    @can_prompt_login.setter
-    def can_prompt_login(self, allowed: bool) -> None:
+    def _allow_login(self, allowed: bool) -> None:
         self._login_until = asyncio.get_running_loop().time() + self._limits.upstream_login if allowed else 0.0
 
     # for the session
@@ -213,7 +219,7 @@ class ServerConnection:
                 if isinstance(cause, LoginRequired) or self.state == "login":
                     self.error = cause.message if isinstance(cause, LoginRequired) else "The login was not completed."
                     self._disconnected("login")
-                    self.can_prompt_login = False
+                    self._allow_login(False)
                     self._wake.clear()
                     await self._wake.wait()
                     continue

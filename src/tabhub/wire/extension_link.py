@@ -6,6 +6,8 @@ of the hub are in browser_commands, the messages of page tools in page_tools. Kn
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -198,17 +200,21 @@ FROM_EXTENSION: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "pong": (Nothing,),
     **panel.REQUESTS,
 }
-"""The parameters of the extension's notifications and of its panel's requests; of two forms, `decode` chooses one."""
+"""The parameters of the extension's notifications and of its panel's requests, in one or two forms."""
 
 
-def decode(method: str, params: Object) -> Any:
-    """The parameters of a message from the extension, as the struct of its method; those of others stay as they are."""
-    kinds = FROM_EXTENSION.get(method)
-    if kinds is None:
-        return params
-    if method == "browser/registerTools":
-        return page_tools.read_registration(params)
-    return convert(method, params, kinds[-1] if "plugin" in params else kinds[0])
+def _read_state_changed(params: Object) -> TabStateChanged | PluginStateChanged:
+    if "plugin" in params:
+        return convert("tab.stateChanged", params, PluginStateChanged)
+    return convert("tab.stateChanged", params, TabStateChanged)
+
+
+READERS: dict[str, Callable[[Object], Any]] = {
+    **{method: partial(convert, method, kind=kinds[0]) for method, kinds in FROM_EXTENSION.items()},
+    "tab.stateChanged": _read_state_changed,
+    "browser/registerTools": page_tools.read_registration,
+}
+"""By method, what makes its struct of the parameters, or raises InvalidParams."""
 
 
 def tab_info(value: Any) -> TabInfo:

@@ -1,17 +1,18 @@
 """JSON-RPC 2.0: values to messages and messages to bytes.
 
-Owns the rules (B2) that tell requests, notifications and responses from invalid messages. Results are spliced in as
-encoded bytes, never decoded and encoded again.
+Owns the rules (B2) that tell requests, notifications and responses from invalid messages, and the parameters by which a
+request calls something. Results are spliced in as encoded bytes, never decoded and encoded again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import orjson
 
-from tabhub.errors import InvalidRequest, TabhubError
+from tabhub.errors import InvalidParams, InvalidRequest, TabhubError
 
 Id = str | int
 
@@ -78,6 +79,18 @@ def _response(value: dict[str, Any]) -> Response:
     if type(error) is not dict or type(error.get("code")) is not int or type(error.get("message")) is not str:
         raise InvalidRequest("`error` must be an object with a whole-number `code` and a `message`.")
     return Response(value["id"], None, error)
+
+
+def name_and_arguments(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What a request calls by its name, and the arguments it may have; or InvalidParams."""
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str):
+        raise InvalidParams("`name` must be a string.")
+    if arguments is None:
+        return name, {}
+    if not isinstance(arguments, dict):
+        raise InvalidParams("`arguments` must be an object.")
+    return name, arguments
 
 
 def id_of(value: Any) -> Id | None:

@@ -60,7 +60,7 @@ def test_a_socket_that_failed_to_connect_has_no_duration() -> None:
 
 def test_headers_of_unrecorded_requests_are_not_given_to_others() -> None:
     here = traffic()
-    here.wanted = lambda url: "/wanted" in url
+    here.start_capture(lambda url: "/wanted" in url, lambda request: None)
     for number in range(300):
         here.handle_event("Network.requestWillBeSent", sent(f"x{number}"), None, 0)
         here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": f"x{number}", "headers": {}}, None, 0)

@@ -160,6 +160,25 @@ async def test_a_named_tab_is_waited_for_while_it_reloads(shop: Shop) -> None:
     assert isinstance(await outcome(shop, "website_tool_shop_example_tab1_add"), PageToolGone)
 
 
+async def test_a_call_of_a_named_tab_never_moves_to_the_tab_that_gets_its_number(shop: Shop) -> None:
+    shop.offer(1, "add")
+
+    def closing(params: dict[str, Any]) -> Exception:
+        def replace() -> None:
+            shop.tabs.close(1)
+            shop.offer(2, "add")
+
+        shop.tabs.say(1, "browser/disconnected", frameId=0, documentId="d")
+        asyncio.get_running_loop().call_later(0.02, replace)
+        return TabNotFound("frame gone", data={"sent": False})
+
+    shop.tabs.answer[1] = closing
+    failed = await outcome(shop, "website_tool_shop_example_tab1_add")
+    assert isinstance(failed, PageToolGone)
+    assert await shop.call("website_tool_shop_example_tab1_add") == 2  # the name means the new tab now
+    assert tries(shop) == [1, 2]
+
+
 def closed(shop: Shop) -> None:
     shop.offer(1, "look", **LOOK)
     shop.tabs.close(1)

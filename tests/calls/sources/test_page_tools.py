@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.wire.extension_link import decode
+from tabhub.wire.extension_link import READERS
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
@@ -335,7 +335,7 @@ async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub:
     async with Browser(hub) as browser, Agent(hub) as agent:
         for site in range(50):
             offered = page(7, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example", frame=site)
-            pages.receive(7, decode("browser/registerTools", offered))
+            pages.receive(7, READERS["browser/registerTools"](offered))
         before = await all_names(agent)
         entries = {name: registry.by_name.get(name) for name in before}
         assert len(before) >= 500

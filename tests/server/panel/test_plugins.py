@@ -12,7 +12,7 @@ import pytest
 
 from tabhub.errors import InvalidParams, PluginError
 from tabhub.links.extension import ExtensionLink
-from tabhub.wire.extension_link import decode
+from tabhub.wire.extension_link import READERS
 from tests.harness.hub import RunningHub, running_hub
 from tests.plugins.packages import NpmRegistry, folder
 
@@ -34,7 +34,7 @@ async def hub(registry: NpmRegistry, tmp_path: Path) -> AsyncIterator[RunningHub
 
 async def ask(hub: RunningHub, method: str, **params: Any) -> Any:
     link = ExtensionLink("panel", lambda _: None, lambda *_: None)
-    answer = hub.hub.plugin_panel.methods()[method](link, decode(method, params))
+    answer = hub.hub.plugin_panel.methods()[method](link, READERS[method](params))
     return await answer if hasattr(answer, "__await__") else answer
 
 
@@ -86,11 +86,11 @@ async def test_only_known_folders_are_opened(hub: RunningHub, tmp_path: Path) ->
     opened: list[Path] = []
     panel = replace(hub.hub.plugin_panel, open_folder=opened.append)
     link = ExtensionLink("panel", lambda _: None, lambda *_: None)
-    panel.methods()["folder.open"](link, decode("folder.open", {"path": str(tmp_path / "local")}))
+    panel.methods()["folder.open"](link, READERS["folder.open"]({"path": str(tmp_path / "local")}))
     assert opened == [tmp_path / "local"]
     for wrong in ("/etc", str(tmp_path / "local/../local"), str(tmp_path / "local/dist"), "", "a\nb", 5):
         with pytest.raises(InvalidParams):
-            panel.methods()["folder.open"](link, decode("folder.open", {"path": wrong}))
+            panel.methods()["folder.open"](link, READERS["folder.open"]({"path": wrong}))
     assert len(opened) == 1
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Awaitable, Sequence
+from functools import cached_property
 from typing import Any
 
-from tabhub.browser.driver.tab_watch import Dialog, TabWatch
+from tabhub.browser.driver.tab_watch import Dialog, TabState, TabWatch
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import CallContext
 from tabhub.errors import (
@@ -65,16 +66,21 @@ class Page:
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id
         """The hub's id of the tab."""
-        self.key = key = (ref.link, ref.tab.chrome_id)
-        self.state = watch.tabs.get(key) or watch.tab(key)
+        self.key = (ref.link, ref.tab.chrome_id)
         self.watch = watch
         self.browsers = browsers
         self._acting = acting
 
+    @cached_property
+    def state(self) -> TabState:
+        """What the driver knows of the tab; it begins with the first command that needs it."""
+        return self.watch.tabs.get(self.key) or self.watch.tab(self.key)
+
     @property
     def dialog(self) -> Dialog | None:
         """The dialog that blocks the page."""
-        return self.state.dialog
+        state = self.watch.tabs.get(self.key)
+        return None if state is None else state.dialog
 
     @property
     def has_remote_frames(self) -> bool:

@@ -12,6 +12,7 @@ from asyncio import Future
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_object, parse_text, parse_url
@@ -101,17 +102,25 @@ class TabRecord:
     def _navigated(self, frame: dict[str, Any], child: str | None) -> None:
         if child is not None or not frame or frame.get("parentId"):
             return
-        here = self.traffic
-        here.main_frame = parse_text(frame.get("id"), 100)
-        here.page = here.page + 1 if self.pages else here.page
-        self.pages.append((here.page, parse_url(frame.get("url"))))
-        here.document_opened(parse_text(frame.get("loaderId"), 100))
+        frame_id, loader = parse_text(frame.get("id"), 100), parse_text(frame.get("loaderId"), 100)
+        self.traffic.document_opened(frame_id, loader, first=not self.pages)
+        self.pages.append((self.traffic.page, parse_url(frame.get("url"))))
 
     def resize(self, *, requests: int | None = None, frames: int | None = None, console: int | None = None) -> None:
         """Set how many entries are kept; None is the usual number."""
         self.traffic.requests.resize(requests or self.limits.record_requests)
         self.traffic.frames.resize(frames or self.limits.record_frames)
         self.console.resize(console or self.limits.record_console)
+
+    def start_capture(self, capture: Capture, finished: Callable[[Request], None], **most: int | None) -> None:
+        self.capture = capture
+        self.traffic.start_capture(url_matcher(capture.url_filter) if capture.url_filter else None, finished)
+        self.resize(**most)
+
+    def stop_capture(self) -> None:
+        self.capture = None
+        self.traffic.stop_capture()
+        self.resize()
 
     def watching_started(self, url: str, now: float) -> None:
         if self.off_since is not None:
@@ -164,18 +173,14 @@ class Recorder:
     def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
         """Keep recording a tab while it is idle, and keep bodies; `most` overrides the usual limits."""
         record = self.tab_record(page.key)
-        kept = record.traffic
-        record.capture = Capture(session, url_filter)
-        kept.wanted = url_matcher(url_filter) if url_filter else None
-        kept.finished = lambda request: self._fetch_body(page.key, kept, request)
-        record.resize(**most)
+        fetch_body = partial(self._fetch_body, page.key, record.traffic)
+        record.start_capture(Capture(session, url_filter), fetch_body, **most)
         self._watch.hold(page.key, _HOLD)
         return record
 
     def stop_capture(self, key: TabKey) -> TabRecord:
         record = self.tab_record(key)
-        record.capture = record.traffic.wanted = record.traffic.finished = None
-        record.resize()
+        record.stop_capture()
         self._watch.release(key, _HOLD)
         return record
 
@@ -228,8 +233,7 @@ class Recorder:
             answer = parse_object(future.result())
             body = answer.get("body")
             if type(body) is str and len(body) <= most * 2 and record.find(request.id) is request:
-                request.captured_body, request.captured_base64 = body, answer.get("base64Encoded") is True
-                record.requests.grow(request, len(body))
+                record.add_body(request, body, base64=answer.get("base64Encoded") is True)
 
         sent = send_cdp(key, "Network.getResponseBody", {"requestId": request_id}, session)
         if sent is not None:

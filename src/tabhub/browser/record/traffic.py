@@ -1,7 +1,7 @@
 """Requests with their responses and WebSocket frames, built from a tab's network events.
 
 Owns this bounded model of CDP's Network domain. It sends nothing, reads no clock and knows no tool: the wall time is
-passed in, and `finished` is called when a request has ended.
+passed in, and while capture is on, requests that have ended are reported.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ class Traffic:
     def __init__(self, requests: int, frames: int, most_bytes: int, text: int) -> None:
         self.requests: Ring[Request] = Ring(requests, most_bytes, self._forget)
         self.frames: Ring[WebSocketFrame] = Ring(frames, most_bytes // 2)
-        self.wanted: Callable[[str], bool] | None = None
+        self._wanted: Callable[[str], bool] | None = None
         """Which URLs are recorded; None for all."""
-        self.finished: Callable[[Request], None] | None = None
+        self._finished: Callable[[Request], None] | None = None
         self.page = 1
         self.main_frame = ""
         self._count = count(1)
@@ -141,8 +141,22 @@ class Traffic:
         hops = self._hops.get((session, network_id)) or self._elsewhere(network_id)
         return hops[-1] if hops else None
 
-    def document_opened(self, loader: str) -> None:
-        """A new document: requests of its loader belong to this page, earlier ones are abandoned."""
+    def start_capture(self, wanted: Callable[[str], bool] | None, finished: Callable[[Request], None]) -> None:
+        """Record only URLs that are `wanted`, and call `finished` with each request that has ended."""
+        self._wanted, self._finished = wanted, finished
+
+    def stop_capture(self) -> None:
+        self._wanted = self._finished = None
+
+    def add_body(self, request: Request, body: str, *, base64: bool) -> None:
+        request.captured_body, request.captured_base64 = body, base64
+        self.requests.grow(request, len(body))
+
+    def document_opened(self, frame: str, loader: str, *, first: bool) -> None:
+        """A new document: requests of its loader belong to its page, earlier ones are abandoned."""
+        self.main_frame = frame
+        if not first:
+            self.page += 1
         for hop in self._hops.get((None, loader), ()):
             hop.page = self.page
         self._leave(lambda request: request.page < self.page)
@@ -183,7 +197,7 @@ class Traffic:
             before.has_response_headers = before.has_response_headers or params.get("redirectHasExtraInfo") is False
         if not hops and "redirectResponse" in params:
             self._skip(key)
-        if self.wanted is not None and not self.wanted(url):
+        if self._wanted is not None and not self._wanted(url):
             return
         loads = key[0] is None and params.get("loaderId") == key[1] and params.get("type") == "Document"
         opens = loads and self.main_frame in ("", params.get("frameId"))
@@ -275,12 +289,12 @@ class Traffic:
     def _from_cache(self, request: Request, params: Params) -> None:
         request.cached = "memory cache"
 
-    def _finished(self, request: Request, params: Params) -> None:
+    def _ended(self, request: Request, params: Params) -> None:
         request.ended = parse_number(params.get("timestamp"))
         request.size = parse_int(params.get("encodedDataLength"))
         request.error = "" if request.error == ABANDONED else request.error
-        if self.finished is not None:
-            self.finished(request)
+        if self._finished is not None:
+            self._finished(request)
 
     def _failed(self, request: Request, params: Params) -> None:
         request.ended = parse_number(params.get("timestamp"))
@@ -291,7 +305,7 @@ class Traffic:
 
     def _socket(self, key: _Key, params: Params, now: float) -> None:
         url, cause = parse_url(params.get("url")), parse_initiator(params.get("initiator"))
-        if self.wanted is None or self.wanted(url):
+        if self._wanted is None or self._wanted(url):
             request = Request(next(self._count), key, self.page, "GET", url, "websocket", now, 0.0, {}, initiator=cause)
             self._add(key, request)
 
@@ -302,7 +316,7 @@ class Traffic:
 
     def _frame(self, key: _Key, params: Params, now: float, *, sent: bool) -> None:
         frame, request = parse_object(params.get("response")), self._current(key)
-        if request is None and self.wanted is not None:
+        if request is None and self._wanted is not None:
             return
         data = frame.get("payloadData")
         text = data if type(data) is str else ""
@@ -327,12 +341,12 @@ class Traffic:
 _CHANGES: dict[str, Callable[[Traffic, Request, Params], None]] = {
     "Network.responseReceived": Traffic._answered,
     "Network.requestServedFromCache": Traffic._from_cache,
-    "Network.loadingFinished": Traffic._finished,
+    "Network.loadingFinished": Traffic._ended,
     "Network.loadingFailed": Traffic._failed,
     "Network.webSocketWillSendHandshakeRequest": Traffic._handshake,
     "Network.webSocketHandshakeResponseReceived": Traffic._answered,
     "Network.webSocketFrameError": Traffic._socket_failed,
-    "Network.webSocketClosed": Traffic._finished,
+    "Network.webSocketClosed": Traffic._ended,
 }
 """Events of a request that is recorded."""
 _HANDLERS: dict[str, Callable[[Traffic, _Key, Params, float], None]] = {

@@ -1,7 +1,7 @@
 """The permission check of a hub: settings first, then an approval where the settings or a guard require one.
 
 Gathers the facts of a call (the verdict on its tool, whose browser it reaches, which content it may carry from site to
-site) and lets trust.permissions decide. Owns the cached verdicts, which hold until settings, pins or the tool change.
+site) and lets trust.approvals decide. Owns the cached verdicts, which hold until settings, pins or the tool change.
 A call that needs no approval costs one lookup here.
 """
 
@@ -28,17 +28,22 @@ from tabhub.store.audit import AuditLog
 from tabhub.trust import pins
 from tabhub.trust.approvals import (
     ALLOWED,
+    NO_FLOW,
     Allowed,
     Approval,
     Ask,
+    CallFacts,
+    DataFlow,
     Denied,
     Outcome,
+    Verdict,
+    decide,
     denied,
     tab_moved,
     tool_changed,
 )
 from tabhub.trust.guard import EXTENSION_ORIGIN
-from tabhub.trust.permissions import NO_FLOW, CallFacts, DataFlow, Permissions, Verdict, decide, default_level
+from tabhub.trust.permissions import Permissions, default_level
 
 log = logging.getLogger("tabhub.permissions")
 

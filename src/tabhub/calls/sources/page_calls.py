@@ -7,7 +7,7 @@ reaches tabs through the transport and opens sites through `Sites`, and knows ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,10 +40,14 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 class PageCall(TabCall[Frame]):
     """One call of a page's tool."""
 
-    def __init__(self, calls: PageCalls, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> None:
+    def __init__(
+        self, calls: PageCalls, key: PageKey, tab_id: int | None, ctx: Context, arguments: dict[str, Any]
+    ) -> None:
         self.ctx = ctx
-        self.exact = key.number is not None
+        self.exact = tab_id is not None
         self.key = key
+        self.tab_id = tab_id
+        """The tab that the name of the tool means."""
         self.frame: Frame | None = None
         """Where it runs now."""
         self._calls = calls
@@ -56,12 +60,11 @@ class PageCall(TabCall[Frame]):
         """The frames that offer the tool; for a name with a tab, only the one it names."""
         key, pages = self.key, self._calls.pages
         frames = pages.frames_with_tool(key.origin, key.tool)
-        if key.number is None:
+        if self.tab_id is None:
             return frames
-        tab_id = self._calls.tab_of(key.origin, key.number)
-        if tab_id is None or key.frame is None:
-            return [frame for frame in frames if frame.tab_id == tab_id]
-        frame = pages.frame(tab_id, key.frame)
+        if key.frame is None:
+            return [frame for frame in frames if frame.tab_id == self.tab_id]
+        frame = pages.frame(self.tab_id, key.frame)
         return [frame] if frame is not None and frame.origin == key.origin and key.tool in frame.tools else []
 
     def annotations(self, target: Frame) -> Mapping[str, Any]:
@@ -185,7 +188,6 @@ class PageCalls:
     tab_calls: TabCalls
     pages: PageToolTable
     sites: Sites
-    tab_of: Callable[[str, int], int | None]
     approvals: ApprovalInbox | None
 
     def __post_init__(self) -> None:
@@ -197,7 +199,8 @@ class PageCalls:
         self._opened: dict[str, int] = {}
         self._opening: dict[str, asyncio.Task[int]] = {}
 
-    async def run(self, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> ToolResult:
+    async def run(self, key: PageKey, tab_id: int | None, ctx: Context, arguments: dict[str, Any]) -> ToolResult:
+        """Run a call of a tool; with `tab_id`, in that tab only."""
         retry_after = self._rate.hit(key.origin, asyncio.get_running_loop().time())
         if retry_after is not None:
             raise RateLimited(
@@ -205,7 +208,7 @@ class PageCalls:
                 retry_after=int(retry_after) + 1,
                 hint="Nothing was sent. Wait, or raise limits.page_call_rate.",
             )
-        return await self.tab_calls.run(PageCall(self, key, ctx, arguments))
+        return await self.tab_calls.run(PageCall(self, key, tab_id, ctx, arguments))
 
     def tools_changed(self, origin: str) -> None:
         """Wake the calls that wait for a tool of the site."""

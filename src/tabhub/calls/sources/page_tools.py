@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import InitVar, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -48,6 +48,16 @@ _NAMES = 50
 ToolList = RegisterTools | UpdateTools
 
 
+class _Offer(NamedTuple):
+    """What one name is to mean."""
+
+    tool: PageTool
+    place: ToolLocation
+    facts: dict[str, Any]
+    tab_id: int | None = None
+    """The tab it runs in; None: the best one."""
+
+
 @dataclass(eq=False)
 class PageTools:
     """The tools of all pages, in the registry."""
@@ -81,9 +91,7 @@ class PageTools:
         self._undescribed: set[str] = set()
         self._dirty = False
         self._seen = self.wall()
-        self.calls = PageCalls(
-            TabCalls(self.transport, self.tabs, limits, leases), self.pages, sites, self._numbers.tab, approvals
-        )
+        self.calls = PageCalls(TabCalls(self.transport, self.tabs, limits, leases), self.pages, sites, approvals)
         self.transport.on_message(self.receive)
         self.pages.restore(self.store.load(self.wall()))
         for origin in self.pages.sites():
@@ -252,7 +260,7 @@ class PageTools:
                 self._publish(origin)
 
     def _entries(self, origin: str) -> list[Entry]:
-        offered: dict[PageKey, tuple[PageTool, ToolLocation, dict[str, Any]]] = {}
+        offered: dict[PageKey, _Offer] = {}
         holders: dict[str, list[Frame]] = {}
         domain = domain_of(origin)
         for frame in self.pages.frames(origin):
@@ -273,7 +281,7 @@ class PageTools:
                 key = PageKey(origin, number, tool.name)
                 if key in offered:
                     key = PageKey(origin, number, tool.name, frame.frame_id)
-                offered[key] = (tool, place, facts)
+                offered[key] = _Offer(tool, place, facts, frame.tab_id)
                 holders.setdefault(tool.name, []).append(frame)
         kept = self.pages.cached(origin) if self.settings.allow(origin) else {}
         for name in sorted({*holders, *kept}):
@@ -281,20 +289,20 @@ class PageTools:
             newest = max(there, key=lambda frame: frame.updated, default=None)
             tool = newest.tools[name] if newest is not None else kept[name].tool
             place = ToolLocation(domain, tabs=len({frame.tab_id for frame in there}))
-            offered[PageKey(origin, None, name)] = (tool, place, {"origin": origin})
+            offered[PageKey(origin, None, name)] = _Offer(tool, place, {"origin": origin})
         return self._build(origin, offered, holders)
 
     def _build(
         self,
         origin: str,
-        offered: dict[PageKey, tuple[PageTool, ToolLocation, dict[str, Any]]],
+        offered: dict[PageKey, _Offer],
         holders: dict[str, list[Frame]],
     ) -> list[Entry]:
         for key in self._keys.get(origin, set()) - offered.keys():
             self._namer.release(key)
         built, before = {}, self._built.get(origin, {})
         entries: list[Entry] = []
-        for key, (declared, place, facts) in offered.items():
+        for key, (declared, place, facts, tab_id) in offered.items():
             name = self._namer.name(key)
             known = before.get(name)
             description = describe(declared.description, place)
@@ -307,7 +315,7 @@ class PageTools:
                     tool = tool.with_description(description, meta)
             built[name] = (declared, tool)
             listed = key.number is not None or key.tool not in holders
-            entries.append(Entry(tool, partial(self.calls.run, key), listed))
+            entries.append(Entry(tool, partial(self.calls.run, key, tab_id), listed))
         if offered:
             self._keys[origin], self._built[origin] = set(offered), built
         else:

@@ -101,7 +101,7 @@ class Upstreams:
             return
         fresh = replace(server, cached_tools=listed.tools)
         await self._store([fresh])
-        connection.server = fresh
+        connection.replace_record(fresh)
         await self._register_tools(fresh)
 
     async def _register_tools(self, server: Server) -> None:

@@ -180,9 +180,9 @@ class BridgeSession:
             self._fail_questions()
             self._mcp.close()
         self._rename(client_name(params.get("clientInfo")))
-        self._mcp = McpSession(self.session, version, capabilities, self.engine.limits)
-        self._mcp.tools = self.tools
-        self._mcp.send = self._send_event
+        self._mcp = McpSession(
+            self.session, version, capabilities, self.engine.limits, tools=self.tools, send=self._send_event
+        )
         self._ready = False
         return self.endpoint.handshake.greeting(version)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.tool_spec import Call, ToolSpec, tool
+from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool
 from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
@@ -73,7 +73,7 @@ async def browser_act(call: Call) -> ToolResult:
             results.append({_KIND: kind, "error": error.message, **({"hint": error.hint} if error.hint else {})})
         call.ctx.progress(number, len(steps), str(results[-1].get("did", kind))[:200])
     did = f"Did {len(steps) - failed} of {len(steps)} actions"
-    return ToolResult.data({"tabId": page.tab_id, "did": did, "results": results})
+    return data_result({"tabId": page.tab_id, "did": did, "results": results})
 
 
 def tool_calls(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, Any]]]:
@@ -108,9 +108,8 @@ def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str,
         raise InvalidArguments(
             f"Action {number} has a tabId.", hint="Set tabId on the call; all actions run in that tab."
         )
-    try:
-        spec.tool.check(args)
-    except InvalidArguments as error:
+    if not spec.tool.accepts(args):
+        error = spec.tool.invalid(args)
         error.message = f"Action {number} ({kind}): {error.message} Nothing was done."
-        raise
+        raise error
     return kind, spec, args

@@ -10,7 +10,7 @@ from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, wait_actionable
 from tabhub.browser.elements.element_errors import problem_error
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 
 MODIFIERS = {"type": "array", "items": {"enum": list(keys.MODIFIERS)}}
@@ -45,12 +45,14 @@ async def click_element(call: Call) -> ToolResult:
         landed = landed or {}
         if landed.get("download") and button == "left":
             action.downloading = action.download is None
-        return await action.result(
-            f"{did} {target.element.label}",
-            before=target.facts.get("url"),
-            now=landed.get("url") if target.element.frame.parent is None else None,
-            checked=landed.get("checked"),
-            note=landed.get("note"),
+        return data_result(
+            await action.result(
+                f"{did} {target.element.label}",
+                before=target.facts.get("url"),
+                now=landed.get("url") if target.element.frame.parent is None else None,
+                checked=landed.get("checked"),
+                note=landed.get("note"),
+            )
         )
 
 
@@ -115,4 +117,4 @@ async def hover_element(call: Call) -> ToolResult:
         target = await wait_actionable(page, call.args, "hover")
         move = pointer.mouse_event("mouseMoved", *target.input_point)
         await action.tolerate_navigation(pointer.send_events(page, [move], target.element.frame.session_id))
-        return await action.result(f"Moved the mouse onto {target.element.label}")
+        return data_result(await action.result(f"Moved the mouse onto {target.element.label}"))

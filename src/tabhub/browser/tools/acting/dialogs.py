@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tabhub.browser.actions import OUTPUT
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -49,4 +49,4 @@ async def handle_dialog(call: Call) -> ToolResult:
         note = None
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":
             note = f"A {dialog.kind} takes no text; promptText was not used."
-        return await action.result(f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note)
+        return data_result(await action.result(f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note))

@@ -13,7 +13,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import REF, TARGET, names_element, wait_actionable
 from tabhub.browser.schemas import object_schema
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
@@ -96,7 +96,7 @@ async def browser_drag(call: Call) -> ToolResult:
             page.cdp_nowait(*pointer.mouse_event("mouseReleased", *at, button="left", count=1), first.session_id)
             page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
         await action.round_trip()
-        return await action.result(f"Dragged {first.label} to {last.label}")
+        return data_result(await action.result(f"Dragged {first.label} to {last.label}"))
 
 
 async def _drop(action: TrackedAction, x: float, y: float) -> None:

@@ -9,7 +9,7 @@ from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, ActionableElement, names_element, wait_actionable
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
@@ -68,7 +68,9 @@ async def fill_form(call: Call) -> ToolResult:
             if action.url is not None or page.dialog:
                 break
         count = f"{len(done)} of {len(fields)}" if len(done) < len(fields) else len(done)
-        return await action.result(f"Filled in {count} field{'' if len(fields) == 1 else 's'}", fields=done)
+        return data_result(
+            await action.result(f"Filled in {count} field{'' if len(fields) == 1 else 's'}", fields=done)
+        )
 
 
 async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,4 +170,4 @@ async def select_option(call: Call) -> ToolResult:
         facts = parse_object(await action.tolerate_navigation(target.element.call("choose", wanted)))
         did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {target.element.label}"
         note = None if facts.get("changed", True) else "It was already selected."
-        return await action.result(did, chosen=facts.get("chosen"), note=note)
+        return data_result(await action.result(did, chosen=facts.get("chosen"), note=note))

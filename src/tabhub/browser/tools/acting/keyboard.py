@@ -11,7 +11,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
 
@@ -46,7 +46,7 @@ async def type_text(call: Call) -> ToolResult:
         target = await _find_field(page, args, clear=clear, follow=follow)
         if target is None:
             began = f"Began to type into {' '.join(str(value)[:80] for value in field_target(args).values())}"
-            return await action.result(began, note="How much was typed is unknown.")
+            return data_result(await action.result(began, note="How much was typed is unknown."))
         if follow is not None and follow.sent:
             state = await _state_after_follow_up(action, target, follow)
         elif target.kind == "whole":
@@ -59,7 +59,7 @@ async def type_text(call: Call) -> ToolResult:
         if submit and not action.page_left:
             facts["note"] = await action.unsent_form_note(target.element.frame)
         did = f"Typed into {target.element.label}"
-        return await action.result(did, before=target.facts.get("url"), **facts)
+        return data_result(await action.result(did, before=target.facts.get("url"), **facts))
 
 
 def field_target(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,4 +198,4 @@ async def press_key(call: Call) -> ToolResult:
             place = f" in {target.element.label}"
         await action.tolerate_navigation(pointer.send_events(page, pointer.key_press(key, state)))
         await action.round_trip()
-        return await action.result(f"Pressed {args['key']}{place}")
+        return data_result(await action.result(f"Pressed {args['key']}{place}"))

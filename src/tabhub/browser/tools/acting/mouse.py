@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.actions import OUTPUT
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 
 _COORDINATE = {"type": "number", "minimum": 0, "maximum": 100_000}
@@ -61,7 +61,7 @@ async def browser_mouse(call: Call) -> ToolResult:
             events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **delta})]
         await action.tolerate_navigation(pointer.send_events(page, events))
         note = _outside_note(await action.round_trip(_VIEW), x, y)
-        return await action.result(f"{_DONE[kind]} {x:g}, {y:g}", note=note)
+        return data_result(await action.result(f"{_DONE[kind]} {x:g}, {y:g}", note=note))
 
 
 def _outside_note(answer: Any, x: float, y: float) -> str | None:

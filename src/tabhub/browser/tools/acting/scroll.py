@@ -8,7 +8,7 @@ from tabhub.browser.actions import OUTPUT
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
@@ -36,7 +36,7 @@ async def browser_scroll(call: Call) -> ToolResult:
                     hint="To scroll inside an element, give it as `container`.",
                 )
             target = await wait_actionable(page, args, "look")
-            return await action.result(f"Scrolled {target.element.label} into view")
+            return data_result(await action.result(f"Scrolled {target.element.label} into view"))
         options = {name: args.get(name) for name in ("direction", "distance", "position")}
         if not options["position"]:
             options["direction"] = options["direction"] or "down"
@@ -46,7 +46,7 @@ async def browser_scroll(call: Call) -> ToolResult:
     facts |= {name: place[name] for name in ("x", "y", "maxX", "maxY") if type(place.get(name)) is int}
     if not place.get("moved"):
         facts["note"] = _unmoved_note(place, str(where))
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 async def _scroll_in_page(page: Page, container: str | None, options: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import source
 from tabhub.browser.elements.element import TARGET, Element, find_element
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -54,7 +54,7 @@ async def upload_file(call: Call) -> ToolResult:
             dropped = not await _upload_through_chooser(action, args, element, files)
         names = ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
         did = f"Dropped {names} on {element.label}" if dropped else f"Gave {names} to {element.label}"
-        return await action.result(did)
+        return data_result(await action.result(did))
 
 
 def _check_count(element: Element, files: list[Path], *, several: bool) -> None:

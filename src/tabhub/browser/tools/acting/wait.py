@@ -15,7 +15,7 @@ from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, names_element, poll_pause, target_of
 from tabhub.browser.record.recorder import url_matcher
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFailed
 
@@ -174,7 +174,7 @@ async def wait_for_response(call: Call) -> ToolResult:
         responses = requests.responses()
         for response in responses:
             if wanted(response.url):
-                return ToolResult.data(
+                return data_result(
                     {
                         "tabId": page.tab_id,
                         "did": f"{response.method} {response.url} returned {response.status}",
@@ -307,4 +307,4 @@ def _result(call: Call, page: Page, budget: WaitBudget, condition: str, found: s
         facts["element"] = found
     if tab is not None:
         facts["url"] = tab.url
-    return ToolResult.data(facts)
+    return data_result(facts)

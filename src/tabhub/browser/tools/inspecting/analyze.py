@@ -16,7 +16,7 @@ from tabhub.browser.driver.page import Page, ignore_failure, open_tab, validate_
 from tabhub.browser.driver.worlds import call_source
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
 from tabhub.browser.schemas import boolean, integer, known, list_of, number, text
-from tabhub.browser.tool_spec import Call, with_note
+from tabhub.browser.tool_spec import Call, data_result, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
@@ -65,7 +65,7 @@ async def analyze_site(call: Call) -> ToolResult:
         if keep:
             box.choice.adopt(call.ctx.session, tab.tab_id)
             facts["tabId"] = tab.tab_id
-        return ToolResult.data(facts)
+        return data_result(facts)
     finally:
         if not keep and page.link.closed is None:
             page.link.request("closeTab", {"tabId": tab.chrome_id}).add_done_callback(ignore_failure)

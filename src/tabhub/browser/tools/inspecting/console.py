@@ -10,7 +10,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.record.console_messages import LEVELS, Message
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.schemas import boolean, integer, known
-from tabhub.browser.tool_spec import Call, text_result, tool
+from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.core.tools import ToolResult
 
 _DEFAULT_LIMIT = 100
@@ -55,7 +55,7 @@ async def clear_console_logs(call: Call) -> ToolResult:
     page, record, reader = await open_record(call)
     cleared = len(record.console.uncleared(reader))
     record.console.clear(reader)
-    return ToolResult.data({"tabId": page.tab_id, "cleared": cleared})
+    return data_result({"tabId": page.tab_id, "cleared": cleared})
 
 
 async def open_record(call: Call) -> tuple[Page, TabRecord, str]:

@@ -8,7 +8,7 @@ from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.schemas import boolean, closed_object, integer, list_of, number, text
 from tabhub.browser.tab_overrides import Command, Override
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
@@ -173,7 +173,7 @@ async def clear_emulation(call: Call) -> ToolResult:
     cleared = await call.box.emulation.clear(page)
     lost = call.box.emulation.pop_lost_note(page)
     note = lost if cleared or lost else "Nothing was emulated."
-    return ToolResult.data(with_note({"tabId": page.tab_id, "cleared": cleared}, note))
+    return data_result({"tabId": page.tab_id, "cleared": cleared}, note)
 
 
 async def _apply(call: Call, page: Page, name: str, description: str, command: Command, undo: Command) -> None:
@@ -186,4 +186,4 @@ def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
     overrides = call.box.emulation
     active = [override.description for override in overrides.active(page).values()]
     facts = {"tabId": page.tab_id, "active": active, **more}
-    return ToolResult.data(with_note(facts, overrides.pop_lost_note(page), note))
+    return data_result(facts, overrides.pop_lost_note(page), note)

@@ -21,7 +21,7 @@ from tabhub.browser.record.bodies import Body
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.record.traffic import Request, WebSocketFrame
 from tabhub.browser.schemas import boolean, known, text
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool, with_note
 from tabhub.browser.tools.inspecting.console import iso_time, open_record
 from tabhub.browser.tools.inspecting.network import timing_phases
 from tabhub.core.tools import ToolResult
@@ -72,7 +72,7 @@ async def export_har(call: Call) -> ToolResult:
     if args.get("clear"):
         record.traffic.requests.clear(reader)
         record.traffic.frames.clear(reader)
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 def har(

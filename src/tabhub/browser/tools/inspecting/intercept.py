@@ -8,7 +8,7 @@ from typing import Any
 
 from tabhub.browser.driver.page import Page
 from tabhub.browser.schemas import integer, list_of, text
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -62,7 +62,7 @@ async def intercept_requests(call: Call) -> ToolResult:
         "urlPatterns": list(patterns),
         "paused": [paused.details(now) for paused in box.interceptions.pending(page)],
     }
-    return ToolResult.data(with_note(facts, note, box.interceptions.pop_timed_out_note(page)))
+    return data_result(facts, note, box.interceptions.pop_timed_out_note(page))
 
 
 @tool(
@@ -122,18 +122,18 @@ async def stop_intercepting(call: Call) -> ToolResult:
     facts: dict[str, Any] = {"tabId": page.tab_id, "intercepting": False, "continued": 1}
     if "requestId" in call.args:
         await call.box.interceptions.decide(page, _paused_id(call, page), "Fetch.continueRequest", {})
-        return ToolResult.data(facts | {"intercepting": True})
+        return data_result(facts | {"intercepting": True})
     lost = call.box.network_overrides.pop_lost_note(page)
     was, facts["continued"] = await call.box.interceptions.stop(page)
     if not was:
         facts["note"] = lost or "Nothing was intercepted in this tab."
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 async def _decide(call: Call, method: str, params: dict[str, Any], **more: Any) -> ToolResult:
     page = await call.page()
     paused = await call.box.interceptions.decide(page, _paused_id(call, page), method, params)
-    return ToolResult.data({"tabId": page.tab_id, "requestId": paused.id, "url": paused.summary()["url"], **more})
+    return data_result({"tabId": page.tab_id, "requestId": paused.id, "url": paused.summary()["url"], **more})
 
 
 def _paused_id(call: Call, page: Page) -> str:

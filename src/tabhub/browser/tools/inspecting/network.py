@@ -12,7 +12,7 @@ from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
 from tabhub.browser.schemas import boolean, free_object, integer, known, list_of, text
-from tabhub.browser.tool_spec import Call, text_result, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.browser.tools.inspecting.console import iso_time, open_record, text_by_page
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -53,7 +53,7 @@ async def enable_capture(call: Call) -> ToolResult:
         console=args.get("maxConsoleLogs"),
         frames=args.get("maxWsFrames"),
     )
-    return ToolResult.data(
+    return data_result(
         {
             "tabId": page.tab_id,
             "capturing": True,
@@ -75,7 +75,7 @@ async def enable_capture(call: Call) -> ToolResult:
 async def disable_capture(call: Call) -> ToolResult:
     page = await call.page()
     record = call.box.record.stop_capture(page.key)
-    return ToolResult.data({"tabId": page.tab_id, "capturing": False, "requests": len(record.traffic.requests)})
+    return data_result({"tabId": page.tab_id, "capturing": False, "requests": len(record.traffic.requests)})
 
 
 @tool(
@@ -163,7 +163,7 @@ async def get_request(call: Call) -> ToolResult:
         facts["responseBody"] = (await bodies.response_body(page, request)).preview(request.mime, _BODY_ALONE)
     if part in ("timing", "all"):
         facts["timing"] = timing_phases(request)
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 @tool(
@@ -193,7 +193,7 @@ async def get_frames(call: Call) -> ToolResult:
     if call.args.get("clear"):
         record.traffic.frames.clear(reader)
     note = f"{dropped} older frames are no longer kept." if dropped else ""
-    return ToolResult.data(with_note({"sockets": sockets, "frames": frames}, note))
+    return data_result({"sockets": sockets, "frames": frames}, note)
 
 
 def request_filter(terms: str) -> Callable[[Request], bool]:

@@ -10,7 +10,7 @@ from tabhub.browser.driver.cdp_values import parse_object, parse_objects
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.record.timeline import summarize
 from tabhub.browser.schemas import boolean, free_object, list_of, text
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 
 _METRICS = {
@@ -68,7 +68,7 @@ async def performance_metrics(call: Call) -> ToolResult:
         "The page is still loading." if vitals.get("ready") != "complete" else "",
         "The tab was never visible, so the browser did not measure paints." if unseen else "",
     )
-    return ToolResult.data(with_note(facts, *notes))
+    return data_result(facts, *notes)
 
 
 def _numbers(value: Any) -> dict[str, float]:
@@ -103,7 +103,7 @@ async def performance_trace(call: Call) -> ToolResult:
         box.folder.unused_path("trace", ".json")  # fail early if no file can be written
         page = await call.page()
         await box.traces.start(page, call.ctx.session)
-        return ToolResult.data({"tabId": page.tab_id, "tracing": True})
+        return data_result({"tabId": page.tab_id, "tracing": True})
     path = box.folder.output_path(args["filePath"], (".json",)) if "filePath" in args else None
     page = await call.page()
     path = path or box.folder.unused_path(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
@@ -113,4 +113,4 @@ async def performance_trace(call: Call) -> ToolResult:
     facts = {"tabId": page.tab_id, "tracing": False, "filePath": str(path), "bytes": len(data)}
     summary = {"seconds": round(seconds, 3), **await asyncio.to_thread(summarize, data)}
     note = "The trace was full before its end; trace for a shorter time." if full else ""
-    return ToolResult.data(with_note({**facts, **summary}, note, summary.get("note", "")))
+    return data_result({**facts, **summary}, note, summary.get("note", ""))

@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.schemas import number
 from tabhub.browser.tab_overrides import Override
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
@@ -64,7 +64,7 @@ async def throttle_network(call: Call) -> ToolResult:
     description = f"the network is throttled ({args.get('preset', 'own values')})"
     override = Override(call.ctx.session, description, undo=((command[0], _UNLIMITED),), frame_commands=(command,))
     await call.box.network_overrides.apply(page, OVERRIDE_NAME, override, (command,))
-    return ToolResult.data(with_note({"tabId": page.tab_id, **conditions}, lost))
+    return data_result({"tabId": page.tab_id, **conditions}, lost)
 
 
 @tool(
@@ -79,4 +79,4 @@ async def clear_network_throttle(call: Call) -> ToolResult:
     lost = call.box.network_overrides.pop_lost_note(page)
     cleared = await call.box.network_overrides.remove(page, OVERRIDE_NAME)
     note = "" if cleared else lost or "The network of this tab was not throttled."
-    return ToolResult.data(with_note({"tabId": page.tab_id, "cleared": cleared}, note))
+    return data_result({"tabId": page.tab_id, "cleared": cleared}, note)

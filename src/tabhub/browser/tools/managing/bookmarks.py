@@ -8,6 +8,7 @@ from typing import Any
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.schemas import integer, list_of, rows, text
+from tabhub.browser.tool_spec import data_result
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, NotInBrowser
 from tabhub.links.extension import ExtensionLink
@@ -27,7 +28,7 @@ _PARENT = text("The id of a folder.", least=1, most=200)
     read_only=True,
 )
 async def search_bookmarks(call: BrowserCall) -> ToolResult:
-    return ToolResult.data(await call.list_rows("searchBookmarks", call.given("query"), "bookmarks", _BOOKMARK))
+    return data_result(await call.list_rows("searchBookmarks", call.given("query"), "bookmarks", _BOOKMARK))
 
 
 @browser_tool(
@@ -49,7 +50,7 @@ async def create_bookmark(call: BrowserCall) -> ToolResult:
         made = await call.run(link, "createBookmark", call.given("title", "url", "parentId"))
     except CommandFailed as error:
         raise await _folder_error(call, link, error) from None
-    return ToolResult.data(pick_fields(made, _BOOKMARK))
+    return data_result(pick_fields(made, _BOOKMARK))
 
 
 @browser_tool(
@@ -71,7 +72,7 @@ async def list_bookmark_tree(call: BrowserCall) -> ToolResult:
         roots = await call.items("getBookmarkTree", "roots", call.given("parentId", "maxDepth"), link)
     except CommandFailed as error:
         raise await _folder_error(call, link, error) from None
-    return ToolResult.data({"roots": list(map(_tree_node, roots))})
+    return data_result({"roots": list(map(_tree_node, roots))})
 
 
 def _tree_node(node: dict[str, Any]) -> dict[str, Any]:

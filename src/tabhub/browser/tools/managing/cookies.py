@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, browser_tool, pick_fields
 from tabhub.browser.schemas import list_of, number, rows, text
+from tabhub.browser.tool_spec import data_result
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -51,7 +52,7 @@ def web_origin(given: str, field: str) -> str:
 )
 async def get_cookies(call: BrowserCall) -> ToolResult:
     call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
-    return ToolResult.data(await call.list_rows("getCookies", call.given("url", "name"), "cookies", _COOKIE))
+    return data_result(await call.list_rows("getCookies", call.given("url", "name"), "cookies", _COOKIE))
 
 
 @browser_tool(
@@ -85,7 +86,7 @@ async def set_cookie(call: BrowserCall) -> ToolResult:
             "__Host- need https; name and value must not contain ; or control characters, nor exceed 4096 bytes "
             "together; expirationDate must be in the future (browser_delete_cookies deletes).",
         ) from None
-    return ToolResult.data(pick_fields(kept, _COOKIE_WITHOUT_VALUE))
+    return data_result(pick_fields(kept, _COOKIE_WITHOUT_VALUE))
 
 
 @browser_tool(
@@ -105,7 +106,7 @@ async def delete_cookies(call: BrowserCall) -> ToolResult:
         left = await call.items("getCookies", "cookies", call.given("url"))
         names = ", ".join(sorted({cookie["name"] for cookie in left})[:20])
         facts["note"] = f"No cookie had that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 @browser_tool(
@@ -132,4 +133,4 @@ async def clear_site_data(call: BrowserCall) -> ToolResult:
     answer = await call.run(call.link(), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
     cleared = [kind for kind in _KINDS if kind in answer.get("cleared", ())]
     note = f"Cleared for {origin}: {'; '.join(_KINDS[kind] for kind in cleared)}. Reload its open pages to see it."
-    return ToolResult.data({"origin": origin, "cleared": cleared, "note": note})
+    return data_result({"origin": origin, "cleared": cleared, "note": note})

@@ -7,6 +7,7 @@ import re
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.schemas import boolean, integer, rows, text
+from tabhub.browser.tool_spec import data_result
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
@@ -79,7 +80,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
             hint="Open the URL in a tab (browser_open_tab) to see the site's response.",
             data={"downloadId": facts.get("downloadId")},
         )
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 @browser_tool(
@@ -97,7 +98,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
 )
 async def list_downloads(call: BrowserCall) -> ToolResult:
     wanted = call.given("query", "state", "limit")
-    return ToolResult.data(await call.list_rows("getDownloads", wanted, "downloads", _DOWNLOAD))
+    return data_result(await call.list_rows("getDownloads", wanted, "downloads", _DOWNLOAD))
 
 
 @browser_tool(
@@ -111,7 +112,7 @@ async def list_downloads(call: BrowserCall) -> ToolResult:
 async def get_download_status(call: BrowserCall) -> ToolResult:
     link, number = call.link(), call.args["downloadId"]
     try:
-        return ToolResult.data(pick_fields(await link.request("getDownload", {"downloadId": number}), _DOWNLOAD))
+        return data_result(pick_fields(await link.request("getDownload", {"downloadId": number}), _DOWNLOAD))
     except CommandFailed as error:
         there = await call.items("getDownloads", "downloads", {"limit": 10}, link)
         if any(item.get("downloadId") == number for item in there):

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool, pick_fields, pick_rows
 from tabhub.browser.schemas import integer, list_of, number, object_schema, rows, text
-from tabhub.browser.tool_spec import Call, with_note
+from tabhub.browser.tool_spec import Call, data_result
 from tabhub.browser.tools.managing.history import TIME, time_param
 from tabhub.browser.tools.managing.plugins import require_plugin
 from tabhub.core.tools import ToolResult
@@ -37,7 +37,7 @@ async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult
         listed = browsers.status()
         ready = {each["browserId"] for each in listed if each["connected"] and each["extension"]["sentTabs"]}
         if old_link.closed is not None and old_link.browser_id in ready:
-            return ToolResult.data({"browserId": old_link.browser_id, "seconds": round(loop.time() - began, 2)})
+            return data_result({"browserId": old_link.browser_id, "seconds": round(loop.time() - began, 2)})
     raise CommandFailed(
         f"The extension of browser {old_link.browser_id} did not reconnect within {timeout:g} s.",
         hint="Check browser_get_connection_status; otherwise the person has to check the extension in the browser "
@@ -94,7 +94,7 @@ async def get_state(call: BrowserCall) -> ToolResult:
         }
         for answer in answers
     ]
-    return ToolResult.data(with_note({"browsers": browsers}, *problems))
+    return data_result({"browsers": browsers}, *problems)
 
 
 @browser_tool(
@@ -125,7 +125,7 @@ async def get_logs(call: BrowserCall) -> ToolResult:
     ]
     entries.sort(key=itemgetter("time"))
     sources = sorted({source[:100] for answer in answers for source in answer.what.get("sources", ())[:100]})
-    return ToolResult.data(with_note({"entries": entries[-limit:], "sources": sources}, *problems))
+    return data_result({"entries": entries[-limit:], "sources": sources}, *problems)
 
 
 @browser_tool(
@@ -149,7 +149,7 @@ async def get_side_panel(call: BrowserCall) -> ToolResult:
         for page in answer.get("open", ())
     ]
     shows = pick_fields(answer.get("shows") or {}, _SHOWS)
-    return ToolResult.data({"browserId": link.browser_id, "open": bool(pages), "pages": pages, "shows": shows})
+    return data_result({"browserId": link.browser_id, "open": bool(pages), "pages": pages, "shows": shows})
 
 
 @browser_tool(
@@ -173,4 +173,4 @@ async def check_adapter(call: BrowserCall) -> ToolResult:
         for adapter in adapters
         if adapter.what["plugin"] == plugin
     ]
-    return ToolResult.data(with_note({"plugin": plugin, "injected": bool(browsers), "browsers": browsers}, *problems))
+    return data_result({"plugin": plugin, "injected": bool(browsers), "browsers": browsers}, *problems)

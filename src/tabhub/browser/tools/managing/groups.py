@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.browser_choice import WHICH_BROWSER, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.schemas import TAB, integer, list_of, rows, text
-from tabhub.browser.tool_spec import with_note
+from tabhub.browser.tool_spec import data_result
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments, NotInBrowser, TabNotFound
@@ -45,7 +45,7 @@ async def list_tab_groups(call: BrowserCall) -> ToolResult:
         windows = sorted({tab.window_id for tab in call.box.browsers.book})
         if not groups and window not in windows:
             raise NotInBrowser(f"There is no windowId {window}.", hint=alternatives_hint(map(str, windows), "windows"))
-    return ToolResult.data(with_note({"groups": groups}, *problems))
+    return data_result({"groups": groups}, *problems)
 
 
 @browser_tool(
@@ -58,7 +58,7 @@ async def list_tab_groups(call: BrowserCall) -> ToolResult:
 async def create_tab_group(call: BrowserCall) -> ToolResult:
     link, tabs = _chosen_tabs(call)
     made = await _run_on_tabs(call, link, tabs, "createGroup", call.given("title", "color"))
-    return ToolResult.data(_facts(call, link, made))
+    return data_result(_facts(call, link, made))
 
 
 @browser_tool(
@@ -79,7 +79,7 @@ async def add_tabs_to_group(call: BrowserCall) -> ToolResult:
             hint=alternatives_hint((f"{group['groupId']} ({_label(group)})" for group in groups), "groups"),
         )
     changed = await _run_on_tabs(call, link, tabs, "addToGroup", {"groupId": number})
-    return ToolResult.data(_facts(call, link, changed))
+    return data_result(_facts(call, link, changed))
 
 
 @browser_tool(
@@ -96,7 +96,7 @@ async def remove_tabs_from_group(call: BrowserCall) -> ToolResult:
     grouped = {number for group in groups for number in group.get("tabIds", [])}
     await _run_on_tabs(call, link, tabs, "removeFromGroup", {})
     removed = sum(tab.chrome_id in grouped for tab in tabs)
-    return ToolResult.data({"tabIds": call.args["tabIds"], "removed": removed})
+    return data_result({"tabIds": call.args["tabIds"], "removed": removed})
 
 
 @browser_tool(
@@ -113,7 +113,7 @@ async def update_tab_group(call: BrowserCall) -> ToolResult:
         raise InvalidArguments("Nothing to change.", hint="Give title, color or collapsed.")
     link = (await call.find("getGroups", "groups", "groupId", _label)).link
     changed = await call.run(link, "updateGroup", {"groupId": call.args["groupId"], **wanted})
-    return ToolResult.data(_facts(call, link, changed))
+    return data_result(_facts(call, link, changed))
 
 
 @browser_tool(
@@ -128,7 +128,7 @@ async def list_tabs_in_group(call: BrowserCall) -> ToolResult:
     found = await call.find("getGroups", "groups", "groupId", _label)
     facts = _facts(call, found.link, found.what)
     tabs = [call.box.browsers.tab(tab_id).tab.describe() for tab_id in facts["tabIds"]]
-    return ToolResult.data({**facts, "tabs": tabs})
+    return data_result({**facts, "tabs": tabs})
 
 
 def _facts(call: BrowserCall, link: ExtensionLink, group: dict[str, Any]) -> dict[str, Any]:

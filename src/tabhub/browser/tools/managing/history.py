@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.schemas import TAB, boolean, integer, rows, text
+from tabhub.browser.tool_spec import data_result
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
@@ -60,7 +61,7 @@ def time_param(call: BrowserCall, name: str) -> dict[str, float]:
 )
 async def search_history(call: BrowserCall) -> ToolResult:
     params = {**call.given("query", "maxResults"), **time_param(call, "startTime"), **time_param(call, "endTime")}
-    return ToolResult.data(await call.list_rows("searchHistory", params, "entries", _ENTRY))
+    return data_result(await call.list_rows("searchHistory", params, "entries", _ENTRY))
 
 
 @browser_tool(
@@ -82,7 +83,7 @@ async def get_visits(call: BrowserCall) -> ToolResult:
         raise InvalidArguments(
             f"url {url[:200]!r} is not a full URL.", hint="Use a URL from browser_search_history."
         ) from None
-    return ToolResult.data({"url": url, **visits})
+    return data_result({"url": url, **visits})
 
 
 @browser_tool(
@@ -103,7 +104,7 @@ async def get_recently_closed(call: BrowserCall) -> ToolResult:
         if item["kind"] == "window":
             facts["tabs"] = [pick_fields(tab, _CLOSED_TAB) for tab in item.get("tabs", ())]
         closed.append(facts)
-    return ToolResult.data({"closed": closed})
+    return data_result({"closed": closed})
 
 
 @browser_tool(
@@ -132,4 +133,4 @@ async def restore_session(call: BrowserCall) -> ToolResult:
     tabs = [call.box.browsers.update_tab(link, raw) for raw in answer.get("tabs", ())]
     for tab in tabs:
         call.ctx.tab, call.ctx.origin = tab.tab_id, tab.origin
-    return ToolResult.data({"kind": answer["kind"], "tabs": [tab.describe() for tab in tabs]})
+    return data_result({"kind": answer["kind"], "tabs": [tab.describe() for tab in tabs]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, browser_tool
 from tabhub.browser.schemas import boolean, text
+from tabhub.browser.tool_spec import data_result
 from tabhub.browser.tools.managing.cookies import web_origin
 from tabhub.core.tools import ToolResult
 
@@ -36,4 +37,4 @@ async def notify(call: BrowserCall) -> ToolResult:
     facts = {name: answer[name] for name in ("notificationId", "allowed")}
     if not answer["allowed"]:
         facts["note"] = "The person has switched off notifications of this extension, so it was not shown."
-    return ToolResult.data(facts)
+    return data_result(facts)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.schemas import TAB, rows, text
-from tabhub.browser.tool_spec import Call, PluginSite
+from tabhub.browser.tool_spec import Call, PluginSite, data_result
 from tabhub.core.match_patterns import any_matches
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
@@ -26,7 +26,7 @@ async def list_plugin_tabs(call: Call) -> ToolResult:
     if (wanted := call.args.get("plugin")) is not None:
         require_plugin(call, wanted)
     sites = [site for site in call.box.plugins() if wanted in (None, site.name)]
-    return ToolResult.data({"plugins": [{"plugin": site.name, "tabs": _tabs(call, site)} for site in sites]})
+    return data_result({"plugins": [{"plugin": site.name, "tabs": _tabs(call, site)} for site in sites]})
 
 
 def require_plugin(call: Call, name: str, more: Iterable[str] = ()) -> None:

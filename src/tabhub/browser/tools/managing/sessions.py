@@ -12,7 +12,7 @@ from typing import Any
 
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.schemas import integer, list_of, rows, text
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
 from tabhub.core.tabs import Tab
@@ -45,8 +45,8 @@ async def list_sessions(call: Call) -> ToolResult:
     standing = choice.describe_session(session if handle is None else choice.session_by_handle(handle, session))
     if standing is None:
         note = "These calls belong to no session yet: one begins with the first call that opens a tab."
-        return ToolResult.data({"sessions": [], "note": note})
-    return ToolResult.data({"sessions": [standing]})
+        return data_result({"sessions": [], "note": note})
+    return data_result({"sessions": [standing]})
 
 
 @tool(
@@ -68,7 +68,7 @@ async def release_tab(call: Call) -> ToolResult:
         raise CommandFailed(
             f"This session does not hold tab {tab_id}: {who}.", hint="browser_list_sessions shows what it holds."
         )
-    return ToolResult.data({"tabId": tab_id, "released": True})
+    return data_result({"tabId": tab_id, "released": True})
 
 
 @tool(
@@ -102,7 +102,7 @@ async def request_tab(call: Call) -> ToolResult:
         if call.box.browsers.book.get(tab_id) is None:
             raise call.box.browsers.missing(tab_id)
     choice.acquire(session, tab_id)
-    return ToolResult.data({"tabId": tab_id, "granted": True, "by": by, "url": tab.url, "title": tab.title})
+    return data_result({"tabId": tab_id, "granted": True, "by": by, "url": tab.url, "title": tab.title})
 
 
 async def _ask_to_hand_over(call: Call, lease: Lease, tab: Tab) -> str:

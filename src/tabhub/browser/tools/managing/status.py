@@ -7,7 +7,7 @@ from typing import Any
 
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.schemas import boolean, free_object, list_of
-from tabhub.browser.tool_spec import Call
+from tabhub.browser.tool_spec import Call, data_result
 from tabhub.core.tools import ToolResult
 from tabhub.errors import NotConnected, TabhubError
 from tabhub.links.extension import ExtensionLink
@@ -48,7 +48,7 @@ async def get_connection_status(call: Call) -> ToolResult:
             status["hint"] = error.hint
     elif not connected:
         status["hint"] = "The socket is open but the extension does not answer; reload it, or restart the browser."
-    return ToolResult.data(status)
+    return data_result(status)
 
 
 async def _probe(link: ExtensionLink) -> dict[str, Any]:

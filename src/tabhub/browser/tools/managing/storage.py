@@ -7,7 +7,7 @@ from typing import Any
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.schemas import boolean, integer, rows, text
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -44,7 +44,7 @@ async def get_storage(call: Call) -> ToolResult:
         notes.append(f"{total - len(items)} more keys are left out; request one by its key.")
     if cut := sum("length" in item for item in items):
         notes.append(f"{cut} long values are truncated; request one by its key.")
-    return ToolResult.data(with_note(facts, *notes))
+    return data_result(facts, *notes)
 
 
 @tool(
@@ -64,7 +64,7 @@ async def set_storage(call: Call) -> ToolResult:
     page, args = await call.page(), call.args
     query = {"kind": args["storageType"], "key": args["key"], "write": True, "value": args["value"]}
     found = await _run(page, query)
-    return ToolResult.data({"tabId": page.tab_id, "origin": found["origin"], "replaced": found["replaced"]})
+    return data_result({"tabId": page.tab_id, "origin": found["origin"], "replaced": found["replaced"]})
 
 
 async def _run(page: Page, query: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
-from tabhub.browser.tool_spec import Call, ToolSpec, tool, with_note
+from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool, with_note
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
@@ -42,7 +42,7 @@ async def list_tabs(call: Call) -> ToolResult:
     tabs = call.box.browsers.book.in_order()
     if not tabs:
         call.box.browsers.default_link()  # fails if no browser is connected
-    return ToolResult.data({"tabs": [tab.describe() for tab in tabs]})
+    return data_result({"tabs": [tab.describe() for tab in tabs]})
 
 
 @tool(
@@ -72,7 +72,7 @@ async def get_tab_info(call: Call) -> ToolResult:
     }
     if dialog := page.dialog:
         facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 @browser_tool(
@@ -100,7 +100,7 @@ async def open_new_tab(call: Call) -> ToolResult:
         group=box.choice.tab_group(call.ctx.session),
     )
     box.choice.adopt(call.ctx.session, tab.tab_id)
-    return ToolResult.data(await load_url(call, tab, url))
+    return data_result(await load_url(call, tab, url))
 
 
 def must_open_with_tab(url: str) -> bool:
@@ -134,7 +134,7 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 )
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
-    return ToolResult.data(await _navigate(call, await call.page(), url, call.args.get("waitUntil", "load")))
+    return data_result(await _navigate(call, await call.page(), url, call.args.get("waitUntil", "load")))
 
 
 def _history_tool(direction: str) -> ToolSpec:
@@ -147,7 +147,7 @@ def _history_tool(direction: str) -> ToolSpec:
     async def go(call: Call) -> ToolResult:
         page = await call.page()
         answer = await _move(call, page, f"go{direction.title()}", f"go {direction}")
-        return ToolResult.data(_navigation_facts(call, page, answer))
+        return data_result(_navigation_facts(call, page, answer))
 
     return go
 
@@ -166,7 +166,7 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
 async def reload_tab(call: Call) -> ToolResult:
     page = await call.page()
     params = {"ignoreCache": call.args.get("ignoreCache", False)}
-    return ToolResult.data(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
+    return data_result(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
 
 
 @tool(
@@ -180,7 +180,7 @@ async def reload_tab(call: Call) -> ToolResult:
 async def focus_tab(call: Call) -> ToolResult:
     page = await call.page()
     answer = await page.command("activateTab", {"focusWindow": True})
-    return ToolResult.data(call.box.browsers.update_tab(page.link, answer, page.tab).describe())
+    return data_result(call.box.browsers.update_tab(page.link, answer, page.tab).describe())
 
 
 @tool(
@@ -199,7 +199,7 @@ async def close_tab(call: Call) -> ToolResult:
         await _answer_dialog(page, accept=False)
     await _close(call, page, again=dialog_open)
     call.box.browsers.remove_tab(*page.key)
-    return ToolResult.data({"tabId": page.tab_id, "closed": True})
+    return data_result({"tabId": page.tab_id, "closed": True})
 
 
 async def _close(call: Call, page: Page, *, again: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from tabhub.browser.browser_choice import BROWSER_ID, WHICH_BROWSER, BrowserCall, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.schemas import boolean, integer, list_of, object_schema, rows, text
-from tabhub.browser.tool_spec import with_note
+from tabhub.browser.tool_spec import data_result
 from tabhub.browser.tools.managing.tabs import NAVIGATION, load_url, must_open_with_tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -41,7 +41,7 @@ _WINDOW_ID = integer(least=0)
 )
 async def list_windows(call: BrowserCall) -> ToolResult:
     found, problems = await call.list_all("getWindows", "windows")
-    return ToolResult.data(with_note({"windows": [_facts(call, one.link, one.what) for one in found]}, *problems))
+    return data_result({"windows": [_facts(call, one.link, one.what) for one in found]}, *problems)
 
 
 @browser_tool(
@@ -67,7 +67,7 @@ async def create_window(call: BrowserCall) -> ToolResult:
     answer = await call.run(link, "createWindow", wanted)
     tab = call.box.browsers.update_tab(link, answer["tab"])
     call.box.choice.adopt(call.ctx.session, tab.tab_id)
-    return ToolResult.data({**await load_url(call, tab, url), "window": _facts(call, link, answer["window"])})
+    return data_result({**await load_url(call, tab, url), "window": _facts(call, link, answer["window"])})
 
 
 @browser_tool(
@@ -84,7 +84,7 @@ async def update_window(call: BrowserCall) -> ToolResult:
         raise InvalidArguments("Nothing to change.", hint=f"Give one of {', '.join(_BOUNDS)}, state, focused.")
     link = (await call.find("getWindows", "windows", "windowId", _label)).link
     changed = await call.run(link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
-    return ToolResult.data(_facts(call, link, changed))
+    return data_result(_facts(call, link, changed))
 
 
 @browser_tool(
@@ -118,7 +118,7 @@ async def close_window(call: BrowserCall) -> ToolResult:
     for tab_id in tab_ids:
         if (tab := call.box.browsers.book.get(tab_id)) is not None:
             call.box.browsers.remove_tab(link, tab.chrome_id)
-    return ToolResult.data({"windowId": number, "closed": True, "tabIds": tab_ids})
+    return data_result({"windowId": number, "closed": True, "tabIds": tab_ids})
 
 
 def _facts(call: BrowserCall, link: ExtensionLink, window: dict[str, Any]) -> dict[str, Any]:

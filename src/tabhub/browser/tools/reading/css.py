@@ -8,7 +8,7 @@ from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_obje
 from tabhub.browser.elements.element import TARGET, find_element
 from tabhub.browser.schemas import boolean, integer, list_of, rows
 from tabhub.browser.tab_overrides import Override
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool, with_note
 from tabhub.browser.tools.reading.element_styles import node_id
 from tabhub.core.tools import ToolResult
 
@@ -42,7 +42,7 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     elif not await call.box.emulation.remove(page, name):
         await page.cdp(*on, child)
     facts = {"tabId": page.tab_id, "element": element.label, "pseudoClasses": states}
-    return ToolResult.data(with_note(facts, call.box.emulation.pop_lost_note(page)))
+    return data_result(facts, call.box.emulation.pop_lost_note(page))
 
 
 @tool(
@@ -81,7 +81,7 @@ async def get_css_coverage(call: Call) -> ToolResult:
     total = _usage(sum(sheet["length"] for sheet in listed), sum(sheet["used"] for sheet in listed))
     more = f"{len(listed) - _MAX_SHEETS} more sheets, with less unused, are only in the sum."
     facts = {"tabId": page.tab_id, "sheets": listed[:_MAX_SHEETS], **total, "started": started}
-    return ToolResult.data(
+    return data_result(
         with_note(
             facts,
             more if len(listed) > _MAX_SHEETS else "",

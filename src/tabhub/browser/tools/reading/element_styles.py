@@ -9,7 +9,7 @@ from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_obje
 from tabhub.browser.elements.element import TARGET, Element, find_element
 from tabhub.browser.schemas import list_of, rows
 from tabhub.browser.style_sheets import StyleSheet
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 
 _MAX_RULES = 30
@@ -48,7 +48,7 @@ async def get_element_styles(call: Call) -> ToolResult:
     computed = await element.call("styles", {"properties": wanted})
     note = f"{more} weaker rules are left out; request single properties." if more else ""
     facts = {"tabId": page.tab_id, "element": element.label, "computed": computed, "rules": rules}
-    return ToolResult.data(with_note(facts, note))
+    return data_result(facts, note)
 
 
 def _kebab(name: str) -> str:

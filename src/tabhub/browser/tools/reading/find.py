@@ -11,7 +11,7 @@ from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, find_element, names_element
 from tabhub.browser.schemas import free_object, integer, list_of, rows, text
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.descriptions import one_line
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -127,7 +127,7 @@ async def query_elements(call: Call) -> ToolResult:
     total = sum(answer["total"] for answer in answers)
     more = f"{total - limit} more match; raise limit or narrow the target." if total > limit else ""
     note = more if total else await _no_match_note(call)
-    return ToolResult.data(with_note({"tabId": page.tab_id, "total": total, "elements": elements[:limit]}, note))
+    return data_result({"tabId": page.tab_id, "total": total, "elements": elements[:limit]}, note)
 
 
 async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:

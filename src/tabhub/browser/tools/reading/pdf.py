@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.schemas import boolean, closed_object, number, text
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -66,7 +66,7 @@ async def save_pdf(call: Call) -> ToolResult:
     path = path or folder.unused_path(urlsplit(page.tab.url).hostname or "page", ".pdf")
     await asyncio.to_thread(folder.write, path, data, overwrite=args.get("overwrite", False))
     facts = {"tabId": page.tab_id, "filePath": str(path), "bytes": len(data), "pages": len(_PAGE.findall(data))}
-    return ToolResult.data(facts)
+    return data_result(facts)
 
 
 def _print_params(options: dict[str, Any]) -> dict[str, Any]:

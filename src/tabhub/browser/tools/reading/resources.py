@@ -15,7 +15,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies
 from tabhub.browser.record.bodies import Body
 from tabhub.browser.schemas import integer, known, list_of, text
-from tabhub.browser.tool_spec import Call, text_result, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
@@ -62,7 +62,7 @@ async def list_resources(call: Call) -> ToolResult:
         note = f"{len(there) - _MAX_RESOURCES} more are left out; narrow by type."
     elif wanted and not there:
         note = f"None of that type; there are: {', '.join(sorted({r.kind for r in every}))}."
-    return ToolResult.data(with_note({"resources": listed}, note))
+    return data_result({"resources": listed}, note)
 
 
 @tool(
@@ -98,7 +98,7 @@ async def get_resource_content(call: Call) -> ToolResult:
     limit = most // 4 * 3
     facts["base64"] = base64.b64encode(data[:limit]).decode()
     note = f"{len(data) - limit} of {len(data)} bytes left out; raise maxLength." if len(data) > limit else ""
-    return ToolResult.data(with_note(facts, note))
+    return data_result(facts, note)
 
 
 async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]:

@@ -13,7 +13,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Area, Element, find_element, names_element
 from tabhub.browser.schemas import boolean, integer, number, text
 from tabhub.browser.screenshots import Mark, capture, collect_marks
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, data_result, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -81,7 +81,7 @@ async def screenshot_tab(call: Call) -> ToolResult:
     await asyncio.to_thread(folder.write, path, data, overwrite=args.get("overwrite", False))
     facts["filePath"] = str(path)
     if not args.get("annotate"):
-        return ToolResult.data(facts)
+        return data_result(facts)
     content = [{"type": "text", "text": text} for text in (orjson.dumps(facts).decode(), texts[-1])]
     return ToolResult.of(content, structured=facts)
 

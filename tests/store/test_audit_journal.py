@@ -8,11 +8,9 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tabhub.store.audit import read_log
-from tabhub.store.journal import Journal, lines_backward
+from tabhub.store.audit import Journal
+from tabhub.store.audit_reader import read_log
 
 
 def line(number: int, width: int = 40) -> bytes:
@@ -80,7 +78,7 @@ def test_rotation_at_the_real_border_of_ten_megabytes(tmp_path: Path) -> None:
 def test_processes_that_write_and_rotate_at_once_lose_nothing(tmp_path: Path) -> None:
     each, writers = 1500, 3
     program = (
-        "import sys; from pathlib import Path; from tabhub.store.journal import Journal\n"
+        "import sys; from pathlib import Path; from tabhub.store.audit import Journal\n"
         "me, each, at = map(int, sys.argv[2:])\n"
         "log = Journal(Path(sys.argv[1]), rotate_at=at, waiting=10)\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
@@ -254,7 +252,7 @@ def test_a_log_that_cannot_be_rotated_grows_and_is_reported(tmp_path: Path, monk
 @pytest.mark.req("F11")
 def test_a_real_file_size_limit_degrades_and_recovers(tmp_path: Path) -> None:
     program = (
-        "import resource, sys; from pathlib import Path; from tabhub.store.journal import Journal\n"
+        "import resource, sys; from pathlib import Path; from tabhub.store.audit import Journal\n"
         "log = Journal(Path(sys.argv[1]), rotate_at=10**9, waiting=100)\n"
         "hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))\n"
@@ -272,7 +270,7 @@ def test_a_real_file_size_limit_degrades_and_recovers(tmp_path: Path) -> None:
 
 def test_every_acknowledged_line_is_there_after_sigkill(tmp_path: Path) -> None:
     program = (
-        "import itertools, sys; from pathlib import Path; from tabhub.store.journal import Journal\n"
+        "import itertools, sys; from pathlib import Path; from tabhub.store.audit import Journal\n"
         "log = Journal(Path(sys.argv[1]), rotate_at=10**9, waiting=10)\n"
         "for n in itertools.count(int(sys.argv[2])):\n"
         '    log.append(b\'{"n":%d,"x":"%b"}\\n\' % (n, b\'y\' * 300))\n'
@@ -281,7 +279,7 @@ def test_every_acknowledged_line_is_there_after_sigkill(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     begin = 0
     acknowledged: list[int] = []
-    for round_ in range(20):
+    for round_ in range(12):
         with subprocess.Popen(
             [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n" + program, str(path), str(begin)],
             stdout=subprocess.PIPE,
@@ -293,23 +291,7 @@ def test_every_acknowledged_line_is_there_after_sigkill(tmp_path: Path) -> None:
         begin = acknowledged[-1] + 1_000_000
     entries, skipped = read_log(path, limit=None)
     assert set(acknowledged) <= {int(one["n"]) for one in entries}
-    assert skipped <= 20
-
-
-def test_a_rotation_while_reading_shows_nothing_twice(tmp_path: Path) -> None:
-    path = tmp_path / "audit.log"
-    path.write_bytes(line(1))
-    os.link(path, tmp_path / "audit.log.1")
-    assert list(lines_backward(path)) == [line(1)[:-1]]
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(lines=st.lists(st.integers(0, 150_000).map(lambda n: b"x" * n) | st.binary(max_size=30), max_size=6))
-def test_lines_read_backward_are_the_lines_reversed(tmp_path: Path, lines: list[bytes]) -> None:
-    path = tmp_path / "log"
-    whole = b"\n".join(lines)
-    path.write_bytes(whole)
-    assert list(lines_backward(path)) == [part for part in whole.split(b"\n") if part][::-1]
+    assert skipped <= 12
 
 
 def test_lines_written_together_are_all_there_over_a_rotation(tmp_path: Path) -> None:

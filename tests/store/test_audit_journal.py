@@ -279,7 +279,7 @@ def test_every_acknowledged_line_is_there_after_sigkill(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     begin = 0
     acknowledged: list[int] = []
-    for round_ in range(12):
+    for round_ in range(20):
         with subprocess.Popen(
             [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n" + program, str(path), str(begin)],
             stdout=subprocess.PIPE,
@@ -291,7 +291,7 @@ def test_every_acknowledged_line_is_there_after_sigkill(tmp_path: Path) -> None:
         begin = acknowledged[-1] + 1_000_000
     entries, skipped = read_log(path, limit=None)
     assert set(acknowledged) <= {int(one["n"]) for one in entries}
-    assert skipped <= 12
+    assert skipped <= 20
 
 
 def test_lines_written_together_are_all_there_over_a_rotation(tmp_path: Path) -> None:

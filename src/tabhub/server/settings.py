@@ -6,7 +6,6 @@ until it is fixed.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -61,11 +60,6 @@ class Settings:
     def set_at(self, path: tuple[str, ...], value: Any) -> None:
         """Write one setting by its path in the file (None removes it), and put it in force."""
         store.set_at(self._home, path, value)
-        self.reload()
-
-    async def allow(self, path: tuple[str, ...]) -> None:
-        """Set a permission to `auto`, without blocking the event loop on the disk."""
-        await asyncio.to_thread(store.set_at, self._home, path, "auto")
         self.reload()
 
     def set_text(self, key: str, text: str | None) -> None:

@@ -11,9 +11,10 @@ from typing import Literal, get_args
 import msgspec
 
 from tabhub.errors import PermissionDenied
+from tabhub.trust.grants import Scope
 from tabhub.trust.redact import clean
 from tabhub.wire.extension_link import ConfirmationRequest
-from tabhub.wire.panel import Decision
+from tabhub.wire.panel import Decision, WiderScope
 
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 Why = Literal["permission", "pin", "dataflow", "page", "tab"]
@@ -68,6 +69,8 @@ class Ask:
     targets: tuple[str, ...] = ()
     """All names of the places it acts on."""
     target: str | None = None
+    scope: tuple[Scope, ...] = ()
+    """What an approval beyond this call covers."""
     this_call_only: bool = False
 
 
@@ -82,6 +85,10 @@ class Answer:
     decision: Decision
     by: Approver
     reason: str = ""
+    every_site: bool = False
+    """With allow_always: on every site, not only on those of the request."""
+    every_agent: bool = False
+    """With allow_always: for every agent, not only for the one that asks."""
 
     @property
     def allowed(self) -> bool:
@@ -96,6 +103,15 @@ def choices_for(ask: Ask, *, session_lasts: bool) -> list[str]:
     elif ask.why == "dataflow":
         choices = ("allow_once", "allow_session", "deny")
     return [choice for choice in choices if session_lasts or choice != "allow_session"]
+
+
+def wider_scopes(ask: Ask) -> list[WiderScope]:
+    """How an approval for good may be widened. A page's tool stays with its page, whose name for it means nothing
+    elsewhere."""
+    sites = any(scope.site is not None for scope in ask.scope) and not any(
+        scope.kind.startswith("page:") for scope in ask.scope
+    )
+    return ["every_site", "every_agent"] if sites else ["every_agent"]
 
 
 # errors of calls that were not approved

@@ -1,8 +1,8 @@
 """Permissions: whether a call may run, must not, or needs an approval.
 
 Owns the lookup in the settings, most specific first (the tool, its source, the default; at each step the client's own
-settings before everyone's), the level of tools without a setting, and the decision on a call. Does not know how a
-person is asked. Tables are built once per configuration.
+settings before everyone's), the level of tools without a setting, what a site rule changes, and the decision on a call.
+Does not know how a person is asked. Tables are built once per configuration.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from typing import Literal, NamedTuple
 
 from tabhub.config.permissions import Permission, PermissionSettings
 from tabhub.config.settings import Config
+from tabhub.errors import PermissionDenied
+from tabhub.trust.actions import AROUND_SITES, PRIVATE
 from tabhub.trust.approvals import SKIPPED, Allowed, Approval, Ask, Why
+from tabhub.trust.grants import Scope as GrantScope
+from tabhub.trust.site_rules import SiteRule
 
 Scope = Literal["tool", "source", "default"]
 
@@ -95,17 +99,30 @@ class Permissions:
         return None
 
 
-def default_level(kind: str, *, reads: bool, trust_pages: bool = False) -> Permission | None:
+class ToolFacts(NamedTuple):
+    """What permissions depend on, of a tool."""
+
+    source: str
+    """The kind of its source."""
+    kind: str
+    """Its kind of action (trust.actions)."""
+    reads: bool
+    """Whether it only reads; a page's own claim does not count unless the person trusts pages."""
+
+    @property
+    def private(self) -> bool:
+        return self.kind in PRIVATE
+
+
+def default_level(tool: ToolFacts) -> Permission | None:
     """The level of a tool without settings; None if it depends on whose browser the call reaches.
 
-    In a browser the hub manages everything runs; in the person's own, tools that act ask. That a page's tool only reads
-    is the page's own claim. A tool of an external server acts outside any browser, so it asks.
+    In a browser the hub manages everything runs; in the person's own, tools that act ask, and so do those that read
+    cookies, storage or history. A tool of an external server acts outside any browser, so it asks.
     """
-    if kind == "hub":
+    if tool.source == "hub" or (tool.reads and not tool.private):
         return "auto"
-    if reads and (kind != "page" or trust_pages):
-        return "auto"
-    return "ask" if kind == "upstream" else None
+    return "ask" if tool.source == "upstream" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +134,36 @@ class Verdict:
     why: Why = "permission"
     message: str = ""
     diff: str | None = None
+    own: bool = False
+    """Whether the level was set for the tool itself."""
+
+
+def apply_site_rule(name: str, tool: ToolFacts, verdict: Verdict, rule: SiteRule | None) -> Verdict | PermissionDenied:
+    """What holds for a tool on a site. The stricter of tool and site counts, but `act` also answers for tools without a
+    setting of their own."""
+    if rule is None or verdict.level == "off":
+        return verdict
+    if rule.level == "block" or (rule.level == "read" and not tool.reads and tool.kind not in AROUND_SITES):
+        return site_denied(name, rule)
+    if rule.level == "ask" and (not tool.reads or tool.private):
+        message = verdict.message or f"{name} needs approval on {rule.pattern}, by your site rule."
+        return Verdict("ask", verdict.why, message, verdict.diff)
+    loosens = rule.level == "act" and not tool.private and tool.source != "upstream"
+    if loosens and not verdict.own and verdict.why == "permission":
+        return Verdict("auto")
+    return verdict
+
+
+def site_denied(name: str, rule: SiteRule) -> PermissionDenied:
+    sites = "every site" if not rule.pattern.host else str(rule.pattern)
+    agent = f" --agent {rule.agent}" if rule.agent is not None else ""
+    may = "blocks agents on" if rule.level == "block" else "lets agents only read on"
+    return PermissionDenied(
+        f"{name} was not run: the person {may} {sites}.",
+        hint=f"Nothing was sent. Continue without it; only they can change the rule: "
+        f"tabhub site remove '{rule.pattern}'{agent}",
+        data={"siteRule": str(rule)},
+    )
 
 
 class DataFlow(NamedTuple):
@@ -151,13 +198,15 @@ class CallFacts:
     flow: DataFlow
     steps_to_ask: Sequence[str]
     """The tools of a batch that need an approval."""
-    session_approval: Approval | None
-    """An approval for the whole session."""
+    earlier: Approval | None
+    """An approval for the session or for good that covers the call."""
     skipped: bool
     dataflow: str
     """The setting: ask, warn or off."""
     setting_name: str
     definition: str
+    scope: tuple[GrantScope, ...] = ()
+    """What an approval beyond this call would cover; empty if that is not known."""
 
 
 def decide(call: CallFacts) -> Allowed | Ask:
@@ -165,9 +214,9 @@ def decide(call: CallFacts) -> Allowed | Ask:
     if call.skipped:
         return Allowed(SKIPPED)
     if not steps:
-        if level == "ask" and call.session_approval is not None:
+        if level == "ask" and call.earlier is not None:
             if not crossing:
-                return Allowed(call.session_approval)
+                return Allowed(call.earlier)
             level = "auto"
         if level == "auto" and call.dataflow == "warn":
             return Allowed(warn=True)
@@ -185,5 +234,6 @@ def decide(call: CallFacts) -> Allowed | Ask:
         crossing=call.flow.sites,
         targets=call.flow.targets,
         target=call.flow.places[0] if call.flow.places else None,
-        this_call_only=bool(steps),
+        scope=call.scope,
+        this_call_only=bool(steps) or not call.scope,
     )

@@ -56,6 +56,14 @@ class SiteRule(NamedTuple):
         return f"{self.pattern}: {self.level}" + (f" (for {self.agent})" if self.agent is not None else "")
 
 
+_STRICTNESS = {"block": 0, "read": 1, "ask": 2, None: 3, "act": 4}
+
+
+def strictest(rules: Iterable[SiteRule | None]) -> SiteRule | None:
+    """What decides on a call that is about several sites; None stands for one without a rule."""
+    return min(rules, key=lambda rule: _STRICTNESS[rule.level if rule is not None else None], default=None)
+
+
 class SiteRules:
     """The rules of one configuration. The most specific one decides: an exact host before wildcards, a longer wildcard
     before a shorter one, all before `*`; then one with a scheme; then one with a port; then the agent's own level."""

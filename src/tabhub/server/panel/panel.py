@@ -147,7 +147,8 @@ class Panel:
         return {"entries": [call for call in calls if _matches(call, wanted)][: wanted.limit]}
 
     def _decide(self, _link: ExtensionLink, response: ConfirmationResponse) -> dict[str, Any]:
-        return {"ok": self.approvals.answer(response.id, response.decision, response.by, response.reason)}
+        decided = self.approvals.answer(response.id, response.decision, response.by, response.reason, response.wider)
+        return {"ok": decided}
 
     def _greet(self, link: ExtensionLink) -> None:
         if link.local:

@@ -56,7 +56,9 @@ from tabhub.server.panel.agent import PanelAgent
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.panel.panel import Panel
 from tabhub.server.panel.plugins import PluginPanel, show_folder
+from tabhub.server.panel.sites import SitePanel
 from tabhub.server.panel.state import PanelState
+from tabhub.server.permission_routes import PermissionRoutes
 from tabhub.server.reload import Reload
 from tabhub.server.routes import make_routes
 from tabhub.server.session_control import SessionControl
@@ -290,6 +292,7 @@ class Hub:
         panels = OpenPanels()
         conversations = ConversationStore(home.root / "conversations", limits.agent_conversations)
         self.agent = PanelAgent(conversations, port, settings, tokens.create_temporary(PANEL), tabs.sessions, panels)
+        site_panel = SitePanel(home, settings, permission, memory, tabs.registry)
         panel_state = PanelState(
             settings,
             permission,
@@ -301,6 +304,7 @@ class Hub:
             plugins,
             self.plugin_panel,
             upstream,
+            site_panel,
         )
         self.panel = Panel(
             panel_state,
@@ -313,7 +317,7 @@ class Hub:
             permission,
             memory,
             panels,
-            self.plugin_panel.methods() | upstream_routes.methods() | self.agent.methods(),
+            self.plugin_panel.methods() | upstream_routes.methods() | self.agent.methods() | site_panel.methods(),
         )
         refused: Counter[int] = Counter()
         routes = make_routes(
@@ -322,6 +326,7 @@ class Hub:
             admin=Admin(port, self.secret, engine, health, self.reload, browsers, plugins, refused),
             sessions=SessionRoutes(self.session_control, limits),
             approvals=ApprovalRoutes(approvals, key, engine),
+            permissions=PermissionRoutes(permission, tabs.registry, key, limits),
             upstream=upstream_routes,
         )
         self.guard = Guard(

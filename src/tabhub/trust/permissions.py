@@ -7,14 +7,14 @@ Does not know how a person is asked. Tables are built once per configuration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from tabhub.config.permissions import Permission, PermissionSettings
 from tabhub.config.settings import Config
 from tabhub.errors import PermissionDenied
-from tabhub.trust.actions import AROUND_SITES, PRIVATE
+from tabhub.trust.actions import AROUND_SITES, LEASE_TOOLS, PRIVATE, phrase
 from tabhub.trust.approvals import SKIPPED, Allowed, Approval, Ask, Why
 from tabhub.trust.grants import Scope as GrantScope
 from tabhub.trust.site_rules import SiteRule
@@ -57,8 +57,14 @@ class _Table:
                 return level
         return None
 
+    def level(self, scope: Scope, source: str, names: Sequence[str]) -> Permission | None:
+        if scope == "tool":
+            return self.tool(source, names)
+        return self.sources.get(source) if scope == "source" else self.default
+
 
 _NOTHING = _Table()
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +94,28 @@ class Permissions:
 
     def stated(self, source: str, names: Sequence[str], client: str | None = None) -> Stated | None:
         """The level set for a tool, under any of its names, when this client calls it; None if nothing is set."""
-        own = self.clients.get(client, _NOTHING) if client is not None else _NOTHING
-        everyone = self.everyone
-        if level := own.tool(source, names) or everyone.tool(source, names):
-            return Stated(level, "tool")
-        if level := own.sources.get(source) or everyone.sources.get(source):
-            return Stated(level, "source")
-        if level := own.default or everyone.default:
-            return Stated(level, "default")
+        return next((stated for stated, _ in self._lookup(source, names, client)), None)
+
+    def setting(self, source: str, names: Sequence[str], client: str | None = None) -> str | None:
+        """The key of that setting."""
+        for stated, whose in self._lookup(source, names, client):
+            parts = {"tool": f"{source}.tools.{names[-1]}", "source": f"{source}.permission", "default": "default"}
+            return f"permissions.{f'clients.{whose}.' if whose is not None else ''}{parts[stated.scope]}"
         return None
+
+    def _lookup(self, source: str, names: Sequence[str], client: str | None) -> Iterator[tuple[Stated, str | None]]:
+        """The levels that are set, the deciding one first, each with the client it is set for (None: everyone)."""
+        own = self.clients.get(client, _NOTHING) if client is not None else _NOTHING
+        for scope in _SCOPES:
+            for table, whose in ((own, client), (self.everyone, None)):
+                if level := table.level(scope, source, names):
+                    yield Stated(level, scope), whose
 
 
 class ToolFacts(NamedTuple):
     """What permissions depend on, of a tool."""
 
+    name: str
     source: str
     """The kind of its source."""
     kind: str
@@ -120,7 +134,7 @@ def default_level(tool: ToolFacts) -> Permission | None:
     In a browser the hub manages everything runs; in the person's own, tools that act ask, and so do those that read
     cookies, storage or history. A tool of an external server acts outside any browser, so it asks.
     """
-    if tool.source == "hub" or (tool.reads and not tool.private):
+    if tool.source == "hub" or tool.name in LEASE_TOOLS or (tool.reads and not tool.private):
         return "auto"
     return "ask" if tool.source == "upstream" else None
 
@@ -138,15 +152,30 @@ class Verdict:
     """Whether the level was set for the tool itself."""
 
 
-def apply_site_rule(name: str, tool: ToolFacts, verdict: Verdict, rule: SiteRule | None) -> Verdict | PermissionDenied:
+def tool_verdict(
+    permissions: Permissions, tool: ToolFacts, source: str, names: Sequence[str], client: str | None
+) -> Verdict:
+    """What holds for a tool by the settings, or without any by what it does."""
+    stated = permissions.stated(source, names, client)
+    return default_verdict(tool) if stated is None else Verdict(stated.level, own=stated.scope == "tool")
+
+
+def default_verdict(tool: ToolFacts) -> Verdict:
+    """What holds for a tool without settings."""
+    explained = tool.private and tool.reads
+    message = f"{tool.name} would {phrase(tool.kind)}, which needs approval also for reading." if explained else ""
+    return Verdict(default_level(tool), message=message)
+
+
+def apply_site_rule(tool: ToolFacts, verdict: Verdict, rule: SiteRule | None) -> Verdict | PermissionDenied:
     """What holds for a tool on a site. The stricter of tool and site counts, but `act` also answers for tools without a
     setting of their own."""
     if rule is None or verdict.level == "off":
         return verdict
     if rule.level == "block" or (rule.level == "read" and not tool.reads and tool.kind not in AROUND_SITES):
-        return site_denied(name, rule)
+        return site_denied(tool.name, rule)
     if rule.level == "ask" and (not tool.reads or tool.private):
-        message = verdict.message or f"{name} needs approval on {rule.pattern}, by your site rule."
+        message = verdict.message or f"{tool.name} needs approval on {rule.pattern}, by your site rule."
         return Verdict("ask", verdict.why, message, verdict.diff)
     loosens = rule.level == "act" and not tool.private and tool.source != "upstream"
     if loosens and not verdict.own and verdict.why == "permission":

@@ -34,6 +34,10 @@ class Site(NamedTuple):
     host: str
     port: int | None
 
+    def __str__(self) -> str:
+        port = "" if self.port == _PORTS.get(self.scheme) else f":{self.port}"
+        return f"{self.scheme}://{self.host}{port}"
+
 
 class SiteRule(NamedTuple):
     """One rule: what an agent, or everyone, may do on the sites of a pattern."""

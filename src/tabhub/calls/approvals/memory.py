@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tabhub.core.sessions import Session
@@ -95,6 +95,10 @@ class ApprovalMemory:
     def forget_source(self, source: str) -> None:
         """The person changed a source's permissions: its tools are asked for again in all sessions."""
         self._sessions = {key: known for key, known in self._sessions.items() if known.source != source}
+
+    def forget_grants(self, kinds: Iterable[str]) -> None:
+        """The person set tools to ask or off: what was granted of their kinds is asked for again."""
+        self.grants.forget(kinds)
 
 
 def granted(agent: str | None, scope: tuple[Scope, ...], answer: Answer) -> tuple[str | None, tuple[Scope, ...]]:

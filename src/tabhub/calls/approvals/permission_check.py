@@ -27,7 +27,7 @@ from tabhub.errors import PermissionDenied
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog
 from tabhub.trust import pins
-from tabhub.trust.actions import kind_of, phrase
+from tabhub.trust.actions import LEASE_TOOLS, kind_of
 from tabhub.trust.approvals import (
     ALLOWED,
     Allowed,
@@ -39,6 +39,7 @@ from tabhub.trust.approvals import (
     tab_moved,
     tool_changed,
 )
+from tabhub.trust.explain import Question, explain
 from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tabhub.trust.permissions import (
@@ -50,15 +51,13 @@ from tabhub.trust.permissions import (
     Verdict,
     apply_site_rule,
     decide,
-    default_level,
+    tool_verdict,
 )
 from tabhub.trust.site_rules import SiteRules, strictest
 
 log = logging.getLogger("tabhub.permissions")
 
 _CACHED_VERDICTS = 20_000
-LEASE_TOOLS = frozenset({"browser_release_tab", "browser_request_tab"})
-"""Browser tools that only concern who holds a tab; they ask for the tab themselves."""
 _BATCH = batch.browser_act.tool.name
 """The tool that runs steps of other tools: their settings hold in it."""
 _PANEL = EXTENSION_ORIGIN.decode()
@@ -252,6 +251,16 @@ class PermissionCheck(Permission):
             f"permissions.{tool.source.setting}.tools.{self.names(tool).own} auto",
         )
 
+    def explain(self, tool: Tool, agent: str | None, url: str | None) -> str:
+        """Which rule decides on a call of a tool by an agent on a page, and why."""
+        return explain(
+            Question(self.facts(tool), tool.source.setting, self.names(tool).all, agent, url),
+            self.verdict(tool, agent),
+            self.permissions,
+            self.sites,
+            self._memory.grants.all(),
+        )
+
     # sites and earlier approvals
 
     def _on_site(
@@ -265,7 +274,7 @@ class PermissionCheck(Permission):
         rules = [self.sites.rule(url, session.token) for url in urls]
         if tool.source.kind == "plugin" and "tabId" not in arguments:  # it runs in a tab that is not blocked
             rules = [rule for rule in rules if rule is None or rule.level != "block"] or rules
-        return apply_site_rule(tool.name, self.facts(tool), verdict, strictest(rules))
+        return apply_site_rule(self.facts(tool), verdict, strictest(rules))
 
     def _scope(self, session: Session, acts: Iterable[Act], page: str | None) -> tuple[Scope, ...]:
         """What an approval of these calls covers; empty if the site of one is not known."""
@@ -301,7 +310,7 @@ class PermissionCheck(Permission):
 
     def facts(self, tool: Tool) -> ToolFacts:
         reads = tool.read_only and (tool.source.kind != "page" or self.permissions.trust_pages)
-        return ToolFacts(tool.source.kind, kind_of(tool.source.kind, self.names(tool).own), reads)
+        return ToolFacts(tool.name, tool.source.kind, kind_of(tool.source.kind, self.names(tool).own), reads)
 
     def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
         """What holds for a tool; without `client`, for clients without settings of their own."""
@@ -320,19 +329,12 @@ class PermissionCheck(Permission):
         """The verdict from the settings and pins; a tool that is allowed for good is pinned as it is now."""
         source, names = tool.source, self.names(tool)
         stated = self.permissions.stated(source.setting, names.all, client)
-        if stated is None:
-            if tool.name in LEASE_TOOLS:
-                return Verdict("auto")
-            facts = self.facts(tool)
-            message = f"{tool.name} would {phrase(facts.kind)}, which needs approval also for reading."
-            return Verdict(default_level(facts), message=message if facts.private and facts.reads else "")
-        own = stated.scope == "tool"
-        if stated.level != "auto" or stated.scope == "default" or source.kind not in PINNED:
-            return Verdict(stated.level, own=own)
+        if stated is None or stated.level != "auto" or stated.scope == "default" or source.kind not in PINNED:
+            return tool_verdict(self.permissions, self.facts(tool), source.setting, names.all, client)
         definition = self._definition(tool)
         if self._memory.pins.get(source.setting, names.own) is None:
             self._memory.pins.approve(source.setting, names.own, pins.fingerprint(definition), definition)
-        return self._changed(tool, definition) or Verdict("auto", own=own)
+        return self._changed(tool, definition) or Verdict("auto", own=stated.scope == "tool")
 
     def _changed(self, tool: Tool, definition: str) -> Verdict | None:
         """The verdict on a tool whose definition is not one that was approved."""

@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from tabhub.config.settings import Config
 from tabhub.config.sites import EVERYONE, SiteLevel, SitePattern, normal_host, site_scheme, split_port
+from tabhub.errors import SetupError
 
 Level = SiteLevel
 
@@ -155,6 +156,19 @@ def site_of(url: str) -> Site | None:
     if scheme is None or split is None or host is None:
         return None
     return Site(scheme, host, split[1] or _PORTS[scheme])
+
+
+def pattern_of(url: str) -> SitePattern | None:
+    """The pattern that a person means by "this site": its subdomains too, where they belong to it."""
+    site = site_of(url)
+    if site is None or not site.host:
+        return None
+    host = site.host.removeprefix("www.")
+    try:
+        return SitePattern.parse(f"*.{host}")
+    except SetupError:  # an address, or a name below which there are other sites
+        port = f":{site.port}" if site.port != _PORTS[site.scheme] else ""
+        return SitePattern.parse(f"{site.host}{port}")
 
 
 def _decoded_host(host: str) -> str | None:

@@ -93,6 +93,13 @@ class SensitiveSites(Received):
     category: Text | None
 
 
+class OnePage(Received):
+    """A page the person looks at, and the agent to explain it for."""
+
+    url: Annotated[str, msgspec.Meta(max_length=10_000)]
+    agent: Text | None = None
+
+
 class Explain(Received):
     """A call to explain the permission of."""
 
@@ -237,7 +244,7 @@ REQUESTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "sites.set": (SiteLevel,),
     "sites.suggestion": (SensitiveSites,),
     "grants.revoke": (OneGrant,),
-    "permissions.explain": (Explain,),
+    "sites.page": (OnePage,),
     "sessions.end": (OneSession,),
     "sessions.release": (HeldTab,),
     "hub.pause": (Pause,),

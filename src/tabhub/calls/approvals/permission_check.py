@@ -287,7 +287,7 @@ class PermissionCheck(Permission):
                 site = self._call_sites.site(session, tool, arguments, page)
                 if site is None:
                     return ()
-            scopes[Scope(kind_of(tool.source.kind, self.names(tool).own), site)] = None
+            scopes[Scope(self._kind(tool), site)] = None
         return tuple(scopes)
 
     def _earlier(
@@ -310,7 +310,11 @@ class PermissionCheck(Permission):
 
     def facts(self, tool: Tool) -> ToolFacts:
         reads = tool.read_only and (tool.source.kind != "page" or self.permissions.trust_pages)
-        return ToolFacts(tool.name, tool.source.kind, kind_of(tool.source.kind, self.names(tool).own), reads)
+        return ToolFacts(tool.name, tool.source.kind, self._kind(tool), reads)
+
+    def _kind(self, tool: Tool) -> str:
+        """Its kind of action; a page's tool goes by its own name, whichever tab has it."""
+        return kind_of(tool.source.kind, self.names(tool).own if tool.source.kind == "page" else tool.name)
 
     def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
         """What holds for a tool; without `client`, for clients without settings of their own."""

@@ -10,13 +10,18 @@ import msgspec
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.config.sensitive_sites import CATEGORIES
+from tabhub.config.sites import EVERYONE
 from tabhub.core.registry import Registry
 from tabhub.errors import InvalidParams
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.settings import Settings
 from tabhub.store import grants
 from tabhub.store.home import Home
-from tabhub.wire.panel import Explain, OneGrant, SensitiveSites, SiteLevel
+from tabhub.trust.site_rules import pattern_of
+from tabhub.wire.panel import OneGrant, OnePage, SensitiveSites, SiteLevel
+
+_EXPLAINED = ("browser_snapshot", "browser_click_element", "browser_get_cookies")
+"""One tool for each thing a person may wonder about: reading, acting, and cookies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class SitePanel:
             "sites.set": self._set,
             "sites.suggestion": self._answer_suggestion,
             "grants.revoke": self._revoke,
-            "permissions.explain": self._explain,
+            "sites.page": self._page,
         }
 
     def state(self) -> dict[str, Any]:
@@ -75,8 +80,15 @@ class SitePanel:
         grants.revoke(self.home, wanted.id)
         return {"ok": True}
 
-    def _explain(self, _link: ExtensionLink, wanted: Explain) -> dict[str, Any]:
-        found = self.registry.by_name.get(wanted.tool)
-        if found is None:
-            raise self.registry.unknown(wanted.tool)
-        return {"explanation": self.permission.explain(found.tool, wanted.agent, wanted.url)}
+    def _page(self, _link: ExtensionLink, page: OnePage) -> dict[str, Any]:
+        """The pattern for the page's site, everyone's level for it, and what agents may do there, as sentences."""
+        pattern = pattern_of(page.url)
+        if pattern is None:
+            return {"pattern": None, "level": None, "explanations": []}
+        entry = next((each for each in self.settings.current.sites if each.pattern == pattern), None)
+        tools = (self.registry.by_name[name].tool for name in _EXPLAINED if name in self.registry.by_name)
+        return {
+            "pattern": str(pattern),
+            "level": entry.levels.get(EVERYONE) if entry is not None else None,
+            "explanations": [self.permission.explain(tool, page.agent, page.url) for tool in tools],
+        }

@@ -111,10 +111,7 @@ async def test_watch_reports_a_decision_that_came_too_late(tmp_path: Path) -> No
 async def test_always_says_what_it_means_and_is_widened_only_on_request(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub), Agent(hub) as agent:
         found(hub)
-        for typed, allowed in (
-            ("\n", "run scripts on https://example.com"),
-            ("every site\n", "run scripts on every site"),
-        ):
+        for typed, site in (("\n", "https://example.com"), ("every site\n", "every site")):
             for grant in grants.listed(hub.home):
                 grants.revoke(hub.home, grant.id)
             calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
@@ -128,7 +125,7 @@ async def test_always_says_what_it_means_and_is_widened_only_on_request(tmp_path
                 await terminal.sees("Allowed.")
             assert not (await calling)["result"].get("isError")
             (grant,) = grants.listed(hub.home)
-            assert grant.text == f"agents without a token may always {allowed}"
+            assert grant.text == f"agents without a token may always run scripts on {site}"
 
 
 async def test_an_answer_cannot_be_piped_in(tmp_path: Path) -> None:

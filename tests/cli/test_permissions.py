@@ -44,9 +44,9 @@ def test_without_a_hub_built_in_tools_are_explained(home: Home, capsys: pytest.C
     assert main(["site", "block", "wiki.example", "--agent", "ci"]) == 0
     capsys.readouterr()
     assert main(["permissions", "explain", "--agent", "ci", "--tool", "browser_snapshot", "--url", WIKI]) == 0
-    assert capsys.readouterr().out == (
-        f"ci may not read pages with browser_snapshot on {WIKI}: your site rule “wiki.example: block (for ci)” decides.\n"
-    )
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"ci may not read pages with browser_snapshot on {WIKI}: ")
+    assert shown.endswith("your site rule “wiki.example: block (for ci)” decides.\n")
     assert main(["permissions", "explain", "--tool", "slack_send"]) == 1
     assert "the hub must run" in capsys.readouterr().err
 

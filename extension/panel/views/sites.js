@@ -128,7 +128,7 @@ function pageFacts(app, page) {
   const key = JSON.stringify([page, agent, siteRules, granted, settings, permissionDefault, skipPermissions]);
   if (app.ui["pageAsked"] !== key) {
     app.ui["pageAsked"] = key;
-    const answered = app.ask("sites.page", { url: page, agent });
+    const answered = app.ask("sites.page", { url: page, ...(agent === null ? {} : { agent }) });
     answered.then(
       (facts) => {
         if (app.ui["pageAsked"] === key) app.ui["pageFacts"] = { ...facts, page };
@@ -176,15 +176,16 @@ function rules(app) {
  */
 function ruleRow(app, { pattern, agent, level }) {
   const about = agent === null ? pattern : `${pattern} for ${agent}`;
+  const of = agent === null ? { pattern } : { pattern, agent };
   return h(
     "div",
     { class: "setting", key: `rule ${pattern} ${agent}`, "data-rule": pattern },
     h("div", { class: "rule" }, h("code", null, pattern), agent === null ? null : badge(agentName(undefined, agent))),
-    levelSelect(`Agents on ${about}`, level, (picked) => void app.act("sites.set", { pattern, agent, level: picked })),
+    levelSelect(`Agents on ${about}`, level, (picked) => void app.act("sites.set", { ...of, level: picked })),
     iconButton(
       `Remove the rule for ${about}`,
       "trash",
-      () => void app.act("sites.set", { pattern, agent, level: null }, "The rule was removed."),
+      () => void app.act("sites.set", { ...of, level: null }, "The rule was removed."),
       { key: "remove" },
     ),
   );

@@ -34,10 +34,10 @@ class CallSites:
         if tool.source.kind == "page":
             named.append(tool.source.key)
         elif tool.source.kind == "plugin" and "tabId" not in arguments:
-            return [*named, *(tab.url for tab in self.plugin_tabs(tool.source.key))]
+            return [*named, *(tab.origin or tab.url for tab in self.plugin_tabs(tool.source.key))]
         if page is not None:
             return [*named, page]
-        return [*named, *(tab.url for tab in self._tabs(session, tool, arguments))]
+        return [*named, *(tab.origin or tab.url for tab in self._tabs(session, tool, arguments))]
 
     def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any], page: str | None = None) -> str | None:
         """The origin that an approval of a browser or page tool is for; None if it has none."""

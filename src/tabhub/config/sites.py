@@ -182,6 +182,8 @@ def normal_host(host: str) -> str | None:
 def split_port(authority: str) -> tuple[str, int | None] | None:
     """The host and port of an authority without user; None if the port is invalid."""
     bracket = authority.rfind("]") + 1
+    if authority.startswith("[") and not bracket:
+        return authority, None  # not a host either
     host, _, port = authority[bracket:].partition(":")
     if bracket and host:
         return None

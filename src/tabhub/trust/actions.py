@@ -30,6 +30,8 @@ PRIVATE = frozenset({"storage", "history"})
 """Kinds that need approval in a person's own browser even for reading, and that no site rule allows."""
 AROUND_SITES = frozenset({"navigate", "tabs", "notify", "extension"})
 """Kinds that act on the browser and not in a page: the site rule `read` leaves them to their own permission."""
+LEASE_TOOLS = frozenset({"browser_release_tab", "browser_request_tab"})
+"""Tools that only concern who holds a tab; they ask for the tab themselves."""
 LEAVING = frozenset(
     {
         "browser_navigate_tab",

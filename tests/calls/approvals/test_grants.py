@@ -53,6 +53,7 @@ async def test_always_means_this_agent_this_kind_of_action_and_this_site(tmp_pat
         # Another site, another kind of action and another agent are asked about.
         await asked(panel, script(agent, 8))
         await asked(panel, agent.call("browser_press_key", {"tabId": 7, "key": "Enter"}))
+        await agent.call("browser_release_tab", {"tabId": 7})
         async with client(hub) as other:
             named = {"Authorization": f"Bearer {tokens.create(hub.home, 'ci', 0.0)}"}
             calling = asyncio.create_task(

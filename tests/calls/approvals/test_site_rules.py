@@ -32,8 +32,8 @@ def ruled(tmp_path: Path, level: Any, **settings: Any) -> Any:
     return running_hub(tmp_path, **{"sites": {SITE: level}, **settings})
 
 
-async def denied(agent: Agent, name: str, **arguments: Any) -> bool:
-    answer = await agent.call(name, arguments)
+async def denied(agent: Agent, tool: str, /, **arguments: Any) -> bool:
+    answer = await agent.call(tool, arguments)
     return bool(answer["result"].get("isError")) and "the person" in text(answer) and "bank.example" in text(answer)
 
 
@@ -204,8 +204,8 @@ def _seen(panel: Panel) -> list[dict[str, Any]]:
 
 async def test_a_plugin_runs_in_a_tab_of_its_site_that_is_not_blocked(tmp_path: Path) -> None:
     made = folder(tmp_path / "p", "github", tools=[plugin_tool("add")])
-    tabs = [tab(7, "https://github.example/"), tab(8, "http://github.example/")]
-    settings = {"sites": {"https://github.example": "block"}, "localPlugins": [str(made)]}
+    tabs = [tab(7, "https://github.example/"), tab(8, "https://github.example:8443/")]
+    settings = {"sites": {"github.example:443": "block"}, "localPlugins": [str(made)]}
     ran: list[int] = []
 
     def dispatched(params: dict[str, Any]) -> dict[str, Any]:
@@ -215,7 +215,7 @@ async def test_a_plugin_runs_in_a_tab_of_its_site_that_is_not_blocked(tmp_path: 
     async with running_hub(tmp_path, **settings) as hub, Panel(hub, tabs=tabs) as panel, Agent(hub) as agent:
         panel.handlers["tool.dispatch"] = dispatched
         refused = await agent.call("github_add", {"tabId": 7})
-        assert "blocks agents on https://github.example" in text(refused)
+        assert "blocks agents on github.example:443" in text(refused)
         answer = await agent.call("github_add")
         assert not answer["result"].get("isError"), text(answer)
         assert ran == [8]

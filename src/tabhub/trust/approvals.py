@@ -1,22 +1,20 @@
-"""Approvals as data: whether a call needs one, what a person is asked, and what they answered.
+"""Approvals as data: the outcome of a permission check, what a person is asked, and what they answered.
 
-Owns the decision on a call from its facts, the types of its outcome, and the errors of calls that were not approved.
-The level of a tool is looked up in permissions.py; asking and waiting are calls.approvals'.
+Owns these types and the errors of calls that were not approved. Asking and waiting are calls.approvals'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 
-from tabhub.config.permissions import Permission
 from tabhub.errors import PermissionDenied
+from tabhub.trust.grants import Scope
 from tabhub.trust.redact import clean
 from tabhub.wire.extension_link import ConfirmationRequest
-from tabhub.wire.panel import Decision
+from tabhub.wire.panel import Decision, WiderScope
 
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 Why = Literal["permission", "pin", "dataflow", "page", "tab"]
@@ -71,92 +69,13 @@ class Ask:
     targets: tuple[str, ...] = ()
     """All names of the places it acts on."""
     target: str | None = None
+    scope: tuple[Scope, ...] = ()
+    """What an approval beyond this call covers."""
     this_call_only: bool = False
 
 
 Outcome = Allowed | Denied | Ask
 """The outcome of a permission check."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The permission of one tool for one client."""
-
-    level: Permission | None
-    """None: it depends on whose browser the call reaches."""
-    why: Why = "permission"
-    message: str = ""
-    diff: str | None = None
-
-
-class DataFlow(NamedTuple):
-    """Content a call may carry from site to site."""
-
-    sites: tuple[str, ...] = ()
-    """The sites that were read."""
-    targets: tuple[str, ...] = ()
-    """All names of the places acted on."""
-    places: tuple[str, ...] = ()
-    """One name for each place acted on."""
-
-    def message(self) -> str:
-        more = f" and {len(self.sites) - 5} more" if len(self.sites) > 5 else ""
-        places = " and ".join(self.places)
-        return (
-            f"This agent has read {', '.join(self.sites[:5])}{more}, and now acts on {places}: "
-            "it may carry content from one to the other."
-        )
-
-
-NO_FLOW = DataFlow()
-
-
-@dataclass(frozen=True, slots=True)
-class CallFacts:
-    """What the decision depends on, for a call that is neither off nor auto without conditions."""
-
-    tool: str
-    verdict: Verdict
-    level: Permission
-    flow: DataFlow
-    steps_to_ask: Sequence[str]
-    """The tools of a batch that need an approval."""
-    session_approval: Approval | None
-    """An approval for the whole session."""
-    skipped: bool
-    dataflow: str
-    """The setting: ask, warn or off."""
-    setting_name: str
-    definition: str
-
-
-def decide(call: CallFacts) -> Allowed | Ask:
-    verdict, level, crossing, steps = call.verdict, call.level, bool(call.flow.sites), call.steps_to_ask
-    if call.skipped:
-        return Allowed(SKIPPED)
-    if not steps:
-        if level == "ask" and call.session_approval is not None:
-            if not crossing:
-                return Allowed(call.session_approval)
-            level = "auto"
-        if level == "auto" and call.dataflow == "warn":
-            return Allowed(warn=True)
-    messages = [f"{call.tool} would use {', '.join(steps)}, set to ask."] if steps else []
-    if verdict.message and (crossing or not steps):
-        messages.append(verdict.message)
-    if crossing:
-        messages.append(call.flow.message())
-    return Ask(
-        why=verdict.why if steps or level == "ask" else "dataflow",
-        message=" ".join(messages) or f"{call.tool} acts, and is set to ask.",
-        diff=verdict.diff,
-        setting_name=call.setting_name,
-        definition=call.definition,
-        crossing=call.flow.sites,
-        targets=call.flow.targets,
-        target=call.flow.places[0] if call.flow.places else None,
-        this_call_only=bool(steps),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +85,10 @@ class Answer:
     decision: Decision
     by: Approver
     reason: str = ""
+    every_site: bool = False
+    """With allow_always: on every site, not only on those of the request."""
+    every_agent: bool = False
+    """With allow_always: for every agent, not only for the one that asks."""
 
     @property
     def allowed(self) -> bool:
@@ -180,6 +103,15 @@ def choices_for(ask: Ask, *, session_lasts: bool) -> list[str]:
     elif ask.why == "dataflow":
         choices = ("allow_once", "allow_session", "deny")
     return [choice for choice in choices if session_lasts or choice != "allow_session"]
+
+
+def wider_scopes(ask: Ask) -> list[WiderScope]:
+    """How an approval for good may be widened. A page's tool stays with its page, whose name for it means nothing
+    elsewhere."""
+    sites = any(scope.site is not None for scope in ask.scope) and not any(
+        scope.kind.startswith("page:") for scope in ask.scope
+    )
+    return ["every_site", "every_agent"] if sites else ["every_agent"]
 
 
 # errors of calls that were not approved

@@ -45,8 +45,8 @@ const ANSWERS = {
     level: state.siteRules.find(({ pattern, agent }) => pattern === "*.bank.example" && agent === null)?.level ?? null,
     explanations: [
       "laptop may, without approval, read pages with browser_snapshot on https://www.bank.example: tools that only read run without approval.",
-      "laptop needs approval to click and type with browser_click_element on https://www.bank.example: tools that act need approval in your own browser; in a browser that the hub started it runs.",
-      "laptop needs approval to use cookies and storage with browser_get_cookies on https://www.bank.example: cookies, storage, history and bookmarks need approval in your own browser; in a browser that the hub started it runs.",
+      "laptop needs approval to click and type with browser_click_element on https://www.bank.example: tools that act need approval, except in a browser that the hub started.",
+      "laptop needs approval to use cookies and storage with browser_get_cookies on https://www.bank.example: cookies, storage, history and bookmarks need approval, except in a browser that the hub started.",
     ],
   }),
   "sites.suggestion": (state, { category }) => {

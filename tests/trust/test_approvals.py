@@ -7,9 +7,22 @@ from dataclasses import replace
 import pytest
 
 from tabhub.config.permissions import Permission
-from tabhub.trust.approvals import DECISIONS, SKIPPED, Allowed, Approval, Ask, Why, choices_for, wider_scopes
+from tabhub.trust.approvals import (
+    DECISIONS,
+    NO_FLOW,
+    SKIPPED,
+    Allowed,
+    Approval,
+    Ask,
+    CallFacts,
+    DataFlow,
+    Verdict,
+    Why,
+    choices_for,
+    decide,
+    wider_scopes,
+)
 from tabhub.trust.grants import Scope
-from tabhub.trust.permissions import NO_FLOW, CallFacts, DataFlow, Verdict, decide
 from tabhub.wire.panel import Decision
 
 SESSION = Approval("panel", "allow_session")

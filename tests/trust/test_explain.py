@@ -8,10 +8,12 @@ import pytest
 
 from tabhub.config.settings import Config
 from tabhub.trust.actions import kind_of
+from tabhub.trust.approvals import Verdict
 from tabhub.trust.explain import Question, explain
 from tabhub.trust.grants import Grant
-from tabhub.trust.permissions import Permissions, ToolFacts, Verdict, tool_verdict
+from tabhub.trust.permissions import Permissions, ToolFacts
 from tabhub.trust.site_rules import SiteRules
+from tabhub.trust.verdicts import tool_verdict
 
 BANK = "https://www.bank.example/accounts"
 
@@ -43,7 +45,7 @@ NEVER = "ci may not click and type with browser_click_element on https://www.ban
     [
         (
             {},
-            f"{CLICK}tools that act need approval in your own browser; in a browser that the hub started it runs.",
+            f"{CLICK}tools that act need approval, except in a browser that the hub started.",
         ),
         ({"permissions": {"default": "ask"}}, f"{CLICK}the setting permissions.default is ask."),
         (
@@ -82,7 +84,7 @@ def test_reading_and_private_data_are_told_apart() -> None:
     )
     assert sentence("browser_search_history", {}, reads=True, url=None) == (
         "ci needs approval to use history and bookmarks with browser_search_history: cookies, storage, history and "
-        "bookmarks need approval in your own browser; in a browser that the hub started it runs."
+        "bookmarks need approval, except in a browser that the hub started."
     )
 
 

@@ -189,7 +189,12 @@ function alwaysScope(app, { id, scope = "", wider = [] }) {
   return h(
     "div",
     { class: "approval-scope" },
-    h("p", { class: "quiet" }, h("strong", null, "Always"), ` means: ${visible(scope)}.`),
+    h(
+      "p",
+      { class: "quiet" },
+      h("strong", null, "Always"),
+      ` means: ${visible(scope)}${chosen.length > 0 ? `, widened: ${chosen.map((each) => WIDER[each]).join(" and ")}` : ""}.`,
+    ),
     wider.length === 0
       ? null
       : disclosure(

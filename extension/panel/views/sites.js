@@ -62,7 +62,7 @@ function thisPage(app) {
           "div",
           { class: "card-title" },
           h("h3", null, host(page)),
-          h("p", { class: "quiet" }, blocked ? `Agents are kept off ${pattern}.` : pattern ? `The rule would be for ${pattern}.` : ""),
+          h("p", { class: "quiet" }, blocked ? `Agents are kept off ${pattern}.` : pattern ? `A rule for ${pattern}` : ""),
         ),
         blocked
           ? button("Allow again", {
@@ -180,7 +180,7 @@ function ruleRow(app, { pattern, agent, level }) {
   return h(
     "div",
     { class: "setting", key: `rule ${pattern} ${agent}`, "data-rule": pattern },
-    h("div", { class: "rule" }, h("code", null, pattern), agent === null ? null : badge(agentName(undefined, agent))),
+    h("div", { class: "rule" }, h("code", null, pattern), agent === null ? null : badge(agentName(agent, agent))),
     levelSelect(`Agents on ${about}`, level, (picked) => void app.act("sites.set", { ...of, level: picked })),
     iconButton(
       `Remove the rule for ${about}`,
@@ -256,7 +256,7 @@ function grants(app) {
           h(
             "div",
             null,
-            h("p", { class: "grant" }, `${(text[0] ?? "").toUpperCase()}${text.slice(1)}.`),
+            h("p", { class: "grant" }, `${text}.`),
             h("p", { class: "quiet" }, `Approved ${BY[approvedBy] ?? approvedBy} · `, h("span", { "data-ago": created * 1000 }, ago(created * 1000, Date.now()))),
           ),
           confirmButton(app, `revoke ${id}`, "Revoke", "Revoke now?", () => void app.act("grants.revoke", { id }, "Agents ask again."), text),
@@ -316,7 +316,7 @@ export function suggestion(app) {
       { class: "form-foot" },
       button("Done", {
         small: true,
-        name: "Close this suggestion",
+        name: "Done with this suggestion",
         key: "dismiss",
         onclick: () => void app.act("sites.suggestion", { category: null }),
       }),

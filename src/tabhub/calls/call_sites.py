@@ -73,7 +73,7 @@ class CallSites:
                 yield several
 
     def _is_own(self, session: Session, tab: Tab) -> bool:
-        return session.tab == tab.tab_id or self.holds(session, tab.tab_id)
+        return tab.tab_id in (session.tab, *session.opened_tabs) or self.holds(session, tab.tab_id)
 
     def _find(self, tab_id: Any) -> Tab | None:
         return self.book.get(tab_id) if type(tab_id) is int else None

@@ -14,8 +14,9 @@ from tabhub.client_errors import CliError
 from tabhub.store import grants as store
 from tabhub.store.home import Home
 from tabhub.trust.explain import Question, explain
-from tabhub.trust.permissions import Permissions, tool_verdict
+from tabhub.trust.permissions import Permissions, ToolFacts
 from tabhub.trust.site_rules import SiteRules
+from tabhub.trust.verdicts import tool_verdict
 
 
 def show(args: Namespace) -> None:
@@ -50,7 +51,6 @@ def _explain_built_in(name: str, url: str | None, agent: str | None) -> str:
     """Without a hub, only the built-in tools are known."""
     from tabhub.browser.families import SPECS
     from tabhub.trust.actions import kind_of
-    from tabhub.trust.permissions import ToolFacts
 
     tool = next((spec.tool for spec in SPECS if spec.tool.name == name), None)
     if tool is None:

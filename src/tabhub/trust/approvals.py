@@ -1,15 +1,18 @@
-"""Approvals as data: the outcome of a permission check, what a person is asked, and what they answered.
+"""Approvals as data: whether a call needs one, what a person is asked, and what they answered.
 
-Owns these types and the errors of calls that were not approved. Asking and waiting are calls.approvals'.
+Owns the decision on a call from its facts, the types of its outcome, and the errors of calls that were not approved.
+The level of a tool is looked up in permissions.py; asking and waiting are calls.approvals'.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from tabhub.config.permissions import Permission
 from tabhub.errors import PermissionDenied
 from tabhub.trust.grants import Scope
 from tabhub.trust.redact import clean
@@ -76,6 +79,92 @@ class Ask:
 
 Outcome = Allowed | Denied | Ask
 """The outcome of a permission check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The permission of one tool for one client."""
+
+    level: Permission | None
+    """None: it depends on whose browser the call reaches."""
+    why: Why = "permission"
+    message: str = ""
+    diff: str | None = None
+    own: bool = False
+    """Whether the level was set for the tool itself."""
+
+
+class DataFlow(NamedTuple):
+    """Content a call may carry from site to site."""
+
+    sites: tuple[str, ...] = ()
+    """The sites that were read."""
+    targets: tuple[str, ...] = ()
+    """All names of the places acted on."""
+    places: tuple[str, ...] = ()
+    """One name for each place acted on."""
+
+    def message(self) -> str:
+        more = f" and {len(self.sites) - 5} more" if len(self.sites) > 5 else ""
+        places = " and ".join(self.places)
+        return (
+            f"This agent has read {', '.join(self.sites[:5])}{more}, and now acts on {places}: "
+            "it may carry content from one to the other."
+        )
+
+
+NO_FLOW = DataFlow()
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What the decision depends on, for a call that is neither off nor auto without conditions."""
+
+    tool: str
+    verdict: Verdict
+    level: Permission
+    flow: DataFlow
+    steps_to_ask: Sequence[str]
+    """The tools of a batch that need an approval."""
+    earlier: Approval | None
+    """An approval for the session or for good that covers the call."""
+    skipped: bool
+    dataflow: str
+    """The setting: ask, warn or off."""
+    setting_name: str
+    definition: str
+    scope: tuple[Scope, ...] = ()
+    """What an approval beyond this call would cover; empty if that is not known."""
+
+
+def decide(call: CallFacts) -> Allowed | Ask:
+    verdict, level, crossing, steps = call.verdict, call.level, bool(call.flow.sites), call.steps_to_ask
+    if call.skipped:
+        return Allowed(SKIPPED)
+    if not steps:
+        if level == "ask" and call.earlier is not None:
+            if not crossing:
+                return Allowed(call.earlier)
+            level = "auto"
+        if level == "auto" and call.dataflow == "warn":
+            return Allowed(warn=True)
+    messages = [f"{call.tool} would use {', '.join(steps)}, set to ask."] if steps else []
+    if verdict.message and (crossing or not steps):
+        messages.append(verdict.message)
+    if crossing:
+        messages.append(call.flow.message())
+    return Ask(
+        why=verdict.why if steps or level == "ask" else "dataflow",
+        message=" ".join(messages) or f"{call.tool} acts, and is set to ask.",
+        diff=verdict.diff,
+        setting_name=call.setting_name,
+        definition=call.definition,
+        crossing=call.flow.sites,
+        targets=call.flow.targets,
+        target=call.flow.places[0] if call.flow.places else None,
+        scope=call.scope,
+        this_call_only=bool(steps) or not call.scope,
+    )
 
 
 @dataclass(frozen=True, slots=True)

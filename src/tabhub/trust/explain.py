@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 from tabhub.errors import PermissionDenied
 from tabhub.trust.actions import phrase
+from tabhub.trust.approvals import Verdict
 from tabhub.trust.grants import Grant, Scope, find
-from tabhub.trust.permissions import Permissions, ToolFacts, Verdict, apply_site_rule
+from tabhub.trust.permissions import Permissions, ToolFacts
 from tabhub.trust.site_rules import SiteRules, site_of
+from tabhub.trust.verdicts import apply_site_rule
 
-_OWN_BROWSER = "in your own browser; in a browser that the hub started it runs"
+_EXCEPT = "except in a browser that the hub started"
 
 
 class Question(NamedTuple):
@@ -70,10 +72,10 @@ def _settings(question: Question, verdict: Verdict, permissions: Permissions) ->
     if verdict.level == "auto":
         return "tools that only read run without approval" if tool.reads else "nothing restricts it"
     if tool.private:
-        return f"cookies, storage, history and bookmarks need approval {_OWN_BROWSER}"
+        return f"cookies, storage, history and bookmarks need approval, {_EXCEPT}"
     if tool.source == "upstream":
         return "tools of external servers that act need approval"
-    return f"tools that act need approval {_OWN_BROWSER}"
+    return f"tools that act need approval, {_EXCEPT}"
 
 
 def _origin(url: str | None) -> str | None:

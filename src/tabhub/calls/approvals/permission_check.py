@@ -1,7 +1,7 @@
 """The permission check of a hub: settings and site rules first, then an approval where they or a guard require one.
 
 Gathers the facts of a call (the verdict on its tool, the rules of the sites it is about, whose browser it reaches,
-which content it may carry from site to site) and lets trust.permissions decide. Owns the cached verdicts, which hold
+which content it may carry from site to site) and lets trust.approvals decide. Owns the cached verdicts, which hold
 until settings, pins or the tool change. A call that needs no approval costs one lookup here.
 """
 
@@ -30,11 +30,16 @@ from tabhub.trust import pins
 from tabhub.trust.actions import LEASE_TOOLS, kind_of
 from tabhub.trust.approvals import (
     ALLOWED,
+    NO_FLOW,
     Allowed,
     Approval,
     Ask,
+    CallFacts,
+    DataFlow,
     Denied,
     Outcome,
+    Verdict,
+    decide,
     denied,
     tab_moved,
     tool_changed,
@@ -42,18 +47,9 @@ from tabhub.trust.approvals import (
 from tabhub.trust.explain import Question, explain
 from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
-from tabhub.trust.permissions import (
-    NO_FLOW,
-    CallFacts,
-    DataFlow,
-    Permissions,
-    ToolFacts,
-    Verdict,
-    apply_site_rule,
-    decide,
-    tool_verdict,
-)
+from tabhub.trust.permissions import Permissions, ToolFacts
 from tabhub.trust.site_rules import SiteRules, strictest
+from tabhub.trust.verdicts import apply_site_rule, tool_verdict
 
 log = logging.getLogger("tabhub.permissions")
 

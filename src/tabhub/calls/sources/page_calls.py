@@ -59,18 +59,13 @@ class PageCall(TabCall[Frame]):
     def targets(self) -> list[Frame]:
         """The frames that offer the tool; for a name with a tab, only the one it names."""
         key, pages = self.key, self._calls.pages
-        frames = [frame for frame in pages.frames_with_tool(key.origin, key.tool) if not self._blocked(frame)]
+        frames = pages.frames_with_tool(key.origin, key.tool)
         if self.tab_id is None:
             return frames
         if key.frame is None:
             return [frame for frame in frames if frame.tab_id == self.tab_id]
         frame = pages.frame(self.tab_id, key.frame)
         return [frame] if frame is not None and frame.origin == key.origin and key.tool in frame.tools else []
-
-    def _blocked(self, frame: Frame) -> bool:
-        """Whether the frame is embedded in a page that the agent is kept off."""
-        tab = self._calls.tab_calls.tabs.get(frame.tab_id)
-        return tab is not None and self.ctx.engine.permission.blocks(self.ctx.session, tab.url)
 
     def annotations(self, target: Frame) -> Mapping[str, Any]:
         return target.tools[self.key.tool].annotations

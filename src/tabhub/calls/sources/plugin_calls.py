@@ -71,9 +71,7 @@ class PluginCall(TabCall[Tab]):
     def targets(self) -> list[Tab]:
         active, instance, browsers = self._active, self._instance, self._calls.browsers
         if self._tab_id is None:
-            blocks, session = self.ctx.engine.permission.blocks, self.ctx.session
-            owned = (tab for tab in browsers.book if active.owns(tab.url, instance))
-            return [tab for tab in owned if not blocks(session, tab.url)]
+            return [tab for tab in browsers.book if active.owns(tab.url, instance)]
         tab = browsers.tab(self._tab_id).tab
         if not active.owns(tab.url, instance):
             shown = tab.url[:200] or "nothing"

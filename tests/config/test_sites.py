@@ -144,7 +144,6 @@ def test_a_rule_keeps_the_spelling_of_the_file() -> None:
     assert with_level({"Bank.Example": "block"}, "bank.example", None, "ask") == {"Bank.Example": "ask"}
 
 
-@pytest.mark.req("B25")
 def test_off_for_an_origin_is_refused_with_the_command_that_keeps_agents_off_it() -> None:
     """It used to be accepted, and agents still read the site."""
     for key in (

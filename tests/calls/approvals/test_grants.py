@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tabhub.store import grants, tokens
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import tab
@@ -141,7 +139,6 @@ PRIVATE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.req("B25")
 async def test_cookies_storage_and_history_are_asked_for_in_a_persons_own_browser(tmp_path: Path) -> None:
     async with asking(tmp_path) as hub, Panel(hub, tabs=list(TABS)) as panel, Agent(hub) as agent:
         for name, arguments in PRIVATE:

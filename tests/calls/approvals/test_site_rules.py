@@ -70,7 +70,6 @@ OPENING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.req("B25")
 async def test_a_blocked_site_is_denied_to_every_tool_that_reaches_it(tmp_path: Path) -> None:
     async with ruled(tmp_path, "block") as hub, Panel(hub, tabs=list(TABS)) as panel, Agent(hub) as agent:
         for name, arguments in (*READING, *ACTING, *OPENING):

@@ -16,6 +16,7 @@ from tabhub.trust.actions import LEAVING
 
 _URLS = ("url", "origin", "uri")
 """Arguments that name a page or site."""
+_CLOSE_WINDOW = "browser_close_window"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,16 @@ class CallSites:
     holds: Callable[[Session, int], bool]
     """Whether a session holds a tab."""
 
-    def urls(self, session: Session, tool: Tool, arguments: Mapping[str, Any], page: str | None = None) -> list[str]:
-        """The URLs of the pages a call reaches; `page` stands for that of its tab, where that is known better."""
+    def urls(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+        """The URLs, or origins, of the pages a call reaches."""
         named = [given for name in _URLS if isinstance(given := arguments.get(name), str)]
         if tool.source.kind == "page":
             named.append(tool.source.key)
-        elif tool.source.kind == "plugin" and "tabId" not in arguments:
+        if tool.source.kind == "plugin" and "tabId" not in arguments:
             return [*named, *(tab.origin or tab.url for tab in self.plugin_tabs(tool.source.key))]
-        if page is not None:
-            return [*named, page]
         return [*named, *(tab.origin or tab.url for tab in self._tabs(session, tool, arguments))]
 
-    def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any], page: str | None = None) -> str | None:
+    def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
         """The origin that an approval of a browser or page tool is for; None if it has none."""
         if tool.source.kind == "page":
             return tool.source.key
@@ -47,7 +46,7 @@ class CallSites:
             if isinstance(given := arguments.get(name), str) and (origin := origin_of(given)) is not None:
                 return origin
         tab = self.tab(session, tool, arguments)
-        return origin_of(page) if page is not None else tab.origin if tab is not None else None
+        return tab.origin if tab is not None else None
 
     def on_site(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
         """Whether a tool acts on a site at all, whichever it is."""
@@ -71,6 +70,8 @@ class CallSites:
         for tab_id in arguments.get("tabIds") or () if tool.source.kind == "browser" else ():
             if (several := self._find(tab_id)) is not None:
                 yield several
+        if tool.name == _CLOSE_WINDOW:
+            yield from (inside for inside in self.book if inside.window_id == arguments["windowId"])
 
     def _is_own(self, session: Session, tab: Tab) -> bool:
         return tab.tab_id in (session.tab, *session.opened_tabs) or self.holds(session, tab.tab_id)

@@ -11,7 +11,6 @@ import pytest
 from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.store import tokens
-from tabhub.trust.approvals import ALLOWED, Denied
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
@@ -67,6 +66,7 @@ OPENING: list[tuple[str, dict[str, Any]]] = [
     ("browser_focus_tab", {"tabId": 7}),
     ("browser_close_tab", {"tabId": 7}),
     ("browser_create_tab_group", {"tabIds": [8, 7]}),
+    ("browser_close_window", {"windowId": 1}),
 ]
 
 
@@ -238,13 +238,3 @@ def offer(hub: RunningHub, kind: Any, name: str, source: str) -> list[dict[str, 
     made = Tool(name, Source(kind, source), "Does.", {"type": "object", "properties": {"url": {"type": "string"}}})
     hub.hub.tabs.register(made.source, [Entry(made, run)])
     return ran
-
-
-async def test_a_step_is_checked_against_the_page_it_finds(tmp_path: Path) -> None:
-    """For steps of a call that runs already: the tab shows another page than when the call was checked."""
-    async with ruled(tmp_path, "block") as hub, Panel(hub, tabs=list(TABS)), Agent(hub) as agent:
-        await agent.call("browser_get_tab_info", {"tabId": 8})
-        permission, (session,) = hub.hub.permission, hub.hub.sessions.all()
-        click = hub.hub.registry.by_name["browser_click_element"].tool
-        assert permission.check_step(session, click, {"tabId": 8}, f"{SHOP}/next") is ALLOWED
-        assert isinstance(permission.check_step(session, click, {"tabId": 8}, f"{BANK}/next"), Denied)

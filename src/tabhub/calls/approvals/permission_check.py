@@ -119,11 +119,6 @@ class PermissionCheck(Permission):
             return ALLOWED
         return self._decide(session, tool, arguments, steps, guarded=guarded)
 
-    def check_step(self, session: Session, tool: Tool, arguments: Mapping[str, Any], url: str) -> Outcome:
-        """The same for one step of a call that runs already, in a tab that shows `url` at this moment."""
-        guarded = self._dataflow != "off" and not tool.read_only and self._memory.flows.knows(flow_key(session))
-        return self._decide(session, tool, arguments, (), guarded=guarded, page=url)
-
     def _decide(
         self,
         session: Session,
@@ -132,7 +127,6 @@ class PermissionCheck(Permission):
         steps: tuple[Act, ...],
         *,
         guarded: bool,
-        page: str | None = None,
     ) -> Outcome:
         acts = ((tool, arguments), *steps)
         set_levels = [self.verdict(each, session.token) for each, _ in acts]
@@ -140,7 +134,7 @@ class PermissionCheck(Permission):
             return Denied(self._switched_off(off))
         verdicts: list[Verdict] = []
         for act, its in zip(acts, set_levels, strict=True):
-            on_site = self._on_site(session, act, its, page)
+            on_site = self._on_site(session, act, its)
             if isinstance(on_site, PermissionDenied):
                 return Denied(on_site)
             verdicts.append(on_site)
@@ -151,10 +145,10 @@ class PermissionCheck(Permission):
             verdicts[1:] = [its if its.level is not None else Verdict("ask") for its in verdicts[1:]]
         flow = self._flow(acts, session) if guarded and own_browser else NO_FLOW
         level = verdicts[0].level or ("ask" if own_browser else "auto")
-        steps_to_ask = self._steps_to_ask(session, steps, verdicts[1:], page)
+        steps_to_ask = self._steps_to_ask(session, steps, verdicts[1:])
         if level == "auto" and not flow.sites and not steps_to_ask:
             return ALLOWED
-        scope = self._scope(session, acts, page)
+        scope = self._scope(session, acts)
         definition = self._definition(tool) if tool.source.kind in PINNED else ""
         verdict, earlier = verdicts[0], self._earlier(session, tool, scope, definition)
         if isinstance(earlier, Verdict):
@@ -228,15 +222,13 @@ class PermissionCheck(Permission):
             if not tool.read_only:
                 self._require_free(session, tab_id)
 
-    def _steps_to_ask(
-        self, session: Session, steps: Iterable[Act], verdicts: Iterable[Verdict], page: str | None
-    ) -> list[str]:
+    def _steps_to_ask(self, session: Session, steps: Iterable[Act], verdicts: Iterable[Verdict]) -> list[str]:
         """The tools of a batch that need an approval of their own and have none."""
         asking = (act for act, verdict in zip(steps, verdicts, strict=True) if verdict.level == "ask")
         found = (
             step.name
             for step, arguments in asking
-            if not self._earlier(session, step, self._scope(session, ((step, arguments),), page), "")
+            if not self._earlier(session, step, self._scope(session, ((step, arguments),)), "")
         )
         return list(dict.fromkeys(found))
 
@@ -259,20 +251,18 @@ class PermissionCheck(Permission):
 
     # sites and earlier approvals
 
-    def _on_site(
-        self, session: Session, act: Act, verdict: Verdict, page: str | None = None
-    ) -> Verdict | PermissionDenied:
+    def _on_site(self, session: Session, act: Act, verdict: Verdict) -> Verdict | PermissionDenied:
         """What holds on the sites a call is about."""
         if self.sites.empty:
             return verdict
         tool, arguments = act
-        urls = self._call_sites.urls(session, tool, arguments, page)
+        urls = self._call_sites.urls(session, tool, arguments)
         rules = [self.sites.rule(url, session.token) for url in urls]
         if tool.source.kind == "plugin" and "tabId" not in arguments:  # it runs in a tab that is not blocked
             rules = [rule for rule in rules if rule is None or rule.level != "block"] or rules
         return apply_site_rule(self.facts(tool), verdict, strictest(rules))
 
-    def _scope(self, session: Session, acts: Iterable[Act], page: str | None) -> tuple[Scope, ...]:
+    def _scope(self, session: Session, acts: Iterable[Act]) -> tuple[Scope, ...]:
         """What an approval of these calls covers; empty if the site of one is not known."""
         scopes: dict[Scope, None] = {}
         for place, (tool, arguments) in enumerate(acts):
@@ -280,7 +270,7 @@ class PermissionCheck(Permission):
                 continue  # a batch may read and wait
             site = None
             if self._call_sites.on_site(tool, arguments):
-                site = self._call_sites.site(session, tool, arguments, page)
+                site = self._call_sites.site(session, tool, arguments)
                 if site is None:
                     return ()
             scopes[Scope(self._kind(tool), site)] = None

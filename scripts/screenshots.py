@@ -109,6 +109,7 @@ async def main() -> None:
             "localPlugins": [plugin],
             "permissions": asks,
             "settings": {"notes": {"site": shop}},
+            "suggestSites": False,
             "agent": {"baseUrl": server.url, "model": "qwen3-coder:30b"},
         }
         (folder / "home" / "config.json").write_text(json.dumps(config))

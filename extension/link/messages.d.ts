@@ -219,12 +219,15 @@ export type ConfirmationRequest = {
   url?: string;
   origin?: string;
   diff?: unknown;
+  scope?: string;
+  wider?: string[];
 };
 
 /** The decision on one request. */
 export type ConfirmationResponse = {
   decision: "allow_always" | "allow_once" | "allow_session" | "deny";
   reason?: string;
+  wider?: ("every_agent" | "every_site")[];
   id: string;
   by?: "notification" | "panel";
 };
@@ -653,6 +656,17 @@ export type OneDownload = {
   downloadId: number;
 };
 
+/** A grant to revoke. */
+export type OneGrant = {
+  id: string;
+};
+
+/** A page the person looks at, and the agent to explain it for. */
+export type OnePage = {
+  url: string;
+  agent?: string;
+};
+
 /** An external server. */
 export type OneServer = {
   name: string;
@@ -893,6 +907,11 @@ export type SearchHistory = {
   endTime?: number;
 };
 
+/** A category of sensitive sites to block; null dismisses the suggestion. */
+export type SensitiveSites = {
+  category: string | null;
+};
+
 /** Switch an external server, or tools of it. */
 export type ServerSettings = {
   name: string;
@@ -926,6 +945,13 @@ export type ShowNotification = {
   requireInteraction?: boolean;
   contextMessage?: string;
   url?: string;
+};
+
+/** What agents, or one, may do on the sites of a pattern; null removes that. */
+export type SiteLevel = {
+  pattern: string;
+  level: "act" | "ask" | "block" | "read" | null;
+  agent?: string;
 };
 
 /** Whether `ask` counts as `auto` everywhere. */
@@ -1121,6 +1147,10 @@ export interface FromExtension {
   "config.setSkipPermissions": SkipPermissions;
   "config.setPluginSettings": PluginSettings;
   "config.set": Setting;
+  "sites.set": SiteLevel;
+  "sites.suggestion": SensitiveSites;
+  "grants.revoke": OneGrant;
+  "sites.page": OnePage;
   "sessions.end": OneSession;
   "sessions.release": HeldTab;
   "hub.pause": Pause;

@@ -6,6 +6,7 @@ import { h, show } from "./dom.js";
 import { ago, clock, counted, duration } from "./format.js";
 import { glyph } from "./glyphs.js";
 import { button, dot, iconButton } from "./components.js";
+import { watchPage } from "./current_page.js";
 import { Store } from "./store.js";
 import { headline, nextAttempt } from "./connection_text.js";
 import { activity } from "./views/activity.js";
@@ -16,15 +17,16 @@ import { home } from "./views/home.js";
 import { plugins } from "./views/plugins.js";
 import { servers } from "./views/servers.js";
 import { settings } from "./views/settings.js";
+import { sites } from "./views/sites.js";
 import { tools } from "./views/tools.js";
 
 /** @typedef {import("./types.js").View} View */
 
 const FULL = new URLSearchParams(location.search).has("full");
 /** @type {readonly View[]} */
-const VIEWS = [home, chat, approvals, agents, activity, tools, plugins, servers, settings];
+const VIEWS = [home, chat, approvals, agents, activity, tools, sites, plugins, servers, settings];
 /** Views about sources of tools: shown below Tools in a narrow panel. */
-const TOOL_VIEWS = ["tools", "plugins", "servers"];
+const TOOL_VIEWS = ["tools", "sites", "plugins", "servers"];
 
 /** What the number next to a view counts. @type {Record<string, string>} */
 const COUNT_LABELS = { approvals: "waiting", plugins: "failed to load" };
@@ -289,4 +291,8 @@ document.addEventListener("visibilitychange", () => {
 element("skip").addEventListener("click", () => element("main").focus());
 setInterval(tick, 500);
 draw();
+watchPage((url) => {
+  store.page = url;
+  store.changed();
+});
 store.open();

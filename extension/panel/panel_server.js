@@ -24,6 +24,8 @@ const REQUESTS = new Set([
   ),
   ...["add", "set", "refresh", "remove"].map((name) => `upstream.${name}`),
   ...["send", "stop", "list", "resume", "remove"].map((name) => `agent.${name}`),
+  ...["set", "page", "suggestion"].map((name) => `sites.${name}`),
+  "grants.revoke",
   "folder.open",
   "sessions.end",
   "sessions.release",

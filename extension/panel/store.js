@@ -11,6 +11,7 @@ import { WorkerClient, errorText } from "./worker_client.js";
 /** @typedef {import("./types.js").Approval} Approval */
 /** @typedef {import("./types.js").Decision} Decision */
 /** @typedef {import("./types.js").HubState} HubState */
+/** @typedef {import("./types.js").WiderScope} WiderScope */
 /** @typedef {import("./types.js").RelayFacts} RelayFacts */
 /** @typedef {import("./types.js").Running} Running */
 /** @typedef {(state: HubState) => void} Change */
@@ -34,6 +35,8 @@ export class Store {
   link = null;
   /** @type {RelayFacts | null} */
   relay = null;
+  /** @type {string | null} */
+  page = null;
   /** @type {Map<string, Running>} */
   running = new Map();
   /** @type {Record<string, any>} */
@@ -154,8 +157,8 @@ export class Store {
   }
 
   /** @type {App["decide"]} */
-  decide = (approval, decision, reason) => {
-    if (!this.settling) this.#decide(approval, decision, reason);
+  decide = (approval, decision, reason, wider) => {
+    if (!this.settling) this.#decide(approval, decision, reason, wider);
   };
 
   /** @type {App["decideAll"]} */
@@ -167,14 +170,20 @@ export class Store {
    * @param {Approval} approval
    * @param {Decision} decision
    * @param {string} [reason]
+   * @param {WiderScope[]} [wider]
    */
-  #decide(approval, decision, reason) {
+  #decide(approval, decision, reason, wider = []) {
     if (this.#decided.has(approval.id)) return;
     this.#decided.add(approval.id);
     this.#removeApproval(approval.id);
     const answered = approval.relay
       ? this.ask("relay.answer", { id: approval.id, allow: decision !== "deny" })
-      : this.ask("confirmation.response", { id: approval.id, decision, ...(reason ? { reason } : {}) });
+      : this.ask("confirmation.response", {
+          id: approval.id,
+          decision,
+          ...(reason ? { reason } : {}),
+          ...(wider.length > 0 ? { wider } : {}),
+        });
     answered.catch((error) => {
       this.#decided.delete(approval.id);
       this.say(`Your decision did not reach the hub: ${errorText(error)}`, "bad");

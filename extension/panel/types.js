@@ -6,6 +6,11 @@
 /** @typedef {"off" | "ask" | "auto"} Permission */
 /** @typedef {"allow_once" | "allow_session" | "allow_always" | "deny"} Decision */
 
+/** @typedef {"every_site" | "every_agent"} WiderScope */
+/** @typedef {"block" | "read" | "ask" | "act"} SiteLevel */
+/** A rule for everyone, or for one agent. @typedef {{ pattern: string, agent: string | null, level: SiteLevel }} SiteRule */
+/** An approval that always holds, and what it allows as a sentence. @typedef {{ id: string, text: string, created: number, approvedBy: string }} Grant */
+
 /**
  * @typedef {object} ToolFacts
  * @property {string} name as agents call it
@@ -91,6 +96,8 @@
  * @property {string} [reason] permission, pin, dataflow, tab or page
  * @property {string} [message] the reason as text
  * @property {string} [diff]
+ * @property {string} [scope] what "always" would allow
+ * @property {WiderScope[]} [wider] how that may be widened
  * @property {number} [expiresAt]
  * @property {boolean} [relay] of an agent over a relay: the extension itself enforces the decision
  */
@@ -147,6 +154,9 @@
  * @property {{ permission?: Permission | null, effective?: Permission, families: { name: string, tools: ToolFacts[] }[] }} browserTools
  * @property {{ origin: string, permission?: Permission | null, effective?: Permission, tools: ToolFacts[] }[]} pages
  * @property {ServerFacts[]} upstream
+ * @property {SiteRule[]} [siteRules] the most specific first
+ * @property {Grant[]} [grants]
+ * @property {{ category: string, title: string, patterns: string[] }[] | null} [suggestedSites] sensitive sites without a rule, until the person has decided
  * @property {Record<string, any>} settings
  * @property {boolean} [tokensRequired]
  * @property {string[]} [problems]
@@ -195,6 +205,7 @@
  * @property {HubState | null} state
  * @property {import("./connection_text.js").PanelState | null} link
  * @property {RelayFacts | null} relay
+ * @property {string | null} page the URL of the page next to the panel
  * @property {ReadonlyMap<string, Running>} running
  * @property {boolean} settling approvals have just moved, so that clicks on them are ignored
  * @property {Record<string, any>} ui what views store while the panel is open
@@ -206,7 +217,7 @@
  * @property {(view: string) => void} go
  * @property {() => void} changed request a redraw
  * @property {(text: string, tone?: "good" | "bad") => void} say
- * @property {(approval: Approval, decision: Decision, reason?: string) => void} decide
+ * @property {(approval: Approval, decision: Decision, reason?: string, wider?: WiderScope[]) => void} decide
  * @property {(approvals: readonly Approval[], decision: Decision) => void} decideAll
  */
 

@@ -62,6 +62,7 @@ class Limits:
 
     # approvals
     approvals: int = _limit(100, "calls that may wait for approval at once")
+    grants: int = _limit(2000, "approvals stored that always hold; the oldest are dropped")
     approval_params: int = _limit(20_000, "characters of a call's parameters shown to the person who is asked")
 
     # sessions and streams

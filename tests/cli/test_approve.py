@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tabhub.store import grants
 from tests.harness.agent import Agent, client
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.panel import Panel
@@ -105,6 +106,26 @@ async def test_watch_reports_a_decision_that_came_too_late(tmp_path: Path) -> No
             await terminal.sees("Allowed.")
             assert not (await calling)["result"].get("isError")
         assert hub.hub.engine.audit.recent(1)[0]["approval"] == {"decision": "allow_session", "by": "terminal"}
+
+
+async def test_always_says_what_it_means_and_is_widened_only_on_request(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub), Agent(hub) as agent:
+        found(hub)
+        for typed, site in (("\n", "https://example.com"), ("every site\n", "every site")):
+            for grant in grants.listed(hub.home):
+                grants.revoke(hub.home, grant.id)
+            calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
+            await until(lambda: len(hub.hub.approvals) == 1)
+            async with Terminal(hub.home.root, "approve") as terminal:
+                await terminal.sees("[l]ater:")
+                assert b"Always would mean: agents without a token may always run scripts on https" in terminal.shown
+                terminal.type("w\n")
+                await terminal.sees("or type every site or every agent")
+                terminal.type(typed)
+                await terminal.sees("Allowed.")
+            assert not (await calling)["result"].get("isError")
+            (grant,) = grants.listed(hub.home)
+            assert grant.text == f"agents without a token may always run scripts on {site}"
 
 
 async def test_an_answer_cannot_be_piped_in(tmp_path: Path) -> None:

@@ -161,10 +161,41 @@ async def test_always_asks_once(panel: Page, hub: LiveHub, agent: Caller, site: 
     call = asyncio.ensure_future(agent.run("return 1"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
     await settled(panel)
-    await panel.get_by_role("button", name="Always").click()
+    await expect(panel.locator("[data-approval]")).to_contain_text(f"may always run scripts on {site.url}")
+    await panel.get_by_role("button", name="Always:").click()
     assert await call == 1
-    await until_outside(lambda: browser_settings(hub)["tools"][CLICK] == "auto")
     assert await agent.run("return 2") == 2
+    await go(panel, "sites")
+    grant = panel.locator("[data-grant]", has_text="may always run scripts")
+    await grant.get_by_role("button", name="Revoke").click()
+    await grant.get_by_role("button", name="Revoke now?").click()
+    await expect(grant).to_have_count(0)
+    asked = asyncio.ensure_future(agent.call(CLICK, code="return 3"))
+    await go(panel, "approvals")
+    await expect(panel.locator("[data-approval]")).to_have_count(1)
+    await settled(panel)
+    await panel.get_by_role("button", name="Deny:").click()
+    assert (await asked)["isError"]
+
+
+async def test_agents_are_kept_off_the_page_next_to_the_panel(
+    panel: Page, hub: LiveHub, agent: Caller, site: Site
+) -> None:
+    tab_id = await visit(panel.context, agent, f"{site.url}/")
+    assert "Plain page" in str(await agent.get("browser_snapshot", tabId=tab_id))
+    await go(panel, "sites")
+    await expect(panel.locator(".this-page")).to_contain_text("may, without approval, read pages")
+    assert await violations(panel) == []
+    await panel.get_by_role("button", name="Keep agents off this site").click()
+    await expect(panel.locator(".this-page")).to_contain_text("decides.")
+    error = await agent.fail("browser_snapshot", tabId=tab_id)
+    assert "the person blocks agents on" in error["text"]
+    rule = panel.locator("[data-rule]")
+    await rule.get_by_role("combobox").select_option("read")
+    await until_outside(lambda: list(settings(hub)["sites"].values()) == ["read"])
+    assert "Plain page" in str(await agent.get("browser_snapshot", tabId=tab_id))
+    await rule.get_by_role("button", name="Remove the rule").click()
+    await expect(rule).to_have_count(0)
 
 
 async def test_for_this_session_asks_again_in_another_session(

@@ -36,6 +36,24 @@ const ANSWERS = {
   }),
   "relay.state": (state) => state.relay ?? RELAY,
   "relay.set": (state, given) => (state.relay = { ...(state.relay ?? RELAY), ...given, token: undefined }),
+  "sites.set": (state, { pattern, agent = null, level }) => {
+    const others = state.siteRules.filter((rule) => rule.pattern !== pattern || rule.agent !== agent);
+    state.siteRules = level === null ? others : [{ pattern, agent, level }, ...others];
+  },
+  "sites.page": (state) => ({
+    pattern: "*.bank.example",
+    level: state.siteRules.find(({ pattern, agent }) => pattern === "*.bank.example" && agent === null)?.level ?? null,
+    explanations: [
+      "laptop may, without approval, read pages with browser_snapshot on https://www.bank.example: tools that only read run without approval.",
+      "laptop needs approval to click and type with browser_click_element on https://www.bank.example: tools that act need approval, except in a browser that the hub started.",
+      "laptop needs approval to use cookies and storage with browser_get_cookies on https://www.bank.example: cookies, storage, history and bookmarks need approval, except in a browser that the hub started.",
+    ],
+  }),
+  "sites.suggestion": (state, { category }) => {
+    if (category === null) state.suggestedSites = null;
+    else state.suggestedSites.find((each) => each.category === category).patterns = [];
+  },
+  "grants.revoke": (state, { id }) => void (state.grants = state.grants.filter((grant) => grant.id !== id)),
   "agent.list": () => ({ conversations: globalThis.panelConversations }),
   "agent.resume": (_, { conversation }) => ({ ...globalThis.panelConversation, conversation }),
   "agent.send": (_, { conversation, text }) => {
@@ -76,6 +94,8 @@ if (kind === "new")
     failedPlugins: [],
     pages: [],
     upstream: [],
+    siteRules: [],
+    grants: [],
     assistant: { missing: ["agent.baseUrl", "agent.model"], model: null, steps: 50, tokens: 1_000_000 },
   });
 if (kind === "quiet") Object.assign(state, { approvals: [], failedPlugins: [] });
@@ -116,4 +136,14 @@ port.postMessage = ({ id, method, params }) => {
   if (held) held.push(say);
   else queueMicrotask(say);
 };
-globalThis.chrome = { runtime: { connect: () => port, lastError: undefined }, tabs: { create: async () => {} } };
+const page = kind === "new" ? [] : [{ active: true, url: "https://www.bank.example/accounts", lastAccessed: 1 }];
+globalThis.chrome = {
+  runtime: { connect: () => port, lastError: undefined },
+  tabs: {
+    create: async () => {},
+    query: async () => page,
+    onActivated: new Event(),
+    onUpdated: new Event(),
+    onRemoved: new Event(),
+  },
+};

@@ -22,6 +22,27 @@ globalThis.panelState = {
   skipPermissions: false,
   permissionDefault: null,
   browsers: [{ browserId: "b1", connected: true }],
+  siteRules: [
+    { pattern: "https://wiki.example", agent: null, level: "act" },
+    { pattern: "https://wiki.example", agent: "laptop", level: "ask" },
+    { pattern: "mail.example", agent: null, level: "read" },
+    { pattern: "*.insurance.example", agent: null, level: "block" },
+  ],
+  grants: [
+    {
+      id: "1f2e3d4c",
+      text: "laptop may always click and type on https://shop.nordlicht.example",
+      created: now / 1000 - 7200,
+      approvedBy: "panel",
+    },
+    {
+      id: "5b6a7988",
+      text: "every agent may always open pages on every site",
+      created: now / 1000 - 200_000,
+      approvedBy: "terminal",
+    },
+  ],
+  suggestedSites: null,
   sessions: [
     {
       id: "mcp:1",
@@ -87,6 +108,8 @@ globalThis.panelState = {
       reason: "permission",
       expiresAt: now + 103_000,
       params: { selector: "button[name=place-order]", tabId: 12 },
+      scope: "laptop may always click and type on https://shop.nordlicht.example",
+      wider: ["every_site", "every_agent"],
     },
     {
       id: "a2",

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-VIEWS = ("home", "chat", "approvals", "agents", "activity", "tools", "plugins", "servers", "settings")
+VIEWS = ("home", "chat", "approvals", "agents", "activity", "tools", "sites", "plugins", "servers", "settings")
 _FORGET = "if (!sessionStorage.begun) { localStorage.clear(); sessionStorage.begun = 1; }"
 """Each page begins with nothing stored, and keeps what it stores when it is loaded again."""
 Theme = Literal["light", "dark"]

@@ -63,11 +63,14 @@ async def test_each_step_of_a_batch_needs_its_own_approval(tmp_path: Path) -> No
         await browser.decide("deny")
         assert (await calling)["result"]["isError"]
         assert len(browser.visited) == 2
-        # What was allowed for the session on its own holds in a batch.
-        calling = asyncio.create_task(agent.call("browser_navigate_tab", {"tabId": 7, "url": f"{MAIL}/"}))
+        # What was allowed for the session on its own holds in a batch, on that site.
+        calling = asyncio.create_task(agent.call("browser_navigate_tab", {"tabId": 7, "url": f"{EVIL}/"}))
         await browser.decide("allow_session")
         await calling
         assert not (await agent.call("browser_act", goes(EVIL)))["result"].get("isError")
+        calling = asyncio.create_task(agent.call("browser_act", goes(EVIL, WORSE)))
+        await browser.decide("deny")
+        assert (await calling)["result"]["isError"]
 
 
 @pytest.mark.parametrize("decision", ["deny", "allow_once"])

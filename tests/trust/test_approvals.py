@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tabhub.config.permissions import Permission
@@ -18,10 +20,13 @@ from tabhub.trust.approvals import (
     Why,
     choices_for,
     decide,
+    wider_scopes,
 )
+from tabhub.trust.grants import Scope
 from tabhub.wire.panel import Decision
 
 SESSION = Approval("panel", "allow_session")
+SCOPE = (Scope("plugin:shop_buy", None),)
 FLOW = DataFlow(("https://mail.example",), ("https://shop.example",), ("https://shop.example",))
 
 
@@ -36,7 +41,7 @@ def call(
     verdict: Verdict | None = None,
 ) -> CallFacts:
     verdict = verdict or Verdict(level)
-    return CallFacts("shop_buy", verdict, level, flow, steps, session, skipped, dataflow, "buy", "definition")
+    return CallFacts("shop_buy", verdict, level, flow, steps, session, skipped, dataflow, "buy", "definition", SCOPE)
 
 
 def test_a_tool_set_to_ask_asks_and_says_so() -> None:
@@ -93,3 +98,16 @@ def test_only_decisions_that_can_hold_are_offered(
     why: Why, once: bool, lasts: bool, choices: tuple[Decision, ...]
 ) -> None:
     assert choices_for(Ask(why, "", this_call_only=once), session_lasts=lasts) == list(choices)
+
+
+def test_a_call_whose_site_is_not_known_is_approved_for_itself_only() -> None:
+    ask = decide(replace(call("ask"), scope=()))
+    assert isinstance(ask, Ask)
+    assert ask.this_call_only
+
+
+def test_a_wider_scope_is_offered_where_it_means_something() -> None:
+    shop = "https://shop.example"
+    assert wider_scopes(Ask("permission", "", scope=(Scope("input", shop),))) == ["every_site", "every_agent"]
+    assert wider_scopes(Ask("permission", "", scope=(Scope("history", None),))) == ["every_agent"]
+    assert wider_scopes(Ask("permission", "", scope=(Scope("page:buy", shop),))) == ["every_agent"]

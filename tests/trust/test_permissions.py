@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tabhub.config.permissions import Permission
 from tabhub.config.settings import Config
-from tabhub.trust.permissions import Permissions, Stated, default_level
+from tabhub.trust.permissions import Permissions, Stated, ToolFacts, default_level
 
 SETTINGS: dict[str, Any] = {
     "permissions": {
@@ -93,25 +93,39 @@ def test_the_first_step_that_is_set_decides(steps: list[Permission | None]) -> N
 
 
 @pytest.mark.parametrize(
-    ("kind", "reads", "trusting", "holds"),
+    ("source", "kind", "reads", "holds"),
     [
-        ("hub", False, False, "auto"),
-        ("browser", True, False, "auto"),
-        ("browser", False, False, None),
-        ("plugin", True, False, "auto"),
-        ("plugin", False, False, None),
-        ("page", True, False, None),
-        ("page", True, True, "auto"),
-        ("page", False, True, None),
-        ("upstream", True, False, "auto"),
-        ("upstream", False, False, "ask"),
+        ("hub", "read", False, "auto"),
+        ("browser", "read", True, "auto"),
+        ("browser", "input", False, None),
+        ("browser", "storage", True, None),
+        ("browser", "history", True, None),
+        ("plugin", "plugin:slack_list", True, "auto"),
+        ("plugin", "plugin:slack_send", False, None),
+        ("page", "page:buy", True, "auto"),
+        ("page", "page:buy", False, None),
+        ("upstream", "upstream:add", True, "auto"),
+        ("upstream", "upstream:add", False, "ask"),
     ],
 )
 def test_without_settings_the_kind_of_tool_decides(
-    kind: str, reads: bool, trusting: bool, holds: Permission | None
+    source: str, kind: str, reads: bool, holds: Permission | None
 ) -> None:
     assert Permissions.parse(Config()).stated("any", ("tool",)) is None
-    assert default_level(kind, reads=reads, trust_pages=trusting) == holds
+    assert default_level(ToolFacts("tool", source, kind, reads)) == holds
+
+
+def test_requesting_and_releasing_a_tab_need_no_approval_of_their_own() -> None:
+    assert default_level(ToolFacts("browser_release_tab", "browser", "tabs", reads=False)) == "auto"
+
+
+def test_the_setting_that_decides_is_named() -> None:
+    permissions = Permissions.parse(Config.parse(SETTINGS))
+    names = ("browser_click",)
+    assert permissions.setting("browser", names, "ci") == "permissions.clients.ci.browser.tools.browser_click"
+    assert permissions.setting("browser", names, None) == "permissions.default"
+    assert permissions.setting("slack", ("slack_list",), "ci") == "permissions.clients.ci.slack.permission"
+    assert Permissions.parse(Config()).setting("slack", ("slack_list",)) is None
 
 
 def test_a_name_as_written_wins_over_its_other_spelling() -> None:

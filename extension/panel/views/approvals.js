@@ -13,6 +13,7 @@ import { values, visible } from "./values.js";
 /** @typedef {import("../types.js").Approval} Approval */
 /** @typedef {import("../types.js").Decision} Decision */
 /** @typedef {import("../types.js").View} View */
+/** @typedef {import("../types.js").WiderScope} WiderScope */
 
 /** @type {Record<string, Decision>} */
 const KEYS = { a: "allow_once", s: "allow_session", w: "allow_always", d: "deny" };
@@ -93,7 +94,8 @@ export function cards(app, level = 3) {
 export function card(app, approval, level) {
   const { id, tool, params, expiresAt, choices: offered = ANSWERS.map(({ decision }) => decision) } = approval;
   const reasons = /** @type {Record<string, string>} */ (app.ui["reasons"] ??= {});
-  const decide = (/** @type {Decision} */ decision) => app.decide(approval, decision, reasons[id]?.trim());
+  const decide = (/** @type {Decision} */ decision) =>
+    app.decide(approval, decision, reasons[id]?.trim(), decision === "allow_always" ? widened(app, id) : []);
   const why = REASONS[approval.reason ?? ""];
   const title = approval.relay ? tool : toolTitle(app.state, tool);
   return h(
@@ -143,6 +145,7 @@ export function card(app, approval, level) {
       : null,
     approval.diff ? diff(approval.diff) : null,
     approval.relay ? h("p", { class: "quiet" }, RELAY_SCOPES[offered[0] ?? ""]) : values(params, "No parameters."),
+    approval.scope && offered.includes("allow_always") ? alwaysScope(app, approval) : null,
     h(
       "div",
       { class: "approval-actions" },
@@ -171,6 +174,60 @@ export function card(app, approval, level) {
           }),
         ),
   );
+}
+
+/** @type {Record<WiderScope, string>} */
+const WIDER = { every_site: "on every site", every_agent: "for every agent" };
+
+/**
+ * What “Always” would allow, and how that can be widened.
+ * @param {App} app
+ * @param {Approval} approval
+ */
+function alwaysScope(app, { id, scope = "", wider = [] }) {
+  const chosen = widened(app, id);
+  return h(
+    "div",
+    { class: "approval-scope" },
+    h(
+      "p",
+      { class: "quiet" },
+      h("strong", null, "Always"),
+      ` means: ${visible(scope)}${chosen.length > 0 ? `, widened: ${chosen.map((each) => WIDER[each]).join(" and ")}` : ""}.`,
+    ),
+    wider.length === 0
+      ? null
+      : disclosure(
+          "wider",
+          "Widen “Always”",
+          wider.map((each) =>
+            h(
+              "label",
+              { key: each },
+              h("input", {
+                type: "checkbox",
+                checked: chosen.includes(each),
+                onchange: (/** @type {Event} */ event) => {
+                  const on = /** @type {HTMLInputElement} */ (event.target).checked;
+                  app.ui["wider"][id] = on ? [...chosen, each] : chosen.filter((other) => other !== each);
+                  app.changed();
+                },
+              }),
+              ` ${WIDER[each]}`,
+            ),
+          ),
+        ),
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {string} id of the approval
+ * @returns {WiderScope[]}
+ */
+function widened(app, id) {
+  const all = /** @type {Record<string, WiderScope[]>} */ (app.ui["wider"] ??= {});
+  return all[id] ?? [];
 }
 
 /**

@@ -10,6 +10,7 @@ import { command, dot, section } from "../components.js";
 import { explanation, nextAttempt } from "../connection_text.js";
 import { cards } from "./approvals.js";
 import { row } from "./activity.js";
+import { suggestion } from "./sites.js";
 
 /** @typedef {import("../types.js").App} App */
 /** @typedef {import("../types.js").View} View */
@@ -23,6 +24,7 @@ function draw(app) {
     connections(app),
     app.waiting.length > 0 ? section("Pending approvals", null, cards(app)) : null,
     first ? steps(app) : null,
+    suggestion(app),
     state && !first ? working(app) : null,
     state && !first ? recent(app) : null,
   ];

@@ -46,6 +46,10 @@ class Context(Call, kw_only=True):
         """Ask the person who runs the hub for a tab that another session holds; None if nobody can be asked."""
         return self.engine.permission.confirm_tab(self.caller, self.tool, message, tab_id)
 
+    def blocks(self, url: str) -> bool:
+        """Whether a site rule keeps the agent off a page."""
+        return self.engine.permission.blocks(self.session, url)
+
     def can(self, capability: str) -> bool:
         return self.caller.can(capability)
 

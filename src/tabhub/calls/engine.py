@@ -127,7 +127,7 @@ class Engine:
             while self.pause.paused is not None and not tool.read_only:
                 await self.pause.wait(caller, tool, tool.timeout or self.limits.call_timeout)
                 starts = self.clock()
-                self.permission.recheck(caller.session, tool)
+                self.permission.recheck(caller.session, tool, arguments)
             task = asyncio.current_task(self.loop)
             call = Context(caller.session, tool, engine=self, caller=caller, extra=caller.params, task=task)
             self.calls.open(call, starts)

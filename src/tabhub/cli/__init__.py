@@ -30,6 +30,10 @@ TABHUB = Group(
         "sessions": LazyCommand("List agents' sessions; end one or release its tab", "tabhub.cli.sessions"),
         "pause": LazyCommand("Pause agents: calls that act wait until you resume", "tabhub.cli.sessions", "PAUSE"),
         "resume": LazyCommand("Resume agents: waiting calls continue", "tabhub.cli.sessions", "RESUME"),
+        "site": LazyCommand("Choose what agents may do on which sites", "tabhub.cli.site"),
+        "permissions": LazyCommand(
+            "List and revoke what agents may always do; explain a call", "tabhub.cli.permissions"
+        ),
         "approve": LazyCommand("Approve or deny pending calls", "tabhub.cli.approve"),
         "token": LazyCommand("Create, list and revoke tokens: one for each agent", "tabhub.cli.token"),
         "audit": LazyCommand("Show which tools were called, by whom, and the outcome", "tabhub.cli.audit"),

@@ -23,6 +23,7 @@ _CHOICES = {
     "w": ("allow_always", "al[w]ays"),
     "d": ("deny", "[d]eny"),
 }
+_WIDER = {"every_site": "every site", "every_agent": "every agent"}
 _LATER = "[l]ater"
 _POLL = 0.5
 _NOT_PENDING = 404
@@ -67,13 +68,25 @@ def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
         print(f"Type one of the letters in brackets: {', '.join([*offered, 'l'])}.")
     decision = offered[typed][0]
     reason = input("Reason for the agent (optional): ").strip()[:500] if decision == "deny" else ""
-    body = json.dumps({"decision": decision, "reason": reason}).encode()
+    wider = _widen(call) if decision == "allow_always" else []
+    body = json.dumps({"decision": decision, "reason": reason, "wider": wider}).encode()
     answer = request(hub, "POST", f"/approvals/{call['id']}", body=body, headers=approver_headers(hub))
     if answer.status == _NOT_PENDING:
         print(paint("Too late: the call was answered elsewhere or has ended.\n", "yellow"))
         return
     checked(hub, answer)
     print(paint("Denied.\n", "red") if decision == "deny" else paint("Allowed.\n", "green"))
+
+
+def _widen(call: dict[str, Any]) -> list[str]:
+    """How far "always" goes: as shown, unless the person types a wider scope."""
+    offered = {name: label for name, label in _WIDER.items() if name in call.get("wider", [])}
+    if not offered:
+        return []
+    print(f"This means: {safe(str(call.get('scope')))}.")
+    choices = " or ".join(offered.values())
+    typed = input(f"Enter to confirm, or type {choices} for a wider scope: ").lower()
+    return [name for name, label in offered.items() if label in typed]
 
 
 def _show(call: dict[str, Any], pending: int) -> None:
@@ -95,6 +108,8 @@ def _show(call: dict[str, Any], pending: int) -> None:
         for line in str(call["diff"]).split("\n"):
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
             print(f"  {paint(safe(line), style)}")
+    if call.get("scope"):
+        print(f"Always would mean: {safe(str(call['scope']))}.")
     print(f"The request expires in {left} s.")
 
 

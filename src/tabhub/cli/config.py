@@ -9,10 +9,10 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
 from tabhub.cli.command import JSON, Command, Group, option
-from tabhub.cli.hub.client import Hub, find_hub
-from tabhub.cli.hub.settings import home_and_config, reload_hub
+from tabhub.cli.hub.client import find_hub
+from tabhub.cli.hub.settings import apply_changes, home_and_config
 from tabhub.cli.terminal import mask, nearest, paint, print_json, show_warning
-from tabhub.client_errors import CliError, UsageError
+from tabhub.client_errors import UsageError
 from tabhub.config.settings import Config, convert
 from tabhub.errors import SetupError
 from tabhub.store import config_file, secret
@@ -65,7 +65,7 @@ def set_value(args: Namespace) -> None:
     config_file.set_value(Home.find(), key, value)
     print(f"{key} = {value}")
     _check_tool(key)
-    _reload(hub)
+    apply_changes(hub)
 
 
 def _check_tool(key: str) -> None:
@@ -90,7 +90,7 @@ def reset(args: Namespace) -> None:
         print(f"{args.key} is back to its default.")
     else:
         print("All settings are back to their defaults." + (f" The old file: {home.config}.bak" if existed else ""))
-    _reload(hub)
+    apply_changes(hub)
 
 
 def show_path(_args: Namespace) -> None:
@@ -101,21 +101,8 @@ def rotate_secret(args: Namespace) -> None:
     hub = find_hub()  # before: the running hub still expects the old one
     new = secret.rotate(Home.find())
     print(f"Secret rotated: {new if args.show_secret else mask(new)}")
-    _reload(hub)
+    apply_changes(hub)
     print("Update your MCP clients: tabhub setup CLIENT --write (not needed with --stdio).")
-
-
-def _reload(hub: Hub) -> None:
-    try:
-        answer = reload_hub(hub)
-    except CliError as error:
-        hint = f" {error.hint}" if error.hint else ""
-        show_warning(f"The running hub did not reload: {error.message}{hint} It will when it restarts.")
-        return
-    if answer is not None and (waiting := answer.get("needsRestart")):
-        print(f"Restart the hub to change {', '.join(waiting)}: tabhub stop && tabhub start --background")
-    elif answer is not None:
-        print("The running hub has reloaded its settings.")
 
 
 def _set_arguments(parser: ArgumentParser) -> None:

@@ -30,7 +30,7 @@ class ApprovalRoutes:
         self._require_key(request)
         ident = request.path.removeprefix("/approvals/")
         body = convert("decision", request.json_object(self.engine.limits), ApprovalDecision)
-        if not self.inbox.answer(ident, body.decision, "terminal", body.reason):
+        if not self.inbox.answer(ident, body.decision, "terminal", body.reason, body.wider):
             raise NotFound(
                 f"No request {ident[:60]!r} waits for that answer.",
                 hint="It was answered elsewhere, has ended, or does not offer this decision.",

@@ -20,6 +20,7 @@ from tabhub.browser import browser_tools
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
+from tabhub.calls.call_sites import CallSites
 from tabhub.calls.sources.plugin_logs import PluginLogs
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
@@ -27,6 +28,7 @@ from tabhub.config.settings import Config
 from tabhub.core.listing.profiles import ALL
 from tabhub.core.registry import Entry
 from tabhub.core.resources import ResourceDirectory
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER
 from tabhub.errors import InvalidParams
 from tabhub.http.guard import Guard
@@ -54,7 +56,9 @@ from tabhub.server.panel.agent import PanelAgent
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.panel.panel import Panel
 from tabhub.server.panel.plugins import PluginPanel, show_folder
+from tabhub.server.panel.sites import SitePanel
 from tabhub.server.panel.state import PanelState
+from tabhub.server.permission_routes import PermissionRoutes
 from tabhub.server.reload import Reload
 from tabhub.server.routes import make_routes
 from tabhub.server.session_control import SessionControl
@@ -65,6 +69,7 @@ from tabhub.server.upstream_routes import UpstreamRoutes
 from tabhub.store.audit import AuditLog
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.conversations import ConversationStore
+from tabhub.store.grants import GrantStore
 from tabhub.store.home import Home
 from tabhub.store.page_tools import PageToolStore
 from tabhub.store.pins import PinStore
@@ -127,7 +132,7 @@ class Hub:
         access = Access(tokens, settings)
         self._key = key = ApproverKey(home)
         pins = PinStore(home.root / "pins.json")
-        memory = ApprovalMemory(pins, settings.allow)
+        memory = ApprovalMemory(pins, GrantStore(home, limits.grants), wall)
         binding.on_session_end(lambda session: memory.forget_session(session.id))
         self.approvals = approvals = ApprovalInbox(
             config,
@@ -139,6 +144,10 @@ class Hub:
             wall=wall,
             memory=memory,
         )
+
+        def plugin_tabs(plugin: str) -> list[Tab]:
+            return self.plugins.open_tabs(plugin)
+
         page_store = PageToolStore(home.root / "page-tools.json", limits)
         self.pages = pages = tabs.page_tools(config, audit, page_store, approvals)
         self.permission = permission = PermissionCheck(
@@ -147,6 +156,7 @@ class Hub:
             memory=memory,
             browsers=browsers,
             audit=audit,
+            sites=CallSites(browsers.book, plugin_tabs, binding.holds),
             declared=pages.declared,
             require_free=binding.require_free,
         )
@@ -282,6 +292,7 @@ class Hub:
         panels = OpenPanels()
         conversations = ConversationStore(home.root / "conversations", limits.agent_conversations)
         self.agent = PanelAgent(conversations, port, settings, tokens.create_temporary(PANEL), tabs.sessions, panels)
+        site_panel = SitePanel(home, settings, permission, memory, tabs.registry)
         panel_state = PanelState(
             settings,
             permission,
@@ -293,6 +304,7 @@ class Hub:
             plugins,
             self.plugin_panel,
             upstream,
+            site_panel,
         )
         self.panel = Panel(
             panel_state,
@@ -305,7 +317,7 @@ class Hub:
             permission,
             memory,
             panels,
-            self.plugin_panel.methods() | upstream_routes.methods() | self.agent.methods(),
+            self.plugin_panel.methods() | upstream_routes.methods() | self.agent.methods() | site_panel.methods(),
         )
         refused: Counter[int] = Counter()
         routes = make_routes(
@@ -314,6 +326,7 @@ class Hub:
             admin=Admin(port, self.secret, engine, health, self.reload, browsers, plugins, refused),
             sessions=SessionRoutes(self.session_control, limits),
             approvals=ApprovalRoutes(approvals, key, engine),
+            permissions=PermissionRoutes(permission, tabs.registry, key, limits),
             upstream=upstream_routes,
         )
         self.guard = Guard(

@@ -9,6 +9,7 @@ from tabhub.http.messages import Route
 from tabhub.mcp.rest import Rest
 from tabhub.server.admin_routes import Admin
 from tabhub.server.approval_routes import ApprovalRoutes
+from tabhub.server.permission_routes import PermissionRoutes
 from tabhub.server.session_routes import SessionRoutes
 from tabhub.server.upstream_routes import UpstreamRoutes
 
@@ -20,6 +21,7 @@ def make_routes(
     admin: Admin,
     sessions: SessionRoutes,
     approvals: ApprovalRoutes,
+    permissions: PermissionRoutes,
     upstream: UpstreamRoutes,
 ) -> dict[str, Endpoint]:
     """`mcp` are the MCP endpoints by path."""
@@ -42,5 +44,6 @@ def make_routes(
         "/resume": Endpoint({"POST": sessions.resume}),
         "/approvals": Endpoint({"GET": approvals.all}),
         "/approvals/*": Endpoint({"POST": approvals.answer}),
+        "/permissions/explain": Endpoint({"POST": permissions.explain}),
         **upstream.endpoints(),
     }

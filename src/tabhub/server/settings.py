@@ -6,12 +6,12 @@ until it is fixed.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tabhub.config.settings import Config
+from tabhub.config.sites import SiteLevel, with_level
 from tabhub.errors import SetupError
 from tabhub.platform.files import stamp
 from tabhub.store import config_file as store
@@ -63,9 +63,20 @@ class Settings:
         store.set_at(self._home, path, value)
         self.reload()
 
-    async def allow(self, path: tuple[str, ...]) -> None:
-        """Set a permission to `auto`, without blocking the event loop on the disk."""
-        await asyncio.to_thread(store.set_at, self._home, path, "auto")
+    def set_site(self, pattern: str, agent: str | None, level: SiteLevel | None) -> None:
+        """Set a site rule (None removes it), and put it in force."""
+        store.change_section(self._home, "sites", lambda values: with_level(values, pattern, agent, level))
+        self.reload()
+
+    def block_sites(self, patterns: Iterable[str]) -> None:
+        """Keep every agent off some sites, and put that in force."""
+
+        def blocked(values: dict[str, Any]) -> dict[str, Any]:
+            for pattern in patterns:
+                values = with_level(values, pattern, None, "block")
+            return values
+
+        store.change_section(self._home, "sites", blocked)
         self.reload()
 
     def set_text(self, key: str, text: str | None) -> None:

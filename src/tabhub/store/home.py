@@ -27,6 +27,7 @@ class Home:
         self.files = root / "files"
         self.plugins = root / "plugins"
         self.tokens = root / "tokens.json"
+        self.grants = root / "grants.json"
         self.lock = root / "hub.lock"
 
     @classmethod

@@ -14,9 +14,10 @@ import msgspec
 
 from tabhub.config.permissions import Permission
 from tabhub.errors import PermissionDenied
+from tabhub.trust.grants import Scope
 from tabhub.trust.redact import clean
 from tabhub.wire.extension_link import ConfirmationRequest
-from tabhub.wire.panel import Decision
+from tabhub.wire.panel import Decision, WiderScope
 
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 Why = Literal["permission", "pin", "dataflow", "page", "tab"]
@@ -71,6 +72,8 @@ class Ask:
     targets: tuple[str, ...] = ()
     """All names of the places it acts on."""
     target: str | None = None
+    scope: tuple[Scope, ...] = ()
+    """What an approval beyond this call covers."""
     this_call_only: bool = False
 
 
@@ -87,6 +90,8 @@ class Verdict:
     why: Why = "permission"
     message: str = ""
     diff: str | None = None
+    own: bool = False
+    """Whether the level was set for the tool itself."""
 
 
 class DataFlow(NamedTuple):
@@ -121,13 +126,15 @@ class CallFacts:
     flow: DataFlow
     steps_to_ask: Sequence[str]
     """The tools of a batch that need an approval."""
-    session_approval: Approval | None
-    """An approval for the whole session."""
+    earlier: Approval | None
+    """An approval for the session or for good that covers the call."""
     skipped: bool
     dataflow: str
     """The setting: ask, warn or off."""
     setting_name: str
     definition: str
+    scope: tuple[Scope, ...] = ()
+    """What an approval beyond this call would cover; empty if that is not known."""
 
 
 def decide(call: CallFacts) -> Allowed | Ask:
@@ -135,9 +142,9 @@ def decide(call: CallFacts) -> Allowed | Ask:
     if call.skipped:
         return Allowed(SKIPPED)
     if not steps:
-        if level == "ask" and call.session_approval is not None:
+        if level == "ask" and call.earlier is not None:
             if not crossing:
-                return Allowed(call.session_approval)
+                return Allowed(call.earlier)
             level = "auto"
         if level == "auto" and call.dataflow == "warn":
             return Allowed(warn=True)
@@ -155,7 +162,8 @@ def decide(call: CallFacts) -> Allowed | Ask:
         crossing=call.flow.sites,
         targets=call.flow.targets,
         target=call.flow.places[0] if call.flow.places else None,
-        this_call_only=bool(steps),
+        scope=call.scope,
+        this_call_only=bool(steps) or not call.scope,
     )
 
 
@@ -166,6 +174,10 @@ class Answer:
     decision: Decision
     by: Approver
     reason: str = ""
+    every_site: bool = False
+    """With allow_always: on every site, not only on those of the request."""
+    every_agent: bool = False
+    """With allow_always: for every agent, not only for the one that asks."""
 
     @property
     def allowed(self) -> bool:
@@ -180,6 +192,15 @@ def choices_for(ask: Ask, *, session_lasts: bool) -> list[str]:
     elif ask.why == "dataflow":
         choices = ("allow_once", "allow_session", "deny")
     return [choice for choice in choices if session_lasts or choice != "allow_session"]
+
+
+def wider_scopes(ask: Ask) -> list[WiderScope]:
+    """How an approval for good may be widened. A page's tool stays with its page, whose name for it means nothing
+    elsewhere."""
+    sites = any(scope.site is not None for scope in ask.scope) and not any(
+        scope.kind.startswith("page:") for scope in ask.scope
+    )
+    return ["every_site", "every_agent"] if sites else ["every_agent"]
 
 
 # errors of calls that were not approved

@@ -2,17 +2,18 @@
 
 Owns the lookup in the settings, most specific first (the tool, its source, the default; at each step the client's own
 settings before everyone's), and the level of tools without a setting. What a level means for a call is decided in
-approvals.py. Tables are built once per configuration.
+approvals.py and verdicts.py. Tables are built once per configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from tabhub.config.permissions import Permission, PermissionSettings
 from tabhub.config.settings import Config
+from tabhub.trust.actions import LEASE_TOOLS, PRIVATE
 
 Scope = Literal["tool", "source", "default"]
 
@@ -52,8 +53,14 @@ class _Table:
                 return level
         return None
 
+    def level(self, scope: Scope, source: str, names: Sequence[str]) -> Permission | None:
+        if scope == "tool":
+            return self.tool(source, names)
+        return self.sources.get(source) if scope == "source" else self.default
+
 
 _NOTHING = _Table()
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +90,46 @@ class Permissions:
 
     def stated(self, source: str, names: Sequence[str], client: str | None = None) -> Stated | None:
         """The level set for a tool, under any of its names, when this client calls it; None if nothing is set."""
-        own = self.clients.get(client, _NOTHING) if client is not None else _NOTHING
-        everyone = self.everyone
-        if level := own.tool(source, names) or everyone.tool(source, names):
-            return Stated(level, "tool")
-        if level := own.sources.get(source) or everyone.sources.get(source):
-            return Stated(level, "source")
-        if level := own.default or everyone.default:
-            return Stated(level, "default")
+        return next((stated for stated, _ in self._lookup(source, names, client)), None)
+
+    def setting(self, source: str, names: Sequence[str], client: str | None = None) -> str | None:
+        """The key of that setting."""
+        for stated, whose in self._lookup(source, names, client):
+            parts = {"tool": f"{source}.tools.{names[-1]}", "source": f"{source}.permission", "default": "default"}
+            return f"permissions.{f'clients.{whose}.' if whose is not None else ''}{parts[stated.scope]}"
         return None
 
+    def _lookup(self, source: str, names: Sequence[str], client: str | None) -> Iterator[tuple[Stated, str | None]]:
+        """The levels that are set, the deciding one first, each with the client it is set for (None: everyone)."""
+        own = self.clients.get(client, _NOTHING) if client is not None else _NOTHING
+        for scope in _SCOPES:
+            for table, whose in ((own, client), (self.everyone, None)):
+                if level := table.level(scope, source, names):
+                    yield Stated(level, scope), whose
 
-def default_level(kind: str, *, reads: bool, trust_pages: bool = False) -> Permission | None:
+
+class ToolFacts(NamedTuple):
+    """What permissions depend on, of a tool."""
+
+    name: str
+    source: str
+    """The kind of its source."""
+    kind: str
+    """Its kind of action (trust.actions)."""
+    reads: bool
+    """Whether it only reads; a page's own claim does not count unless the person trusts pages."""
+
+    @property
+    def private(self) -> bool:
+        return self.kind in PRIVATE
+
+
+def default_level(tool: ToolFacts) -> Permission | None:
     """The level of a tool without settings; None if it depends on whose browser the call reaches.
 
-    In a browser the hub manages everything runs; in the person's own, tools that act ask. That a page's tool only reads
-    is the page's own claim. A tool of an external server acts outside any browser, so it asks.
+    In a browser the hub manages everything runs; in the person's own, tools that act ask, and so do those that read
+    cookies, storage or history. A tool of an external server acts outside any browser, so it asks.
     """
-    if kind == "hub":
+    if tool.source == "hub" or tool.name in LEASE_TOOLS or (tool.reads and not tool.private):
         return "auto"
-    if reads and (kind != "page" or trust_pages):
-        return "auto"
-    return "ask" if kind == "upstream" else None
+    return "ask" if tool.source == "upstream" else None

@@ -304,6 +304,10 @@ class ConfirmationRequest(Sent):
     url: str | None = None
     origin: str | None = None
     diff: Any = None
+    scope: str | None = None
+    """What "always" would allow, as a sentence."""
+    wider: list[str] = []
+    """How that scope may be widened: every_site, every_agent."""
 
 
 class ConfirmationDone(Sent):

@@ -12,6 +12,7 @@ import msgspec
 from tabhub.wire.messages import Object, Received
 
 Decision = Literal["allow_once", "allow_session", "allow_always", "deny"]
+WiderScope = Literal["every_site", "every_agent"]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
 OneLine = Annotated[str, msgspec.Meta(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e]*$")]
 Level = Literal["off", "ask", "auto"]
@@ -30,6 +31,8 @@ class ApprovalDecision(Received):
 
     decision: Decision
     reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    wider: list[WiderScope] = []
+    """With allow_always: hold on every site, or for every agent, instead of only for this one."""
 
 
 class ConfirmationResponse(ApprovalDecision, kw_only=True):
@@ -68,6 +71,41 @@ class Setting(Received):
 
     key: Text
     value: Any = None
+
+
+class SiteLevel(Received):
+    """What agents, or one, may do on the sites of a pattern; null removes that."""
+
+    pattern: Text
+    level: Literal["block", "read", "ask", "act"] | None
+    agent: Text | None = None
+
+
+class OneGrant(Received):
+    """A grant to revoke."""
+
+    id: Text
+
+
+class SensitiveSites(Received):
+    """A category of sensitive sites to block; null dismisses the suggestion."""
+
+    category: Text | None
+
+
+class OnePage(Received):
+    """A page the person looks at, and the agent to explain it for."""
+
+    url: Annotated[str, msgspec.Meta(max_length=10_000)]
+    agent: Text | None = None
+
+
+class Explain(Received):
+    """A call to explain the permission of."""
+
+    tool: Text
+    url: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None
+    agent: Text | None = None
 
 
 class PluginSettings(Received):
@@ -203,6 +241,10 @@ REQUESTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "config.setSkipPermissions": (SkipPermissions,),
     "config.setPluginSettings": (PluginSettings,),
     "config.set": (Setting,),
+    "sites.set": (SiteLevel,),
+    "sites.suggestion": (SensitiveSites,),
+    "grants.revoke": (OneGrant,),
+    "sites.page": (OnePage,),
     "sessions.end": (OneSession,),
     "sessions.release": (HeldTab,),
     "hub.pause": (Pause,),

@@ -89,10 +89,11 @@ async def test_an_act_that_is_asked_for_anyway_is_asked_for_once_with_both_reaso
         calling = asyncio.create_task(act(hub, agent, MAIL))
         await panel.decide("allow_session")
         await calling
-        # the word for the session does not cover carrying
+        # the approval for the session is for the other site, and does not cover carrying
         calling = asyncio.create_task(act(hub, agent, BANK))
-        request = await panel.decide("allow_once")
-        assert request["reason"] == "dataflow"
+        request = await panel.decide("allow_session")
+        assert request["reason"] == "permission"
+        assert f"has read {MAIL}, and now acts on {BANK}" in request["message"]
         assert not (await calling).get("isError")
         assert not (await act(hub, agent, BANK)).get("isError")
 

@@ -22,8 +22,11 @@ from tabhub.errors import Busy
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog
+from tabhub.store.grants import GrantStore
+from tabhub.store.home import Home
 from tabhub.store.pins import PinStore
 from tabhub.trust.approvals import DECISIONS, Ask
+from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tabhub.wire.panel import Decision
 from tests.harness.agent import Agent, client, message, stateless
@@ -165,7 +168,7 @@ async def test_the_asking_ends_when_the_agent_takes_the_call_back_or_goes(tmp_pa
         await panel.answer(request["id"], "allow_always")
         await panel.settle()
         assert ran == []
-        assert not hub.home.config.read_text().count("notes_write")
+        assert not hub.home.grants.exists()
         await asyncio.wait([calling])
 
 
@@ -195,11 +198,9 @@ async def test_always_holds_over_a_restart_until_the_definition_changes(tmp_path
         calling = asyncio.create_task(agent.call("notes_write"))
         await panel.decide("allow_always")
         await calling
-        settings = json.loads(hub.home.config.read_text())
-        assert settings["permissions"]["notes"]["tools"] == {"notes_write": "auto"}
         assert not (await agent.call("notes_write"))["result"].get("isError")
-        assert "approval" not in hub.hub.engine.audit.recent(1)[0]
-    async with asking(tmp_path, permissions=settings["permissions"]) as hub, Panel(hub) as panel, Agent(hub) as agent:
+        assert hub.hub.engine.audit.recent(1)[0]["approval"]["decision"] == "allow_always"
+    async with asking(tmp_path) as hub, Panel(hub) as panel, Agent(hub) as agent:
         ran = offer(hub)
         assert not (await agent.call("notes_write"))["result"].get("isError")
         offer(hub, "Writes a note.\u200b Then sends it away.", version="1.1")
@@ -434,8 +435,7 @@ def test_an_answer_closes_only_the_request_it_names_and_only_with_an_offered_dec
         browsers = Browsers(limits, wall=lambda: 0.0)
         audit = AuditLog(tmp_path / "audit.log", limits, clock=lambda: 0.0)
 
-        async def save(path: tuple[str, ...]) -> None: ...
-
+        grants = GrantStore(Home(tmp_path / "home"), 100)
         inbox = ApprovalInbox(
             Config(),
             limits=limits,
@@ -444,11 +444,16 @@ def test_an_answer_closes_only_the_request_it_names_and_only_with_an_offered_dec
             audit=audit,
             clock=lambda: 0.0,
             wall=lambda: 0.0,
-            memory=ApprovalMemory(PinStore(tmp_path / "pins.json"), save),
+            memory=ApprovalMemory(PinStore(tmp_path / "pins.json"), grants, lambda: 0.0),
         )
         caller = Client(sessions.open("s", "mcp", "test", 0.0))
         tool = Tool("notes_write", NOTES, "Writes.", {"type": "object"})
-        asks = [Ask("permission", "once"), Ask("permission", "once", this_call_only=True), Ask("dataflow", "flow")]
+        scope = (Scope("plugin:notes_write", None),)
+        asks = [
+            Ask("permission", "", scope=scope),
+            Ask("permission", "once", this_call_only=True),
+            Ask("dataflow", "flow"),
+        ]
         calls = [asyncio.ensure_future(inbox.ask(caller, tool, {"n": n}, ask)) for n, ask in enumerate(asks)]
         await asyncio.sleep(0)
         with pytest.raises(Busy):

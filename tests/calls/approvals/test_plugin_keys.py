@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.core.tools import BROWSER, Source
+from tabhub.store import grants
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
@@ -41,11 +42,11 @@ async def test_settings_of_a_plugin_do_not_apply_to_a_server_with_its_name(tmp_p
         request = await panel.decide("allow_always")
         assert (request["tool"], request["source"]) == (SERVERS, "upstream:github")
         assert text((await calling)["result"]) == "3"
-        assert written(hub) == {**permissions, "mcp__github": {"tools": {"add": "auto"}}}
+        (grant,) = grants.listed(hub.home)
+        assert grant.text == "agents without a token may always use the server tool mcp__github__add"
         assert text((await agent.call(SERVERS, {"a": 2, "b": 2}))["result"]) == "4"
         # Off for the server, and the plugin goes on.
         await panel.get("config.setPluginPermission", {"plugin": "mcp__github", "permission": "off"})
-        await panel.get("config.setToolPermission", {"plugin": "mcp__github", "tool": SERVERS, "permission": None})
         refused = text((await agent.call(SERVERS, {"a": 2, "b": 2}))["result"])
         assert "switched off" in refused
         assert "permissions.mcp__github.tools.add auto" in refused

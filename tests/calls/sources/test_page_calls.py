@@ -41,6 +41,9 @@ class Caller:
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         self.steps.append(progress)
 
+    def blocks(self, url: str) -> bool:
+        return False
+
     def can(self, capability: str) -> bool:
         return False
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import msgspec
 import orjson
 
 from tabhub.calls.approvals import elicitation
-from tabhub.calls.approvals.memory import ApprovalMemory
+from tabhub.calls.approvals.memory import ApprovalMemory, granted
 from tabhub.calls.held_calls import cancelled_before_sending
 from tabhub.calls.protocols import Caller, InputRequired
 from tabhub.config.settings import Config
@@ -28,10 +28,11 @@ from tabhub.errors import Busy
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog, digest
-from tabhub.trust.approvals import Answer, Approver, Ask, choices_for, unanswered
+from tabhub.trust.approvals import Answer, Approver, Ask, choices_for, unanswered, wider_scopes
+from tabhub.trust.grants import grant_text
 from tabhub.trust.redact import clean
 from tabhub.wire.extension_link import ConfirmationRequest
-from tabhub.wire.panel import Decision
+from tabhub.wire.panel import Decision, WiderScope
 
 _PROGRESS_EVERY = 3.0
 """Seconds between progress notifications to an agent whose call waits."""
@@ -141,6 +142,8 @@ class ApprovalInbox:
         if tab_id is None:
             tab_id = arguments.get("tabId", session.tab) if kind in ("browser", "plugin") else page.get("tabId")
         tab = self.browsers.book.get(tab_id) if type(tab_id) is int else None
+        choices = choices_for(ask, session_lasts=self.sessions.knows(session))
+        always = "allow_always" in choices
         request = ConfirmationRequest(
             id=secrets.token_urlsafe(18),
             tool=tool.name,
@@ -158,7 +161,9 @@ class ApprovalInbox:
             url=tab.url if tab is not None else None,
             origin=ask.target or page.get("origin") or (tab.origin if tab is not None else None),
             diff=ask.diff,
-            choices=choices_for(ask, session_lasts=self.sessions.knows(session)),
+            choices=choices,
+            scope=grant_text(session.token, ask.scope) if always else None,
+            wider=list(wider_scopes(ask)) if always else [],
         )
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         pending = self._open[request.id] = _Pending(
@@ -238,13 +243,23 @@ class ApprovalInbox:
 
     # answering
 
-    def answer(self, request_id: str, decision: Decision, by: Approver, reason: str = "") -> bool:
-        """Record a person's decision. False if no such request is open, or it does not offer that decision."""
+    def answer(
+        self,
+        request_id: str,
+        decision: Decision,
+        by: Approver,
+        reason: str = "",
+        wider: Sequence[WiderScope] = (),
+    ) -> bool:
+        """Record a person's decision. False if no such request is open, or it does not offer that decision or scope."""
         pending = self._open.get(request_id)
         if pending is None or decision not in pending.request.choices:
             return False
-        answer = Answer(decision, by, clean(visible(reason)[0].strip(), _REASON) if reason else "")
-        self._settle(pending, decision, by, answer.reason)
+        if wider and (decision != "allow_always" or not set(wider) <= set(pending.request.wider)):
+            return False
+        given = clean(visible(reason)[0].strip(), _REASON) if reason else ""
+        answer = Answer(decision, by, given, "every_site" in wider, "every_agent" in wider)
+        self._settle(pending, answer)
         if not pending.answered.done():
             pending.answered.set_result(answer)
         if answer.allowed:
@@ -264,14 +279,17 @@ class ApprovalInbox:
         if pending.timer is not None:
             pending.timer.cancel()
 
-    def _settle(self, pending: _Pending, decision: Decision | None, by: str, reason: str = "") -> None:
+    def _settle(self, pending: _Pending, answer: Answer | None, why: str = "") -> None:
         """Remove a request from the queue, write it to the audit log and close it in the panels."""
         request = pending.request
         del self._open[request.id]
         self.version += 1
+        decision, by = (answer.decision, answer.by) if answer is not None else (None, why)
         facts: dict[str, Any] = {"of": request.tool, "decision": decision or "none", "by": by, "why": request.reason}
-        if reason:
-            facts["reason"] = reason
+        if answer is not None and answer.reason:
+            facts["reason"] = answer.reason
+        if answer is not None and decision == "allow_always":
+            facts["scope"] = grant_text(*granted(request.token, pending.ask.scope, answer))
         if request.token is not None:
             facts["tokenName"] = request.token
         facts |= {"client": request.client, "session": pending.session.id, "origin": request.origin}

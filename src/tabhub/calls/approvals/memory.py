@@ -1,23 +1,25 @@
 """What people approved beyond one call: for a session, for good, a definition, a flow of data between sites.
 
-Owns what is remembered until the session ends, and what is written down. The permission check reads it, an answer in
-the inbox adds to it.
+Owns what is remembered until the session ends, and what is stored. Approvals for a session and for good cover one kind
+of action on one site. The permission check reads them, an answer in the inbox adds to them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tabhub.core.sessions import Session
 from tabhub.core.tools import Tool
-from tabhub.errors import TabhubError
+from tabhub.errors import SetupError
+from tabhub.store.grants import GrantStore
 from tabhub.store.pins import PinStore
 from tabhub.trust import pins
 from tabhub.trust.approvals import Answer, Approval, Ask
 from tabhub.trust.dataflow import DataFlows
+from tabhub.trust.grants import ANY, Grant, Scope, find
 
 log = logging.getLogger("tabhub.approvals")
 
@@ -35,35 +37,41 @@ class _SessionApproval(NamedTuple):
 class ApprovalMemory:
     """The lasting approvals of one hub."""
 
-    def __init__(self, pin_store: PinStore, save_setting: Callable[[tuple[str, ...]], Awaitable[None]]) -> None:
+    def __init__(self, pin_store: PinStore, grants: GrantStore, wall: Callable[[], float]) -> None:
         self.flows = DataFlows()
         self.pins = pin_store
+        self.grants = grants
+        self._wall = wall
         self._pin_listeners: list[Callable[[], None]] = []
-        self._save_setting = save_setting
-        self._sessions: dict[tuple[str, str], _SessionApproval] = {}
+        self._sessions: dict[tuple[str, Scope], _SessionApproval] = {}
         self._saving: set[asyncio.Future[Any]] = set()
 
     def on_pin(self, listener: Callable[[], None]) -> None:
         self._pin_listeners.append(listener)
 
-    def session_approval(self, session: Session, tool: Tool, definition: str) -> Approval | None:
+    def session_approval(self, session: Session, scope: Scope, definition: str) -> Approval | None:
         """The approval for this session, unless the tool has changed since."""
-        known = self._sessions.get((session.id, tool.name))
+        known = self._sessions.get((session.id, scope))
         return known.approval if known is not None and known.definition == definition else None
 
+    def grant(self, session: Session, scope: Scope) -> Grant | None:
+        return find(self.grants.all(), session.token, scope)
+
     def record(self, session: Session, tool: Tool, ask: Ask, answer: Answer) -> asyncio.Future[None] | None:
-        """Remember an approval; a future if it is being saved to the settings."""
+        """Remember an approval; a future if a grant is being stored."""
         if ask.crossing:
             self.flows.allow(flow_key(session), ask.crossing, ask.targets)
         if ask.why == "pin":
             self.pin(tool, ask.setting_name, ask.definition)
         if answer.decision == "allow_session":
             approval = Approval(answer.by, "allow_session", answer.reason)
-            self._sessions[session.id, tool.name] = _SessionApproval(approval, tool.source.setting, ask.definition)
+            known = _SessionApproval(approval, tool.source.setting, ask.definition)
+            self._sessions |= dict.fromkeys(((session.id, scope) for scope in ask.scope), known)
         elif answer.decision == "allow_always":
-            saving = asyncio.ensure_future(self._save(session, tool, ask))
+            self.pin(tool, ask.setting_name, ask.definition)
+            saving = asyncio.ensure_future(self._grant(session.token, ask, answer))
             self._saving.add(saving)
-            saving.add_done_callback(self._saved)
+            saving.add_done_callback(self._saving.discard)
             return saving
         return None
 
@@ -73,18 +81,12 @@ class ApprovalMemory:
         for listener in self._pin_listeners:
             listener()
 
-    async def _save(self, session: Session, tool: Tool, ask: Ask) -> None:
-        """Approve a tool for good: for the client the user of the token, else for everyone."""
-        # Before the setting: a tool set to auto without a pin is pinned as it is at that moment.
-        self.pin(tool, ask.setting_name, ask.definition)
-        client = ("clients", session.token) if session.token is not None else ()
-        await self._save_setting(("permissions", *client, tool.source.setting, "tools", ask.setting_name))
-
-    def _saved(self, saving: asyncio.Future[Any]) -> None:
-        self._saving.discard(saving)
-        if not saving.cancelled() and (error := saving.exception()) is not None:
-            text = error.text() if isinstance(error, TabhubError) else repr(error)
-            log.error("the call was approved, but `allow always` could not be saved: %s", text)
+    async def _grant(self, asking: str | None, ask: Ask, answer: Answer) -> None:
+        agent, scopes = granted(asking, ask.scope, answer)
+        try:
+            await asyncio.to_thread(self.grants.add, agent, scopes, answer.by, self._wall())
+        except SetupError as error:
+            log.error("the call was approved, but `always` could not be saved: %s", error.text())
 
     def forget_session(self, session_id: str) -> None:
         self.flows.end(session_id)
@@ -93,6 +95,17 @@ class ApprovalMemory:
     def forget_source(self, source: str) -> None:
         """The person changed a source's permissions: its tools are asked for again in all sessions."""
         self._sessions = {key: known for key, known in self._sessions.items() if known.source != source}
+
+    def forget_grants(self, kinds: Iterable[str]) -> None:
+        """The person set tools to ask or off: what was granted of their kinds is asked for again."""
+        self.grants.forget(kinds)
+
+
+def granted(agent: str | None, scope: tuple[Scope, ...], answer: Answer) -> tuple[str | None, tuple[Scope, ...]]:
+    """Whom an `always` is for and what it covers, with what the person widened."""
+    if answer.every_site:
+        scope = tuple(dict.fromkeys(each._replace(site=ANY) if each.site is not None else each for each in scope))
+    return ANY if answer.every_agent else agent, scope
 
 
 def flow_key(session: Session) -> str:

@@ -31,8 +31,12 @@ class Permission:
         """Ask the person for a tab that another session holds; None if nobody can be asked."""
         return None
 
-    def recheck(self, session: Session, tool: Tool) -> None:
-        """PermissionDenied if a tool was switched off while a permitted call was held."""
+    def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
+        """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
+
+    def blocks(self, session: Session, url: str) -> bool:
+        """Whether a site rule keeps the session's agent off a page."""
+        return False
 
     def call_answered(self, session: Session, call: Call) -> None:
         """A call has read something of `call.origin`."""

@@ -1,8 +1,8 @@
-"""The permission check of a hub: settings first, then an approval where the settings or a guard require one.
+"""The permission check of a hub: settings and site rules first, then an approval where they or a guard require one.
 
-Gathers the facts of a call (the verdict on its tool, whose browser it reaches, which content it may carry from site to
-site) and lets trust.approvals decide. Owns the cached verdicts, which hold until settings, pins or the tool change.
-A call that needs no approval costs one lookup here.
+Gathers the facts of a call (the verdict on its tool, the rules of the sites it is about, whose browser it reaches,
+which content it may carry from site to site) and lets trust.approvals decide. Owns the cached verdicts, which hold
+until settings, pins or the tool change. A call that needs no approval costs one lookup here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory, flow_key, stateless_key
 from tabhub.calls.approvals.permission import Permission
+from tabhub.calls.call_sites import CallSites
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
@@ -26,6 +27,7 @@ from tabhub.errors import PermissionDenied
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog
 from tabhub.trust import pins
+from tabhub.trust.actions import LEASE_TOOLS, kind_of
 from tabhub.trust.approvals import (
     ALLOWED,
     NO_FLOW,
@@ -42,17 +44,23 @@ from tabhub.trust.approvals import (
     tab_moved,
     tool_changed,
 )
+from tabhub.trust.explain import Question, explain
+from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
-from tabhub.trust.permissions import Permissions, default_level
+from tabhub.trust.permissions import Permissions, ToolFacts
+from tabhub.trust.site_rules import SiteRules, strictest
+from tabhub.trust.verdicts import apply_site_rule, tool_verdict
 
 log = logging.getLogger("tabhub.permissions")
 
 _CACHED_VERDICTS = 20_000
-LEASE_TOOLS = frozenset({"browser_release_tab", "browser_request_tab"})
-"""Browser tools that only concern who holds a tab; they ask for the tab themselves."""
 _BATCH = batch.browser_act.tool.name
 """The tool that runs steps of other tools: their settings hold in it."""
 _PANEL = EXTENSION_ORIGIN.decode()
+
+
+Act = tuple[Tool, Mapping[str, Any]]
+"""A tool and the arguments it is called with."""
 
 
 class Names(NamedTuple):
@@ -73,6 +81,7 @@ class PermissionCheck(Permission):
         memory: ApprovalMemory,
         browsers: Browsers,
         audit: AuditLog,
+        sites: CallSites,
         declared: Callable[[Tool], PageTool | None],
         require_free: Callable[[Session, int], None],
     ) -> None:
@@ -81,6 +90,7 @@ class PermissionCheck(Permission):
         self._memory = memory
         self._browsers = browsers
         self._audit = audit
+        self._call_sites = sites
         self._declared = declared
         self._require_free = require_free
         self._verdicts: dict[tuple[Tool, str | None], Verdict] = {}
@@ -89,6 +99,7 @@ class PermissionCheck(Permission):
 
     def apply_settings(self, config: Config) -> None:
         self.permissions = Permissions.parse(config)
+        self.sites = SiteRules.parse(config)
         self._dataflow = config.dataflow
         self._verdicts.clear()
 
@@ -104,18 +115,44 @@ class PermissionCheck(Permission):
         verdict = self._verdicts.get((tool, session.token)) or self._judge(tool, session.token)
         guarded = self._dataflow != "off" and not tool.read_only and self._memory.flows.knows(flow_key(session))
         steps = tuple(batch.tool_calls(arguments)) if tool.name == _BATCH else ()
-        if verdict.level == "auto" and not guarded and not steps:
+        if verdict.level == "auto" and not guarded and not steps and self.sites.empty:
             return ALLOWED
-        verdicts = [(tool, verdict), *((step, self.verdict(step, session.token)) for step, _ in steps)]
-        if off := next((each for each, its in verdicts if its.level == "off"), None):
+        return self._decide(session, tool, arguments, steps, guarded=guarded)
+
+    def _decide(
+        self,
+        session: Session,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        steps: tuple[Act, ...],
+        *,
+        guarded: bool,
+    ) -> Outcome:
+        acts = ((tool, arguments), *steps)
+        set_levels = [self.verdict(each, session.token) for each, _ in acts]
+        if off := next((each for (each, _), its in zip(acts, set_levels, strict=True) if its.level == "off"), None):
             return Denied(self._switched_off(off))
-        own_browser = self._reaches_own(tool, arguments, session) if verdict.level is None or guarded else True
-        flow = self._flow(((tool, arguments), *steps), session) if guarded and own_browser else NO_FLOW
-        level = verdict.level or ("ask" if own_browser else "auto")
-        steps_to_ask = self._steps_to_ask(verdicts[1:], session) if steps else ()
+        verdicts: list[Verdict] = []
+        for act, its in zip(acts, set_levels, strict=True):
+            on_site = self._on_site(session, act, its)
+            if isinstance(on_site, PermissionDenied):
+                return Denied(on_site)
+            verdicts.append(on_site)
+        loosened = verdicts[0].level == "auto" != set_levels[0].level
+        undecided = verdicts[0].level is None or (loosened and any(its.level is None for its in verdicts))
+        own_browser = self._reaches_own(tool, arguments, session) if undecided or guarded else True
+        if loosened and own_browser:  # the rule speaks for its own site only
+            verdicts[1:] = [its if its.level is not None else Verdict("ask") for its in verdicts[1:]]
+        flow = self._flow(acts, session) if guarded and own_browser else NO_FLOW
+        level = verdicts[0].level or ("ask" if own_browser else "auto")
+        steps_to_ask = self._steps_to_ask(session, steps, verdicts[1:])
         if level == "auto" and not flow.sites and not steps_to_ask:
             return ALLOWED
+        scope = self._scope(session, acts)
         definition = self._definition(tool) if tool.source.kind in PINNED else ""
+        verdict, earlier = verdicts[0], self._earlier(session, tool, scope, definition)
+        if isinstance(earlier, Verdict):
+            verdict, earlier = earlier, None
         outcome = decide(
             CallFacts(
                 tool=tool.name,
@@ -123,11 +160,12 @@ class PermissionCheck(Permission):
                 level=level,
                 flow=flow,
                 steps_to_ask=steps_to_ask,
-                session_approval=self._memory.session_approval(session, tool, definition),
+                earlier=earlier,
                 skipped=self.permissions.skipped,
                 dataflow=self._dataflow,
                 setting_name=self.names(tool).own,
                 definition=definition,
+                scope=scope,
             )
         )
         if isinstance(outcome, Ask) or outcome.warn:
@@ -149,6 +187,7 @@ class PermissionCheck(Permission):
             tab = self._browsers.book.get(request.tab_id)
             if tab is not None and tab.origin != origin_of(request.url or ""):
                 raise tab_moved(request, answer, tab.origin or tab.url)
+        self.recheck(caller.session, tool, arguments)
         return Approval(answer.by, answer.decision, answer.reason)
 
     def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
@@ -162,10 +201,18 @@ class PermissionCheck(Permission):
 
         return confirm()
 
-    def recheck(self, session: Session, tool: Tool) -> None:
-        """PermissionDenied if a tool was switched off while a permitted call was held."""
-        if self.verdict(tool, session.token).level == "off":
+    def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
+        """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
+        verdict = self.verdict(tool, session.token)
+        if verdict.level == "off":
             raise self._switched_off(tool)
+        if arguments is not None:
+            on_site = self._on_site(session, (tool, arguments), verdict)
+            if isinstance(on_site, PermissionDenied):
+                raise on_site
+
+    def blocks(self, session: Session, url: str) -> bool:
+        return not self.sites.empty and self.sites.blocks(url, session.token)
 
     def _require_usable_tab(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> None:
         """Fail a call on a tab that is closed or another session's: an approval would not help it."""
@@ -175,10 +222,15 @@ class PermissionCheck(Permission):
             if not tool.read_only:
                 self._require_free(session, tab_id)
 
-    def _steps_to_ask(self, verdicts: Iterable[tuple[Tool, Verdict]], session: Session) -> list[str]:
-        """The tools of a batch that are set to ask and not approved for the session."""
-        asking = dict.fromkeys(step for step, verdict in verdicts if verdict.level == "ask")
-        return [step.name for step in asking if self._memory.session_approval(session, step, "") is None]
+    def _steps_to_ask(self, session: Session, steps: Iterable[Act], verdicts: Iterable[Verdict]) -> list[str]:
+        """The tools of a batch that need an approval of their own and have none."""
+        asking = (act for act, verdict in zip(steps, verdicts, strict=True) if verdict.level == "ask")
+        found = (
+            step.name
+            for step, arguments in asking
+            if not self._earlier(session, step, self._scope(session, ((step, arguments),)), "")
+        )
+        return list(dict.fromkeys(found))
 
     def _switched_off(self, tool: Tool) -> PermissionDenied:
         return PermissionDenied(
@@ -187,7 +239,68 @@ class PermissionCheck(Permission):
             f"permissions.{tool.source.setting}.tools.{self.names(tool).own} auto",
         )
 
+    def explain(self, tool: Tool, agent: str | None, url: str | None) -> str:
+        """Which rule decides on a call of a tool by an agent on a page, and why."""
+        return explain(
+            Question(self.facts(tool), tool.source.setting, self.names(tool).all, agent, url),
+            self.verdict(tool, agent),
+            self.permissions,
+            self.sites,
+            self._memory.grants.all(),
+        )
+
+    # sites and earlier approvals
+
+    def _on_site(self, session: Session, act: Act, verdict: Verdict) -> Verdict | PermissionDenied:
+        """What holds on the sites a call is about."""
+        if self.sites.empty:
+            return verdict
+        tool, arguments = act
+        urls = self._call_sites.urls(session, tool, arguments)
+        rules = [self.sites.rule(url, session.token) for url in urls]
+        if tool.source.kind == "plugin" and "tabId" not in arguments:  # it runs in a tab that is not blocked
+            rules = [rule for rule in rules if rule is None or rule.level != "block"] or rules
+        return apply_site_rule(self.facts(tool), verdict, strictest(rules))
+
+    def _scope(self, session: Session, acts: Iterable[Act]) -> tuple[Scope, ...]:
+        """What an approval of these calls covers; empty if the site of one is not known."""
+        scopes: dict[Scope, None] = {}
+        for place, (tool, arguments) in enumerate(acts):
+            if place and tool.read_only:
+                continue  # a batch may read and wait
+            site = None
+            if self._call_sites.on_site(tool, arguments):
+                site = self._call_sites.site(session, tool, arguments)
+                if site is None:
+                    return ()
+            scopes[Scope(self._kind(tool), site)] = None
+        return tuple(scopes)
+
+    def _earlier(
+        self, session: Session, tool: Tool, scope: tuple[Scope, ...], definition: str
+    ) -> Approval | Verdict | None:
+        """An approval that covers the call; a verdict if the tool has changed since it was granted."""
+        approvals: list[Approval] = []
+        for each in scope:
+            if approval := self._memory.session_approval(session, each, definition):
+                approvals.append(approval)
+            elif (grant := self._memory.grant(session, each)) is None:
+                return None
+            elif tool.source.kind in PINNED and (changed := self._changed(tool, definition)) is not None:
+                return changed
+            else:
+                approvals.append(Approval(grant.approved_by, "allow_always", f"grant {grant.id}"))
+        return approvals[0] if approvals else None
+
     # verdicts
+
+    def facts(self, tool: Tool) -> ToolFacts:
+        reads = tool.read_only and (tool.source.kind != "page" or self.permissions.trust_pages)
+        return ToolFacts(tool.name, tool.source.kind, self._kind(tool), reads)
+
+    def _kind(self, tool: Tool) -> str:
+        """Its kind of action; a page's tool goes by its own name, whichever tab has it."""
+        return kind_of(tool.source.kind, self.names(tool).own if tool.source.kind == "page" else tool.name)
 
     def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
         """What holds for a tool; without `client`, for clients without settings of their own."""
@@ -206,24 +319,25 @@ class PermissionCheck(Permission):
         """The verdict from the settings and pins; a tool that is allowed for good is pinned as it is now."""
         source, names = tool.source, self.names(tool)
         stated = self.permissions.stated(source.setting, names.all, client)
-        if stated is None:
-            if tool.name in LEASE_TOOLS:
-                return Verdict("auto")
-            trust_pages = self.permissions.trust_pages
-            return Verdict(default_level(source.kind, reads=tool.read_only, trust_pages=trust_pages))
-        if stated.level != "auto" or stated.scope == "default" or source.kind not in PINNED:
-            return Verdict(stated.level)
+        if stated is None or stated.level != "auto" or stated.scope == "default" or source.kind not in PINNED:
+            return tool_verdict(self.permissions, self.facts(tool), source.setting, names.all, client)
         definition = self._definition(tool)
-        fingerprint, pin = pins.fingerprint(definition), self._memory.pins.get(source.setting, names.own)
-        if pin is None:
-            self._memory.pins.approve(source.setting, names.own, fingerprint, definition)
-        elif not pin.has(fingerprint):
-            log.warning("%s has changed since it was approved; the person is asked again", tool.name)
-            facts = {"of": tool.name, "approved": pin.fingerprints[-1][:16], "now": fingerprint[:16]}
-            self._audit.event("definition changed", source, tab_id=None, **facts)
-            message = f"{tool.name} is not what was approved: its definition has changed since."
-            return Verdict("ask", "pin", message, pins.diff(pin.text, definition))
-        return Verdict("auto")
+        if self._memory.pins.get(source.setting, names.own) is None:
+            self._memory.pins.approve(source.setting, names.own, pins.fingerprint(definition), definition)
+        return self._changed(tool, definition) or Verdict("auto", own=stated.scope == "tool")
+
+    def _changed(self, tool: Tool, definition: str) -> Verdict | None:
+        """The verdict on a tool whose definition is not one that was approved."""
+        source, fingerprint = tool.source, pins.fingerprint(definition)
+        pin = self._memory.pins.get(source.setting, self.names(tool).own)
+        if pin is not None and pin.has(fingerprint):
+            return None
+        log.warning("%s has changed since it was approved; the person is asked again", tool.name)
+        approved = pin.fingerprints[-1][:16] if pin is not None else None
+        facts = {"of": tool.name, "approved": approved, "now": fingerprint[:16]}
+        self._audit.event("definition changed", source, tab_id=None, **facts)
+        message = f"{tool.name} is not what was approved: its definition has changed since."
+        return Verdict("ask", "pin", message, pins.diff(pin.text, definition) if pin is not None else None)
 
     def pin(self, tool: Tool) -> None:
         """Approve a tool as it is defined now."""

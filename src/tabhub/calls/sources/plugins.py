@@ -237,6 +237,11 @@ class Plugins:
 
         return about
 
+    def open_tabs(self, name: str) -> list[Tab]:
+        """The open tabs of a plugin by its name; none if there is no such plugin."""
+        active = self._active.get(name)
+        return [] if active is None else [tab for tab in self.browsers.book if active.owns(tab.url)]
+
     def tabs(self, active: Active) -> list[dict[str, Any]]:
         """The open tabs of a plugin, as health and the panel show them."""
         about = self._about(active)

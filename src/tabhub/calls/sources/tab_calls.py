@@ -114,7 +114,7 @@ class TabCalls:
         free: list[T] = []
         blocking: Lease | None = None
         for target in call.targets():
-            if target.tab_id in failed:
+            if target.tab_id in failed or self._is_blocked(call, target):
                 continue
             lease = self.leases.blocking_lease(session, target.tab_id)
             if lease is None or (self.leases.reading and call.annotations(target).get("readOnlyHint") is True):
@@ -128,6 +128,11 @@ class TabCalls:
         if not free and blocking is not None and not failed:
             raise self.leases.leased_error(blocking)
         return free[0] if free else None
+
+    def _is_blocked(self, call: TabCall[T], target: T) -> bool:
+        """Whether a site rule keeps the agent off the tab, also where only a frame in it offers the tool."""
+        tab = self.tabs.get(target.tab_id)
+        return tab is not None and call.ctx.blocks(tab.origin or tab.url)
 
 
 def unreadable(message: str) -> CommandFailed:

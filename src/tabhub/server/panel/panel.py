@@ -98,6 +98,8 @@ class Panel:
             self.settings.set_at(("permissions", source, "tools", name), None)
         self.settings.set_at(("permissions", source, "tools", own), level)
         self.memory.forget_source(source)
+        if level in ("ask", "off") and tool is not None:
+            self.memory.forget_grants([self.permission.facts(tool).kind])
         if tool is not None and level == "auto":
             self.permission.pin(tool)
         return {"ok": True}
@@ -106,10 +108,12 @@ class Panel:
         source, level = wanted.plugin, wanted.permission
         self.settings.set_at(("permissions", source, "permission"), level)
         self.memory.forget_source(source)
+        tools = [tool for tool in self.engine.registry.tools() if tool.source.setting == source]
         if level == "auto":
-            for tool in self.engine.registry.tools():
-                if tool.source.setting == source:
-                    self.permission.pin(tool)
+            for tool in tools:
+                self.permission.pin(tool)
+        elif level is not None:
+            self.memory.forget_grants(self.permission.facts(tool).kind for tool in tools)
         return {"ok": True}
 
     def _set_skip(self, _link: ExtensionLink, wanted: SkipPermissions) -> dict[str, Any]:
@@ -147,7 +151,8 @@ class Panel:
         return {"entries": [call for call in calls if _matches(call, wanted)][: wanted.limit]}
 
     def _decide(self, _link: ExtensionLink, response: ConfirmationResponse) -> dict[str, Any]:
-        return {"ok": self.approvals.answer(response.id, response.decision, response.by, response.reason)}
+        decided = self.approvals.answer(response.id, response.decision, response.by, response.reason, response.wider)
+        return {"ok": decided}
 
     def _greet(self, link: ExtensionLink) -> None:
         if link.local:

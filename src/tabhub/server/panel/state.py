@@ -21,13 +21,14 @@ from tabhub.core.tools import BROWSER, HUB, Source, Tool
 from tabhub.links.browsers import Browsers
 from tabhub.server.health import Health
 from tabhub.server.panel.plugins import PluginPanel
+from tabhub.server.panel.sites import SitePanel
 from tabhub.server.session_control import SessionControl
 from tabhub.server.settings import Settings
 
 _ACTIVITY = 50
 _SCOPES = {"tool": "this tool", "source": "its source", "default": "the default"}
 _COLOURS = ("#3b6fd4", "#b4531f", "#2f8055", "#8a4fc1", "#a8325e", "#1f7d8c", "#8a6d00", "#5a6472")
-_UNSHOWN = ("settings", "permissions", "limits")
+_UNSHOWN = ("settings", "permissions", "sites", "limits")
 """Settings that are shown elsewhere, or too long for a panel."""
 _BySource = defaultdict[Source, list[Tool]]
 
@@ -51,6 +52,7 @@ class PanelState:
     plugins: Plugins
     plugin_panel: PluginPanel
     upstream: Upstreams
+    sites: SitePanel
 
     def snapshot(self) -> dict[str, Any]:
         config = self.settings.current
@@ -72,6 +74,7 @@ class PanelState:
             "browserTools": self._browser_tools(tools),
             "pages": self._pages(tools),
             "upstream": self._upstream(tools),
+            **self.sites.state(),
             "settings": {key: value for key, value in config.values().items() if key not in _UNSHOWN},
             "tokensRequired": config.require_tokens,
             "assistant": self._assistant(),
@@ -83,6 +86,7 @@ class PanelState:
         return {
             "sessions": (self.engine.sessions.changes, self.engine.pause.paused),
             "permissions": self.permission.permissions,
+            "sites": self.sites.version(),
             "approvals": self.approvals.version,
             "browsers": tuple((link.browser_id, id(link)) for link in self.browsers.links()),
             "config": self.settings.current,

@@ -6,7 +6,8 @@ is reported with the nearest known one and not removed, so that a typo never sil
 
 A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`, `permissions.<plugin>.permission`,
 `permissions.<plugin>.tools.<tool>`, `permissions.clients.<client>.…` (the same for one token's client),
-`settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself contain dots (a domain does).
+`settings.<plugin>.<key>`, `sites.<pattern>`, `pages.modelContext`. A plugin's name may itself contain dots (a domain
+does).
 """
 
 # ruff: noqa: RUF009 - the settings are dataclass fields
@@ -20,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from tabhub.config import permissions as permission_settings
+from tabhub.config import sites as site_settings
 from tabhub.config.agent import AgentSettings
 from tabhub.config.permissions import PermissionSettings
 from tabhub.config.setting_types import (
@@ -35,6 +37,7 @@ from tabhub.config.setting_types import (
     setting,
     settings_of,
 )
+from tabhub.config.sites import SiteSetting
 from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS, Limits
 
@@ -115,6 +118,7 @@ class Config:
     )
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     permissions: PermissionSettings = field(default_factory=PermissionSettings)
+    sites: tuple[SiteSetting, ...] = ()
     pages: PageSettings = PageSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     agent: AgentSettings = field(default_factory=AgentSettings)
@@ -151,6 +155,10 @@ class Config:
         known["permissions.clients.<client>.default"] = (
             "the same for the client whose token has that name; `<plugin>` and `<tool>` can be set so, too"
         )
+        known["sites.<pattern>"] = (
+            "what agents may do on a site: block, read, ask or act, or an object with a level for each agent "
+            "(`tabhub site`)"
+        )
         known["settings.<plugin>.<key>"] = "a plugin's own setting"
         for section, table in _TABLES.items():
             known.update({f"{section}.{key}": each.meaning for key, each in table.items()})
@@ -175,6 +183,7 @@ class Config:
         values: dict[str, Any] = {key: _plain(getattr(self, each.field)) for key, each in _TOP_LEVEL.items()}
         values["settings"] = {name: dict(own) for name, own in self.settings.items()}
         values["permissions"] = self.permissions.values()
+        values["sites"] = {entry.written: entry.value() for entry in self.sites}
         for section, table in _TABLES.items():
             own = getattr(self, section)
             values[section] = {key: _plain(getattr(own, each.field)) for key, each in table.items()}
@@ -195,6 +204,10 @@ def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
         return path, _plain(from_text(_TABLES[path[0]][path[1]].kind, key, text))
     if path[0] == "permissions":
         return path, permission_settings.permission(key, text.strip())
+    if path[0] == "sites":
+        value = json_or_text(text.strip())
+        site_settings.levels(path[1], value)
+        return path, value
     return path, json_or_text(text)
 
 
@@ -209,6 +222,9 @@ def locate(key: str) -> tuple[str, ...]:
         return (head, rest)
     if head == "permissions" and (found := permission_settings.locate(rest)):
         return (head, *found)
+    if head == "sites" and rest:
+        site_settings.SitePattern.parse(rest)
+        return (head, rest)
     if head == "settings" and len(steps := rest.split(".")) > 1 and all(steps):
         return (head, *steps)
     raise SetupError(
@@ -285,6 +301,7 @@ _TABLES = {section: settings_of(table) for section, table in _TABLE_TYPES.items(
 _SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
     "settings": _read_settings,
     "permissions": lambda values, unknown: permission_settings.read(values, unknown.add),
+    "sites": lambda values, _unknown: site_settings.read(values),
     "limits": _read_limits,
     **{section: partial(_read_table, section) for section in _TABLES},
 }

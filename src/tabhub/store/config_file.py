@@ -73,7 +73,7 @@ def reset(home: Home, key: str | None = None) -> Config:
                 write_atomic(home.config.with_name("config.json.bak"), home.config.read_bytes())
             return _write(home, {})
         values = _read(home) or {}
-        if key in values or key in ("settings", "permissions", "pages", "approvals", "limits"):
+        if key in values or key in ("settings", "permissions", "sites", "pages", "approvals", "limits"):
             values.pop(key, None)
         else:
             _remove(values, _place(values, key))

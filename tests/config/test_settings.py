@@ -175,7 +175,7 @@ def test_an_invalid_key_or_text_is_reported(key: str, text: str, message: str) -
 def test_every_known_key_can_be_located() -> None:
     for key in Config.known_keys():
         named = key.replace("<plugin>", "my.plugin" if "permissions" in key else "jira")
-        assert locate(named.replace("<tool>", "send").replace("<key>", "url"))
+        assert locate(named.replace("<tool>", "send").replace("<key>", "url").replace("<pattern>", "a.example"))
 
 
 def test_the_values_in_force_can_be_parsed_back() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tabhub.config.sensitive_sites import CATEGORIES
 from tabhub.config.settings import Config, convert, locate
-from tabhub.config.sites import SitePattern, normal_host
+from tabhub.config.sites import SitePattern, normal_host, with_level
 from tabhub.errors import SetupError
 
 
@@ -125,3 +126,39 @@ def test_a_rule_is_a_setting() -> None:
         convert("sites.bank.example", "off")
     with pytest.raises(SetupError, match="a path"):
         locate("sites.bank.example/path")
+
+
+def test_levels_are_set_and_removed_one_by_one() -> None:
+    sites = with_level({}, "BANK.example", None, "block")
+    assert sites == {"bank.example": "block"}
+    sites = with_level(sites, "bank.example.", "ci", "read")
+    assert sites == {"bank.example": {"*": "block", "ci": "read"}}
+    assert with_level(sites, "bank.example", None, None) == {"bank.example": {"ci": "read"}}
+    sites = with_level(sites, "bank.example", "ci", None)
+    assert with_level(sites, "bank.example", None, None) == {}
+    with pytest.raises(SetupError, match=r"no rule for bank\.example for ci"):
+        with_level(sites, "bank.example", "ci", None)
+
+
+def test_a_rule_keeps_the_spelling_of_the_file() -> None:
+    assert with_level({"Bank.Example": "block"}, "bank.example", None, "ask") == {"Bank.Example": "ask"}
+
+
+def test_off_for_an_origin_is_refused_with_the_command_that_keeps_agents_off_it() -> None:
+    """It used to be accepted, and agents still read the site."""
+    for key in (
+        "permissions.https://bank.example.permission",
+        "permissions.clients.ci.http://bank.example:81.permission",
+    ):
+        with pytest.raises(SetupError, match="agents would still read the site") as refused:
+            convert(key, "off")
+        assert "tabhub site block http" in str(refused.value.hint)
+    assert convert("permissions.https://bank.example.permission", "ask")[1] == "ask"
+    assert convert("permissions.slack.permission", "off")[1] == "off"
+
+
+def test_the_suggested_sites_are_valid_patterns() -> None:
+    for category in CATEGORIES.values():
+        blocked = Config.parse({"sites": dict.fromkeys(category.patterns, "block")})
+        assert len(category.missing(())) == len(category.patterns) == len(set(category.patterns))
+        assert category.missing(blocked.sites) == ()

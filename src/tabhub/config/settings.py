@@ -100,6 +100,9 @@ class Config:
     dataflow: Guarding = setting(
         "ask", "guard", "an agent that read one site and acts on another: off, warn (log it), or ask"
     )
+    suggest_sites: bool = setting(
+        True, "bool", "suggest in the panel to keep agents off sensitive sites, until you have decided"
+    )
     require_tokens: bool = setting(
         False, "bool", "agents need their own token (`tabhub token`): the secret is not enough"
     )
@@ -203,12 +206,26 @@ def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
     if path[0] in _TABLES:
         return path, _plain(from_text(_TABLES[path[0]][path[1]].kind, key, text))
     if path[0] == "permissions":
-        return path, permission_settings.permission(key, text.strip())
+        level = permission_settings.permission(key, text.strip())
+        _refuse_site_off(path, level)
+        return path, level
     if path[0] == "sites":
         value = json_or_text(text.strip())
         site_settings.levels(path[1], value)
         return path, value
     return path, json_or_text(text)
+
+
+def _refuse_site_off(path: tuple[str, ...], level: str) -> None:
+    """`off` for an origin would only cover the tools that its own pages offer, which nobody means who writes it."""
+    origin = path[-2] if path[-1] == "permission" else ""
+    if level == "off" and origin.startswith(("http://", "https://")):
+        raise SetupError(
+            f"{'.'.join(path)} covers only the tools that the pages of {origin} offer themselves: agents would still "
+            "read the site and act there.",
+            hint=f"To keep agents off the site: tabhub site block {origin}. To switch off only its own tools, use "
+            "Tools in the panel.",
+        )
 
 
 def locate(key: str) -> tuple[str, ...]:

@@ -131,6 +131,21 @@ def levels(pattern: str, value: Any) -> dict[str, SiteLevel]:
     return {agent: site_level(f"sites.{pattern}.{agent}", level) for agent, level in own.items()}
 
 
+def with_level(values: Mapping[str, Any], text: str, agent: str | None, level: SiteLevel | None) -> dict[str, Any]:
+    """The section with the level of an agent (None: of everyone) on a pattern set, or removed."""
+    pattern, who = SitePattern.parse(text), agent if agent is not None else EVERYONE
+    known = next((entry for entry in read(values) if entry.pattern == pattern), None)
+    written = known.written if known is not None else str(pattern)
+    own = dict(known.levels) if known is not None else {}
+    if level is not None:
+        own[who] = level
+    elif own.pop(who, None) is None:
+        whose = f" for {agent}" if agent is not None else ""
+        raise SetupError(f"There is no rule for {pattern}{whose}.", hint="`tabhub site list` shows the rules.")
+    others = {name: value for name, value in values.items() if name != written}
+    return others if not own else {**values, written: SiteSetting(pattern, written, own).value()}
+
+
 def site_level(path: str, value: Any) -> SiteLevel:
     if value not in SITE_LEVELS:
         raise SetupError(f"{path} must be block, read, ask or act, not {shown(value)}.")
@@ -167,6 +182,8 @@ def normal_host(host: str) -> str | None:
 def split_port(authority: str) -> tuple[str, int | None] | None:
     """The host and port of an authority without user; None if the port is invalid."""
     bracket = authority.rfind("]") + 1
+    if authority.startswith("[") and not bracket:
+        return authority, None  # not a host either
     host, _, port = authority[bracket:].partition(":")
     if bracket and host:
         return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tabhub.config.settings import Config, convert, locate
@@ -57,6 +57,17 @@ def set_at(home: Home, path: tuple[str, ...], value: Any) -> Config:
             place = inner
         place[path[-1]] = value
         return _write(home, values)
+
+
+def change_section(home: Home, section: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Config:
+    """Replace a section by what `change` makes of it; the file changes only if all of it is valid afterwards."""
+    home.ensure()
+    with locked(home.root / "config.lock"):
+        values = _read(home) or {}
+        _parse(home, values)
+        changed = change(values.get(section, {}))
+        others = {key: value for key, value in values.items() if key != section}
+        return _write(home, {**values, section: changed} if changed else others)
 
 
 def set_plugin_settings(home: Home, plugin: str, settings: Mapping[str, Any]) -> Config:

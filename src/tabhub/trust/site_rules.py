@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from tabhub.config.settings import Config
 from tabhub.config.sites import EVERYONE, SiteLevel, SitePattern, normal_host, site_scheme, split_port
+from tabhub.errors import SetupError
 
 Level = SiteLevel
 
@@ -33,6 +34,10 @@ class Site(NamedTuple):
     """http, https or file."""
     host: str
     port: int | None
+
+    def __str__(self) -> str:
+        port = "" if self.port == _PORTS.get(self.scheme) else f":{self.port}"
+        return f"{self.scheme}://{self.host}{port}"
 
 
 class SiteRule(NamedTuple):
@@ -54,6 +59,14 @@ class SiteRule(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.pattern}: {self.level}" + (f" (for {self.agent})" if self.agent is not None else "")
+
+
+_STRICTNESS = {"block": 0, "read": 1, "ask": 2, None: 3, "act": 4}
+
+
+def strictest(rules: Iterable[SiteRule | None]) -> SiteRule | None:
+    """What decides on a call that is about several sites; None stands for one without a rule."""
+    return min(rules, key=lambda rule: _STRICTNESS[rule.level if rule is not None else None], default=None)
 
 
 class SiteRules:
@@ -143,6 +156,19 @@ def site_of(url: str) -> Site | None:
     if scheme is None or split is None or host is None:
         return None
     return Site(scheme, host, split[1] or _PORTS[scheme])
+
+
+def pattern_of(url: str) -> SitePattern | None:
+    """The pattern that a person means by "this site": its subdomains too, where they belong to it."""
+    site = site_of(url)
+    if site is None or not site.host:
+        return None
+    host = site.host.removeprefix("www.")
+    try:
+        return SitePattern.parse(f"*.{host}")
+    except SetupError:  # an address, or a name below which there are other sites
+        port = f":{site.port}" if site.port != _PORTS[site.scheme] else ""
+        return SitePattern.parse(f"{site.host}{port}")
 
 
 def _decoded_host(host: str) -> str | None:

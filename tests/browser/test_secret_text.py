@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tabhub.browser.secret_text import check_places
+from tabhub.browser.secret_text import SecretText, check_places
 from tabhub.errors import InvalidArguments
+from tabhub.store.home import Home
+from tabhub.store.named_secrets import SecretStore
+from tabhub.trust.value_mask import ValueMask
 
 HERE = "{{secret:a}}"
+
+
+def test_agents_are_given_names_and_sites_or_why_there_are_none(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    store = SecretStore(home, None)
+    store.set("shop", "hunter-22", "secret", ("https://shop.example",), 1.0)
+    store.set("plugin/notes/token", '"x"', "plugin", (), 1.0)
+    text = SecretText(store, ValueMask(), lambda: 0.0)
+    assert text.describe() == [{"placeholder": "{{secret:shop}}", "sites": ["https://shop.example"]}]
+    (home.root / "secrets.json").write_text("{")
+    assert "broken" in str(text.describe())
 
 
 @pytest.mark.parametrize(

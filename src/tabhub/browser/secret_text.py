@@ -84,6 +84,13 @@ class SecretText:
         """What is written to a file, without the secrets used so far and those in URLs."""
         return self._mask.data(redact_urls(data))
 
+    def describe(self) -> list[dict[str, Any]] | str:
+        """What agents may know, or why it cannot be read."""
+        try:
+            return self.listed()
+        except SetupError as error:
+            return error.message
+
     def listed(self) -> list[dict[str, Any]]:
         """What agents may know: names, kinds and sites."""
         found = self._store.listed() if self._store is not None else []

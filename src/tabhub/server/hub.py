@@ -350,7 +350,7 @@ class Hub:
             **({"managedBrowser": self._managed.status()} if self._managed is not None else {}),
             "version": __version__,
             "uptimeSeconds": self.health.uptime,
-            "secrets": self._secrets.listed(),
+            "secrets": self._secrets.describe(),
             "sessions": len(self.sessions),
             "callsInFlight": len(self.engine.calls),
         }

@@ -88,7 +88,11 @@ export function remove(name) {
   const { [name]: _, ...others } = Object.getOwnPropertyDescriptors(scope.__openTabs.adapters);
   const rest = Object.getOwnPropertyDescriptors(scope.__openTabs);
   delete rest.adapters;
-  const own = ["pluginConfig", "preScript", "log", "_logNonce", "_readinessNonce", "_setLogTransport"];
+  if (rest.pluginConfigs) {
+    const { [name]: _, ...configs } = Object(rest.pluginConfigs.value);
+    rest.pluginConfigs = { ...rest.pluginConfigs, value: configs };
+  }
+  const own = ["pluginConfig", "pluginConfigs", "preScript", "log", "_logNonce", "_readinessNonce", "_setLogTransport"];
   own.push("_notifyReadinessChanged", "_navigationInterceptor", "_pluginName");
   const last = Object.keys(others).length === 0;
   if (last) for (const key of own) delete rest[key];
@@ -107,6 +111,8 @@ export async function probe(name) {
   const adapter = /** @type {any} */ (globalThis).__openTabs?.adapters?.[name];
   if (typeof adapter !== "object" || adapter === null) return false;
   if (typeof adapter.isReady !== "function") return true;
+  const box = /** @type {any} */ (globalThis).__openTabs;
+  Reflect.set(box, "pluginConfig", box.pluginConfigs?.[name]);
   try {
     return (await adapter.isReady()) === true;
   } catch {
@@ -143,6 +149,9 @@ export async function run(name, toolName, input, dispatchId, channel, most) {
   if (typeof adapter !== "object" || adapter === null) return { kind: "absent" };
   const tool = Array.isArray(adapter.tools) ? adapter.tools.find((/** @type {any} */ one) => one?.name === toolName) : null;
   if (typeof tool?.handle !== "function") return { kind: "no-tool" };
+  const box = /** @type {any} */ (globalThis).__openTabs;
+  // Plugins read their settings there. Those of another plugin on this page are not theirs.
+  Reflect.set(box, "pluginConfig", box.pluginConfigs?.[name]);
   const plain = Object.getPrototypeOf(adapter) === Object.prototype;
   const ending = new AbortController();
   const stop = () => ending.abort();

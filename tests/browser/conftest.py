@@ -37,6 +37,9 @@ class Context:
     def log(self, level: str, logger: str, data: Any) -> None:
         raise AssertionError("no tool here writes a log")
 
+    def conceal(self, text: str) -> None:
+        """There is no audit log here."""
+
     async def wait_while_paused(self) -> None:
         """Agents are never paused here."""
 

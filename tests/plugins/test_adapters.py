@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,23 @@ def test_a_page_finds_the_settings_of_its_own_instance(tmp_path: Path) -> None:
     assert run(made.text, config, "a.example") == {"name": "</script>", "site": "https://a.example/x"}
     assert run(made.text, config, "b.example") == {"name": "</script>", "site": "https://b.example"}
     assert adapters.compose(own, resolve(own, {"site": sites, "name": "x"})).hash != made.hash
+
+
+def test_plugins_have_settings_of_their_own_and_no_secrets(tmp_path: Path) -> None:
+    text = ""
+    for name, value in (("one", "a"), ("two", "b")):
+        schema = {
+            "name": {"type": "string", "label": "Name"},
+            "apiToken": {"type": "string", "label": "Token"},
+            "level": {"type": "number", "label": "Level", "secret": True},
+        }
+        own = plugin(tmp_path / name, configSchema=schema, adapter=";")
+        made = adapters.compose(replace(own, name=name), resolve(own, {"name": value, "apiToken": "sk-1", "level": 77}))
+        assert "sk-1" not in made.text
+        assert "77" not in made.text.partition("__adapterHash")[0]
+        text += made.text
+    assert run(text, "__openTabs.pluginConfigs") == {"one": {"name": "a"}, "two": {"name": "b"}}
+    assert run(text, "__openTabs.pluginConfig") == {"name": "b"}
 
 
 def test_the_folder_contains_exactly_the_adapters_in_use(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.trust.redact import HIDDEN, clean, redact
+from tabhub.trust.redact import HIDDEN, clean, redact, redact_arguments, redact_urls
 
 HEX = "0123456789abcdef" * 4
 ALMOST_SECRETS = ["eyJ-", "eyJ.", "a_", "token ", "f" * 63 + " ", "\t", "://", "://a:b", "token\t"]
@@ -28,12 +28,45 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
         ("x_access_token=abc; password: p4ss", f"x_access_token={HIDDEN}; password: {HIDDEN}"),
         ("to http://anna:p4ss@site:80/a@b?c=d@e", f"to http://anna:{HIDDEN}@site:80/a@b?c=d@e"),
         ("http://site:80/a@b http://site:80?x=@", "http://site:80/a@b http://site:80?x=@"),
+        ('{"pin":1234,"pass":"a \\"b","user":"u"}', f'{{"pin":{HIDDEN},"pass":"{HIDDEN}","user":"u"}}'),
+        (r'{"a":"{\"otp\":\"12 34\",\"b\":1}"}', rf'{{"a":"{{\"otp\":\"{HIDDEN}\",\"b\":1}}"}}'),
+        (
+            "user=a&passwd=b+c&pwd=d&userPassword=e&x=1",
+            f"user=a&passwd={HIDDEN}&pwd={HIDDEN}&userPassword={HIDDEN}&x=1",
+        ),
+        ("to=https%3A%2F%2Fx%3Faccess_token%3Dabc%26b%3D1", f"to=https%3A%2F%2Fx%3Faccess_token%3D{HIDDEN}%26b%3D1"),
+        ("url=https://x/?accessToken=a/b&c=1", f"url=https://x/?accessToken={HIDDEN}&c=1"),
+        ("card 4111 1111 1111 1111, 4111111111111112", f"card {HIDDEN}, 4111111111111112"),
+        ("Authorization: Basic dXNlcjpwYXNz", f"Authorization: Basic {HIDDEN}"),
+        ("key sk_live_0123456789abc and ghp_" + "a" * 36, f"key {HIDDEN} and {HIDDEN}"),
+        ('{"secret": true, "token": null, "pins": [1]}', '{"secret": true, "token": null, "pins": [1]}'),
         ("tokens: 25 of them, no secrets here", "tokens: 25 of them, no secrets here"),
         ("a plain sentence", "a plain sentence"),
     ],
 )
 def test_text_that_looks_like_a_secret_is_redacted(text: str, shown: str) -> None:
     assert redact(text) == shown
+
+
+def test_urls_in_answers_have_no_secrets_and_the_rest_is_unchanged() -> None:
+    data = b'{"url":"https://x/?page=2&access_token=abc#id_token=d","next":"?page_size=5&sid=7","pass":"shown"}'
+    shown = (
+        b'{"url":"https://x/?page=2&access_token=[redacted]#id_token=[redacted]","next":"?page_size=5&sid=[redacted]"'
+    )
+    assert redact_urls(data) == shown + b',"pass":"shown"}'
+    plain = b'{"text":"a = b; c=d"}'
+    assert redact_urls(plain) is plain
+
+
+def test_arguments_are_kept_without_secrets() -> None:
+    given = {"password": "p", "pin": 12, "pass": True, "fields": [{"ref": "e1", "value": "typed"}], "url": "/?token=a"}
+    assert redact_arguments(given, ("typed",)) == {
+        "password": HIDDEN,
+        "pin": HIDDEN,
+        "pass": True,
+        "fields": [{"ref": "e1", "value": HIDDEN}],
+        "url": f"/?token={HIDDEN}",
+    }
 
 
 def test_known_secrets_are_redacted_everywhere() -> None:

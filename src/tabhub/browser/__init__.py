@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from tabhub.browser.files import Folder
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
+from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.browser.tool_spec import PluginSite, TabChoice, Toolbox, no_plugins
 from tabhub.core.tools import Runner, Tool
 from tabhub.links.browsers import Browsers
+from tabhub.trust.value_mask import ValueMask
 
 
 def browser_tools(
@@ -32,6 +35,7 @@ def browser_tools(
     hub_facts: Callable[[], dict[str, Any]] = dict,
     file_urls: bool = False,
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
+    secrets: SecretText | None = None,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files."""
     watch = TabWatch(browsers)
@@ -49,6 +53,7 @@ def browser_tools(
         emulation=TabOverrides(browsers, watch, "emulation"),
         style_sheets=StyleSheets(browsers, watch),
         traces=TabTraces(browsers, watch),
+        secrets=secrets or SecretText(None, ValueMask(), time.time),
         hub_facts=hub_facts,
         file_urls=file_urls,
         plugins=plugins,

@@ -20,6 +20,7 @@ import msgspec
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import Area
+from tabhub.browser.secret_cover import secrets_covered
 from tabhub.browser.tab_overrides import Command, TabOverrides
 from tabhub.errors import CommandFailed, TabhubError
 
@@ -99,7 +100,8 @@ async def capture(
             if frame is not None and marks:
                 bare = await _capture_once(page, params)
                 await frame.evaluate("marks_paint", {"marks": list(map(asdict, marks)), "scrolled": scrolled})
-            answer = await _settled_capture(page, params, bare)
+            async with secrets_covered(page):
+                answer = await _settled_capture(page, params, bare)
         finally:
             page.cdp_nowait("Page.stopScreencast")
             for method, given in undo:

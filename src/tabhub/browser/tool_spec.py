@@ -19,6 +19,7 @@ from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
 from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
+from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease
@@ -109,6 +110,7 @@ class Toolbox:
     """Also holds forced pseudo states."""
     style_sheets: StyleSheets
     traces: TabTraces
+    secrets: SecretText
     hub_facts: Callable[[], dict[str, Any]]
     file_urls: bool = False
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins

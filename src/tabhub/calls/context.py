@@ -24,16 +24,21 @@ class Context(Call, kw_only=True):
     extra: Mapping[str, Any]
     """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
     task: asyncio.Task[Any] | None
+    concealed: tuple[str, ...] = ()
+    """Arguments that the audit log must not have."""
     turn: asyncio.Future[None] | None = None
     """Set while the call waits until its source has room for it."""
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Extend the deadline and report to the agent."""
         if self.engine.calls.progress(self, self.engine.clock()):
-            self.caller.progress(progress, total, message)
+            self.caller.progress(progress, total, self.engine.mask.text(message) if message else message)
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        self.caller.log(level, logger, data)
+        self.caller.log(level, logger, self.engine.mask.value(data))
+
+    def conceal(self, text: str) -> None:
+        self.concealed = (*self.concealed, text)
 
     async def wait_while_paused(self) -> None:
         await self.engine.hold(self)

@@ -11,9 +11,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from tabhub.browser.secret_text import check_places
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.browser_wait import BrowserWait
 from tabhub.calls.context import Context
@@ -24,15 +25,16 @@ from tabhub.core.calls import Calls
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
 from tabhub.core.sessions import Session, Sessions
-from tabhub.core.tools import Source, Tool, ToolResult
+from tabhub.core.tools import BROWSER, Source, Tool, ToolResult
 from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError
 from tabhub.limits import Limits
 from tabhub.store.audit import AuditLog, digest
 from tabhub.store.audit_record import CallRecord, call_error
 from tabhub.store.results import ResultStore
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Denied
-from tabhub.trust.redact import clean, redact
+from tabhub.trust.redact import clean, redact, redact_arguments, redact_urls
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.trust.value_mask import ValueMask
 
 __all__ = ["Answers", "Caller", "Context", "Engine", "InputRequired", "Questions"]
 
@@ -66,6 +68,8 @@ class Engine:
     session_ended: Callable[[Session], None] | None = None
     """Called with every session that has ended, to release its tabs."""
     keep_arguments: bool = False
+    mask: ValueMask = field(default_factory=ValueMask)
+    """The secrets used so far, which no answer and no log may have."""
 
     def __post_init__(self) -> None:
         self.pause = Pause(self.wall)
@@ -115,6 +119,7 @@ class Engine:
             source = tool.source
             if not tool.accepts(arguments):
                 raise tool.invalid(arguments)
+            check_places(tool.name, arguments)
             starts = caller.session.called = began
             if approval is None and (outcome := self.permission.check(caller, tool, arguments)) is not ALLOWED:
                 if isinstance(outcome, Denied):
@@ -157,6 +162,7 @@ class Engine:
                         next_call.turn.set_result(None)
             if call.failure is not None:
                 raise call.failure
+            result = self._masked(source, result)
             if len(result.payload) > self.limits.result_tokens:
                 result = await self._within_budget(tool, result, caller.session)
         except TabhubError as error:
@@ -168,6 +174,7 @@ class Engine:
                             watcher.ended(call, self.clock() - began, error, success=False)
                     return await self.call(caller, name, arguments, found, approval)
                 error = failure
+            self._mask_error(error)
             # An unknown name is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
             self._record(caller, shown, source, arguments, began, call, error, approval)
@@ -254,12 +261,24 @@ class Engine:
             return await loop.run_in_executor(self._cutter, self._cut, result, session.owner)
         return self._cut(result, session.owner)
 
+    def _masked(self, source: Source, result: ToolResult) -> ToolResult:
+        payload = self.mask.data(redact_urls(result.payload) if source is BROWSER else result.payload)
+        return result if payload is result.payload else ToolResult(payload, result.is_error)
+
+    def _mask_error(self, error: TabhubError) -> None:
+        error.message = self.mask.text(error.message)
+        error.hint = self.mask.text(error.hint) if error.hint is not None else None
+        error.data = self.mask.value(error.data)
+
     def _cut(self, result: ToolResult, owner: str) -> ToolResult:
         fitted = fit(result.payload, self.limits.result_tokens)
         if fitted is None:
             return result
         handle = self.results.put(owner, fitted.mime, fitted.full_text.encode())
         return ToolResult(fitted.render(handle), result.is_error)
+
+    def _kept_arguments(self, arguments: Mapping[str, Any], call: Context | None) -> Any:
+        return self.mask.value(redact_arguments(arguments, call.concealed if call is not None else ()))
 
     def _record(
         self,
@@ -297,7 +316,7 @@ class Engine:
                 tab_id=None if call is None else call.tab,
                 origin=None if call is None else call.origin,
                 approval=approval or refused_by,
-                arguments=arguments if self.keep_arguments else None,
+                arguments=self._kept_arguments(arguments, call) if self.keep_arguments else None,
                 error=None if error is None else call_error(error),
                 outcome=None if error is None else error.outcome,
             )

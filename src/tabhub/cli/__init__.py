@@ -36,6 +36,7 @@ TABHUB = Group(
         ),
         "approve": LazyCommand("Approve or deny pending calls", "tabhub.cli.approve"),
         "token": LazyCommand("Create, list and revoke tokens: one for each agent", "tabhub.cli.token"),
+        "secret": LazyCommand("Store secrets that agents can use but not read", "tabhub.cli.secret"),
         "audit": LazyCommand("Show which tools were called, by whom, and the outcome", "tabhub.cli.audit"),
         "config": LazyCommand("Show and change settings; rotate the secret", "tabhub.cli.config"),
         "plugin": LazyCommand("Find, install and configure plugins for web apps", "tabhub.cli.plugin"),

@@ -210,6 +210,9 @@ class CallContext(Protocol):
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress; it extends the deadline and reaches the agent if it asked for it."""
 
+    def conceal(self, text: str) -> None:
+        """Keep an argument out of the audit log: it went into a field for secrets."""
+
     async def wait_while_paused(self) -> None:
         """Between two steps that act: wait while agents are paused, or raise Paused."""
 

@@ -41,6 +41,7 @@ from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
 from tabhub.store.results import ResultStore
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.trust.value_mask import ValueMask
 
 log = logging.getLogger("tabhub.tools")
 
@@ -101,7 +102,13 @@ class TabParts:
         )
 
     def engine(
-        self, permission: Permission, audit: AuditLog, results: ResultStore, *, keep_arguments: bool = False
+        self,
+        permission: Permission,
+        audit: AuditLog,
+        results: ResultStore,
+        mask: ValueMask,
+        *,
+        keep_arguments: bool = False,
     ) -> Engine:
         engine = Engine(
             registry=self.registry,
@@ -111,6 +118,7 @@ class TabParts:
             permission=permission,
             audit=audit,
             results=results,
+            mask=mask,
             clock=self.clock,
             wall=self.wall,
             session_ended=self.binding.session_ended,

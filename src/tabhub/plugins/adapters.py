@@ -24,11 +24,13 @@ _SOURCE_MAP = re.compile(r"\n?//# sourceMappingURL=[^\n]*\n?\s*\Z")
 _OURS = re.compile(r"[a-z0-9-]+-[0-9a-f]{12}\.js")
 _PLACEHOLDER = f'.__adapterHash="{"0" * 64}"'
 _SETTINGS = (
-    "(function(v,u){var o=globalThis.__openTabs||(globalThis.__openTabs={});var c=Object.assign({},o.pluginConfig,v);"
+    "(function(n,v,u){var o=globalThis.__openTabs||(globalThis.__openTabs={});var c=Object.assign({},v);"
     "for(var k in u){var a=Object.values(u[k]);"
     "c[k]=a.find(function(x){return new URL(x).host===location.host;})||a[0];}"
-    "o.pluginConfig=c;})(%s,%s);"
+    "o.pluginConfigs=Object.assign({},o.pluginConfigs);o.pluginConfigs[n]=Object.freeze(c);o.pluginConfig=c;"
+    "})(%s,%s,%s);"
 )
+"""`pluginConfig` is what the scripts of plugins read: the settings of the plugin whose script or tool begins to run."""
 _STAMP = (
     "\n(function(){var o=globalThis.__openTabs,a=o&&o.adapters&&o.adapters[%s];if(!a)return;"
     'a.__adapterHash="%s";if(Array.isArray(a.tools)){a.tools.forEach(Object.freeze);Object.freeze(a.tools);}'
@@ -68,7 +70,7 @@ def compose(plugin: Plugin, setup: Setup) -> Adapter:
     body = _OWN_STAMP.sub(_PLACEHOLDER, _SOURCE_MAP.sub("", plugin.adapter))
     urls = {f.key: setup.values[f.key] for f in plugin.fields if f.kind == "url" and f.key in setup.values}
     plain = {key: value for key, value in setup.values.items() if key not in urls}
-    before = _SETTINGS % (json.dumps(plain), json.dumps(urls)) if plain or urls else ""
+    before = _SETTINGS % (json.dumps(plugin.name), json.dumps(plain), json.dumps(urls)) if plain or urls else ""
     digest = hashlib.sha256(f"{plugin.name}\0{before}\0{body}".encode("utf-8", "replace")).hexdigest()
     if _PLACEHOLDER in body:
         text = before + body.replace(_PLACEHOLDER, f'.__adapterHash="{digest}"') + "\n"

@@ -20,7 +20,7 @@ class ToolError extends Error {
     return new ToolError(message, "RATE_LIMITED", { category: "rate_limit", retryable: true, retryAfterMs });
   }
 }
-const config = (key) => globalThis.__openTabs?.pluginConfig?.[key];
+const config = (key) => globalThis.__openTabs?.pluginConfigs?.[about.name]?.[key];
 const say = (level) => (message, ...data) => {
   const nonce = globalThis.__openTabs?._logNonce ?? "";
   const entry = { level, message: String(message), data, ts: new Date().toISOString() };

@@ -1,7 +1,8 @@
 """A plugin's settings: validated against its declaration, and the URL patterns and instances that follow from them.
 
-Owns validation, instances and masking of secrets. The values are stored in the config file. A `url` setting is one
-URL, or a map of names to URLs: each name is an instance of the site.
+Owns validation, instances and masking of secrets. The values are stored in the config file, where a secret has only a
+mask: its value is a stored secret, which no page and no plugin receives. A `url` setting is one URL, or a map of names
+to URLs: each name is an instance of the site.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def resolve(plugin: Plugin, values: Mapping[str, Any]) -> Setup:
             if item.required:
                 problems.append(f"settings.{plugin.name}.{key} is required and not set")
             continue
+        if item.is_stored_apart:
+            continue  # pages and other plugins could read it
         try:
             good[key] = _value(item, values[key])
         except InvalidPluginSettings as error:
@@ -105,6 +108,12 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
 def masked(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
     hidden = {item.key for item in plugin.fields if item.secret}
     return {key: MASK if key in hidden and value not in (None, "") else value for key, value in values.items()}
+
+
+def clear_secrets(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The secrets among the values that are not stored apart yet."""
+    apart = [item.key for item in plugin.fields if item.is_stored_apart]
+    return {key: values[key] for key in apart if values.get(key) not in (None, MASK)}
 
 
 def _value(item: Field, value: Any) -> Any:

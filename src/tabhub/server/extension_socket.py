@@ -20,6 +20,7 @@ from tabhub.links.browsers import Browsers
 from tabhub.links.extension import PROTOCOL_ERROR, SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
 from tabhub.server.wire_log import MessageLog
 from tabhub.trust.tokens import parse_link_offer, same_token
+from tabhub.trust.value_mask import ValueMask
 
 log = logging.getLogger("tabhub.ws")
 
@@ -32,6 +33,7 @@ class ExtensionSocket:
     secret: bytes = field(repr=False)
     limits: Limits
     log_messages: bool
+    mask: ValueMask
     links: set[ExtensionLink] = field(default_factory=set, init=False)
 
     def apply_settings(self, config: Config) -> None:
@@ -68,7 +70,7 @@ class _Connection:
 
     def __init__(self, endpoint: ExtensionSocket, browser_id: str, socket: WebSocket) -> None:
         self._endpoint = endpoint
-        wire = MessageLog(browser_id, endpoint.secret.decode()) if endpoint.log_messages else None
+        wire = MessageLog(browser_id, endpoint.secret.decode(), endpoint.mask) if endpoint.log_messages else None
         send: Callable[[bytes], None] = partial(wire.pass_on, "to", socket.send_text) if wire else socket.send_text
         self._link = link = ExtensionLink(browser_id, send, socket.send_close, endpoint.limits)
         self.receive: Callable[[bytes], None] = partial(wire.pass_on, "from", link.feed) if wire else link.feed

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.browser import browser_tools
+from tabhub.browser.secret_text import SecretText
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
@@ -71,12 +72,14 @@ from tabhub.store.config_file import ConfigFile
 from tabhub.store.conversations import ConversationStore
 from tabhub.store.grants import GrantStore
 from tabhub.store.home import Home
+from tabhub.store.named_secrets import SecretStore, system_keyring
 from tabhub.store.page_tools import PageToolStore
 from tabhub.store.pins import PinStore
 from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
 from tabhub.store.tokens import PANEL, TokenStore
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.trust.value_mask import ValueMask
 from tabhub.wire.bridge import StatusReply
 from tabhub.wire.mcp import LISTS
 
@@ -102,10 +105,12 @@ class Hub:
         secret: str,
         managed: Managed | None = None,
         more_relays: tuple[RelaySettings, ...] = (),
+        mask: ValueMask | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """`managed` is a browser to start; `more_relays` are relays in addition to those of the settings."""
+        """`managed` is a browser to start; `more_relays` are relays in addition to those of the settings; `mask`
+        has the secrets that logs must not have."""
         self._port = port
         self._managed = managed
         self._upkeep: asyncio.Task[None] | None = None
@@ -161,7 +166,8 @@ class Hub:
             require_free=binding.require_free,
         )
         results = ResultStore(home.results, limits, clock=wall)
-        self.engine = engine = tabs.engine(permission, audit, results, keep_arguments=config.audit_arguments)
+        mask = mask or ValueMask()
+        self.engine = engine = tabs.engine(permission, audit, results, mask, keep_arguments=config.audit_arguments)
 
         # what agents are shown
         listing = build_listing(tabs, permission.is_off, show_disabled=config.show_disabled)
@@ -209,9 +215,11 @@ class Hub:
 
         def broadcast_log(level: str, logger: str, data: Any) -> None:
             for edge in edges.values():
-                edge.broadcast_log(level, logger, data)
+                edge.broadcast_log(level, logger, mask.value(data))
 
         # sources of tools
+        secret_store = SecretStore(home, system_keyring())
+        self._secrets = SecretText(secret_store, mask, wall)
         self.plugins = plugins = Plugins(
             home,
             tabs.registry,
@@ -222,6 +230,7 @@ class Hub:
             leases=binding,
             config=lambda: settings.current,
             reload_settings=settings.reload,
+            secrets=secret_store,
             wall=wall,
         )
         built_in = browser_tools(
@@ -232,6 +241,7 @@ class Hub:
             plugins=plugins.sites,
             files_anywhere=config.files_anywhere,
             file_urls=config.file_urls,
+            secrets=self._secrets,
         )
         tabs.register(BROWSER, (Entry(tool, run) for tool, run in built_in))
         tabs.transport.settings(_page_settings(config))
@@ -239,7 +249,7 @@ class Hub:
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
-        self.extension = ExtensionSocket(browsers, secret.encode(), limits, config.log_messages)
+        self.extension = ExtensionSocket(browsers, secret.encode(), limits, config.log_messages, mask)
         self.bridge = BridgeListener(
             bridge_path(str(home.root), os.environ),
             home.root,
@@ -353,6 +363,7 @@ class Hub:
             **({"managedBrowser": self._managed.status()} if self._managed is not None else {}),
             "version": __version__,
             "uptimeSeconds": self.health.uptime,
+            "secrets": self._secrets.describe(),
             "sessions": len(self.sessions),
             "callsInFlight": len(self.engine.calls),
         }

@@ -33,6 +33,7 @@ from tabhub.store import secret as secrets_store
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
 from tabhub.trust.redact import redact
+from tabhub.trust.value_mask import ValueMask
 
 log = logging.getLogger("tabhub")
 
@@ -57,7 +58,8 @@ class StartOptions:
 def serve(options: StartOptions) -> int:
     home = Home(Path(options.home)) if options.home else Home.find()
     home.ensure()
-    _log_to(home, foreground=not options.background_child)
+    mask = ValueMask()
+    _log_to(home, mask, foreground=not options.background_child)
     with try_lock(home.lock) as acquired:
         # Two hubs on one home would share a secret and an audit log.
         if not acquired:
@@ -91,7 +93,9 @@ def serve(options: StartOptions) -> int:
                 headless=configured if options.headless is None else options.headless,
                 only_if_needed=launch == "auto",
             )
-        hub = Hub(home, port=port, config_file=config_file, secret=secret, managed=managed, more_relays=more_relays)
+        hub = Hub(
+            home, port=port, config_file=config_file, secret=secret, managed=managed, more_relays=more_relays, mask=mask
+        )
         hub.bridge.bind()
         facts = _announce(home, hub, port, managed)
         try:
@@ -191,13 +195,17 @@ def _describe_running_hub(home: Home) -> str:
 class _RedactingFormatter(logging.Formatter):
     """Keeps secrets out of the log."""
 
+    def __init__(self, layout: str, mask: ValueMask) -> None:
+        super().__init__(layout)
+        self._mask = mask
+
     def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
+        return redact(self._mask.text(super().format(record)))
 
 
-def _log_to(home: Home, *, foreground: bool) -> None:
+def _log_to(home: Home, mask: ValueMask, *, foreground: bool) -> None:
     """Log to the home's file; in the foreground warnings go to the terminal too."""
-    formatter = _RedactingFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    formatter = _RedactingFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s", mask)
     file = logging.handlers.RotatingFileHandler(home.hub_log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
     file.setFormatter(formatter)
     root = logging.getLogger()
@@ -206,5 +214,5 @@ def _log_to(home: Home, *, foreground: bool) -> None:
     if foreground:
         terminal = logging.StreamHandler(sys.stderr)
         terminal.setLevel(logging.WARNING)
-        terminal.setFormatter(_RedactingFormatter("%(levelname)s: %(message)s"))
+        terminal.setFormatter(_RedactingFormatter("%(levelname)s: %(message)s", mask))
         root.addHandler(terminal)

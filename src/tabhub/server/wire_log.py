@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tabhub.trust.redact import clean, redact
+from tabhub.trust.value_mask import ValueMask
 
 log = logging.getLogger("tabhub.messages")
 
@@ -22,11 +23,12 @@ class MessageLog:
 
     browser_id: str
     secret: str
+    mask: ValueMask
 
     def pass_on(self, direction: str, receive: Callable[[bytes], None], data: bytes) -> None:
         """Log a message, then hand it to `receive`."""
         # More than is shown is redacted, so that no part of a secret is left at the end.
-        start = data[: 4 * _SHOWN].decode("utf-8", "replace")
+        start = self.mask.data(data[: 4 * _SHOWN]).decode("utf-8", "replace")
         shown = clean(redact(start, (self.secret,)), _SHOWN)
         log.info("%s %s, %d bytes: %s", direction, self.browser_id, len(data), shown)
         receive(data)

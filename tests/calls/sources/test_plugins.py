@@ -216,7 +216,7 @@ async def test_settings_are_checked_stored_and_in_force_at_once(tmp_path: Path) 
         body = {"plugin": "demo", "settings": {"site": sites, "token": "s3cret"}}
         answer = (await http.post("/plugin-settings", json=body)).json()
         assert answer == {"ok": True, "settings": {"site": sites, "token": "••••••••"}}
-        assert json.loads(hub.home.config.read_text())["settings"]["demo"] == {"site": sites, "token": "s3cret"}
+        assert json.loads(hub.home.config.read_text())["settings"]["demo"] == {"site": sites, "token": "••••••••"}
         plugin = (await browser.next_notification("sync.full"))["params"]["plugins"][0]
         assert [each["name"] for each in plugin["instances"]] == ["work", "home"]
         assert "instance" in (await tools_of(hub, "demo"))["demo_read"]["inputSchema"]["properties"]
@@ -226,7 +226,7 @@ async def test_settings_are_checked_stored_and_in_force_at_once(tmp_path: Path) 
             assert "Nothing was changed" in wrong.text
         missing = await http.post("/plugin-settings", json={"plugin": "nobody", "settings": {}})
         assert (missing.status_code, "Plugins: demo" in missing.text) == (404, True)
-        assert json.loads(hub.home.config.read_text())["settings"]["demo"] == {"site": sites, "token": "s3cret"}
+        assert json.loads(hub.home.config.read_text())["settings"]["demo"] == {"site": sites, "token": "••••••••"}
 
 
 @pytest.mark.req("S002-capabilities-03", "S002-ws-extension-06")

@@ -12,6 +12,7 @@ import pytest
 
 from tabhub.errors import InvalidParams, PluginError
 from tabhub.links.extension import ExtensionLink
+from tabhub.store.named_secrets import SecretStore
 from tabhub.wire.extension_link import READERS
 from tests.harness.hub import RunningHub, running_hub
 from tests.plugins.packages import NpmRegistry, folder
@@ -77,8 +78,29 @@ async def test_settings_are_set_and_secrets_not_shown(hub: RunningHub) -> None:
     assert shown["settings"] == answer["settings"]
     assert shown["configSchema"]["apiToken"] == {"type": "string", "label": "Token", "secret": True}
     assert "s3cret" not in json.dumps(hub.hub.plugin_panel.state())
+    store = SecretStore(hub.home, None)
+    (kept,) = store.listed()
+    assert (kept.name, store.value(kept)) == ("plugin/local/apiToken", '"s3cret"')
+    written = [path.read_text("utf-8", "replace") for path in hub.home.root.rglob("*") if path.is_file()]
+    assert not any("s3cret" in text for text in written)
+    await ask(hub, "config.setPluginSettings", plugin="local", settings={"name": "y", "apiToken": "••••••••"})
+    assert store.value(kept) == '"s3cret"'
+    await ask(hub, "config.setPluginSettings", plugin="local", settings={"apiToken": None})
+    assert store.listed() == []
     with pytest.raises(InvalidParams, match="no such setting"):
         await ask(hub, "config.setPluginSettings", plugin="local", settings={"nobody": 1})
+
+
+async def test_secrets_in_the_config_file_of_an_earlier_version_are_moved(tmp_path: Path) -> None:
+    schema = {"apiToken": {"type": "string", "label": "Token"}}
+    local = folder(tmp_path / "local", "local", configSchema=schema)
+    values = {"local": {"apiToken": "s3cret"}}
+    async with running_hub(tmp_path, localPlugins=[str(local)], settings=values) as hub:
+        (shown,) = hub.hub.plugin_panel.state()
+        assert shown["settings"] == {"apiToken": "••••••••"}
+        assert "s3cret" not in hub.home.config.read_text("utf-8")
+        store = SecretStore(hub.home, None)
+        assert [store.value(each) for each in store.listed()] == ['"s3cret"']
 
 
 @pytest.mark.req("S002-ws-extension-18")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,10 @@ from tabhub.links.transport import TabHubTransport
 from tabhub.plugins import adapters, settings
 from tabhub.plugins.discovery import Discovered, Discovery
 from tabhub.plugins.model import Plugin, agents_name
+from tabhub.plugins.secret_settings import write_settings
 from tabhub.plugins.watch import Watcher
-from tabhub.store.config_file import set_plugin_settings
 from tabhub.store.home import Home
+from tabhub.store.named_secrets import SecretStore
 from tabhub.wire.extension_link import PluginLog, PluginState, PluginStateChanged
 
 log = logging.getLogger("tabhub.plugins")
@@ -53,6 +54,7 @@ class Plugins:
     leases: InitVar[TabBinding]
     config: Callable[[], Config]
     reload_settings: Callable[[], None]
+    secrets: SecretStore
     wall: InitVar[Callable[[], float]] = time.time
 
     def __post_init__(self, transport: TabHubTransport, leases: TabBinding, wall: Callable[[], float]) -> None:
@@ -60,6 +62,7 @@ class Plugins:
         """Why adapters cannot reach the browsers."""
         self.changes = 0
         """Counts changes of what the panel shows."""
+        self._wall = wall
         self._discovery = Discovery(self.home.plugins)
         self._found = Discovered()
         self._active: dict[str, Active] = {}
@@ -100,8 +103,9 @@ class Plugins:
 
     def load(self, *, watched: bool = False) -> None:
         """Find plugins and replace the table."""
+        found = self._discovery.look(self.config())
+        self._move_secrets(found.plugins)
         config = self.config()
-        found = self._discovery.look(config)
         for failure in found.failures:
             if failure not in self._found.failures:
                 log.warning("plugin not loaded: %s: %s", failure.path, failure.error)
@@ -124,6 +128,23 @@ class Plugins:
         self._notify_browsers(
             changed, removed, only_changed=watched and not removed and all(name in before for name in changed)
         )
+
+    def _move_secrets(self, plugins: Iterable[Plugin]) -> None:
+        """Move secrets that are in the config file, from an earlier version or an editor, to the store."""
+        moved = False
+        for plugin in plugins:
+            values = self.config().settings.get(plugin.name, {})
+            if not settings.clear_secrets(plugin, values):
+                continue
+            try:
+                write_settings(self.home, self.secrets, plugin, values, self._wall())
+            except SetupError as error:
+                log.warning("the secrets of the plugin %s stay in config.json: %s", plugin.name, error.text())
+            else:
+                moved = True
+                log.info("the secrets of the plugin %s were moved from config.json to the store", plugin.name)
+        if moved:
+            self.reload_settings()
 
     def _activate(self, plugin: Plugin, config: Config) -> Active:
         setup = settings.resolve(plugin, config.settings.get(plugin.name, {}))
@@ -276,7 +297,8 @@ class Plugins:
         """Set settings of a plugin, checked against its schema, and put them in force; gives what may be shown."""
         active = self.get(name)
         stored = self.config().settings.get(name, {})
-        set_plugin_settings(self.home, name, settings.check(active.plugin, stored, given))
+        values = settings.check(active.plugin, stored, given)
+        write_settings(self.home, self.secrets, active.plugin, values, self._wall())
         self.reload_settings()
         self.load()
         return self.settings_of(self.get(name))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +25,9 @@ from tabhub.plugins.discovery import Discovered, Discovery, load
 from tabhub.plugins.install import Installer
 from tabhub.plugins.model import Field, Plugin, agents_name
 from tabhub.plugins.npm import find_registry
-from tabhub.store.config_file import set_plugin_settings, set_value
+from tabhub.plugins.secret_settings import write_settings
+from tabhub.store.config_file import set_value
+from tabhub.store.named_secrets import SecretStore, system_keyring
 
 
 def _installer() -> Installer:
@@ -194,7 +197,8 @@ def configure(args: Namespace) -> None:
     if args.values:
         given = _given(plugin, stored, args.values)
         if post_if_running("/plugin-settings", {"plugin": plugin.name, "settings": given}) is None:
-            set_plugin_settings(home, plugin.name, settings.check(plugin, stored, given))
+            store = SecretStore(home, system_keyring())
+            write_settings(home, store, plugin, settings.check(plugin, stored, given), time.time())
         stored = dict(home_and_config()[1].settings.get(plugin.name, {}))
     shown = settings.masked(plugin, stored)
     if args.json:

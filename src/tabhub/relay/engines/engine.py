@@ -36,6 +36,7 @@ from tabhub.store.results import ResultStore
 from tabhub.trust.approvals import Approval
 from tabhub.trust.jwt import Claims
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.trust.value_mask import ValueMask
 
 _CLOSE_TIMEOUT = 2.0
 """Seconds for closing the tabs of a session when its engine ends."""
@@ -86,7 +87,7 @@ class RelayEngine:
         tabs = TabParts(limits, clock=clock, wall=wall, advice=_NO_BROWSER_HINT)
         self.sessions, self.browsers, self._binding = tabs.sessions, tabs.browsers, tabs.binding
         pages = tabs.page_tools(config, audit, PageToolStore(None, limits))
-        self._engine = tabs.engine(Permission(), audit, ResultStore(None, limits, clock=wall))
+        self._engine = tabs.engine(Permission(), audit, ResultStore(None, limits, clock=wall), ValueMask())
         tabs.register(BROWSER, relay_tools(self.browsers, self._binding, self._facts))
         self.browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
         listing = build_listing(tabs, lambda _: False, show_disabled=False)

@@ -251,6 +251,30 @@ def test_secrets_in_headers_are_redacted_and_the_rest_is_shown(name: str, value:
     assert given == shown if shown is not None else given.startswith("Bearer")
 
 
+PART = 'Content-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "mime", "shown"),
+    [
+        ("a=1&passwd=x", "application/x-www-form-urlencoded", "a=1&passwd=[redacted]"),
+        ('{"pwd":"x y","n":1}', "application/json", '{"pwd":"[redacted]","n":1}'),
+        (
+            f"--b\r\n{PART.format('pwd', 'x y')}--b\r\n{PART.format('word', 'v')}--b--",
+            "multipart/form-data",
+            f"--b\r\n{PART.format('pwd', '[redacted]')}--b\r\n{PART.format('word', 'v')}--b--",
+        ),
+        ('<input type="password" value="x y"><input value=a>', "text/html", None),
+        ("<input value='x' name=otp>", "text/html", '<input value="[redacted]" name=otp>'),
+        ("<login><passwd>x y</passwd><user>u</user></login>", "text/xml", None),
+        ("const password = ask();", "text/javascript", "const password = ask();"),
+    ],
+)
+def test_secrets_in_bodies_are_redacted_and_code_is_not(body: str, mime: str, shown: str | None) -> None:
+    given = headers.redact_body(body, mime)
+    assert given == (shown if shown is not None else body.replace("x y", "[redacted]"))
+
+
 @pytest.mark.parametrize(
     ("args", "text"),
     [

@@ -22,6 +22,7 @@ def pictures(bench: Bench, data: Any = None) -> None:
     shot = {"data": base64.b64encode(PNG).decode() if data is None else data}
     bench.browser.answers["Page.captureScreenshot"] = lambda _: shot
     bench.browser.answers["Page.startScreencast"] = bench.browser.answers["Page.stopScreencast"] = lambda _: {}
+    document(bench, {})
 
 
 async def test_a_screenshot_is_image_content(bench: Bench) -> None:

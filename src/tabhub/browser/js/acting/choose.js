@@ -28,7 +28,7 @@ function ({ values, labels, either }) {
   const changed = options.some((option, at) => option.selected !== before[at]);
   if (changed) for (const type of ["input", "change"]) select.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
   return {
-    chosen: [...select.selectedOptions].slice(0, 40).map((option) => labelOf(option).slice(0, 200).toWellFormed()),
+    chosen: [...select.selectedOptions].slice(0, 40).map((option) => (kit.isSecret(select) ? "•••" : labelOf(option).slice(0, 200).toWellFormed())),
     changed,
     url: location.href.slice(0, 8192).toWellFormed(),
   };

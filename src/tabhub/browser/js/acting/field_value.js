@@ -1,15 +1,13 @@
-// The value of a field, now or after the given number of keyup events; of a password only the length.
+// The value of a field, now or after the given number of keyup events; of a secret only the length.
 async function ({ keyups, patience }) {
   const keys = globalThis.tabhubKeys;
   if (keyups && !((await keys?.events.reach(keyups, patience)) && this.isConnected)) return null;
   keys?.events.drop();
   keys?.stop();
-  const inner = () => this.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
-  let field = this.localName === "label" && this.control ? this.control : this;
-  if (!("value" in field) && !field.isContentEditable && inner().length === 1) field = inner()[0];
+  const field = kit.fieldOf(this);
   const value = field.isContentEditable ? field.innerText : String(field.value ?? "");
   const facts = { length: value.length, url: location.href.slice(0, 8192).toWellFormed() };
-  if (field.type !== "password") facts.value = value.slice(0, 500).toWellFormed();
+  if (!kit.isSecret(field)) facts.value = value.slice(0, 500).toWellFormed();
   if (field.type === "checkbox" || field.type === "radio") facts.checked = field.checked;
   const problem = field.validationMessage;
   if (problem) facts.invalid = problem.slice(0, 200).toWellFormed();

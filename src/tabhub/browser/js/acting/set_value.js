@@ -17,8 +17,8 @@ function ({ value }) {
   const same = kept === value || (kept.toLowerCase() === value.toLowerCase()) || (kept !== "" && Number(kept) === Number(value)) || (kept !== "" && kept.startsWith(value));
   if (!same) {
     field.value = before;
-    return { problem: { why: "malformed", detail: forms[field.type] || field.type, kept: kept.slice(0, 80) } };
+    return { problem: { why: "malformed", detail: forms[field.type] || field.type, kept: kit.isSecret(field) ? "" : kept.slice(0, 80) } };
   }
   if (kept !== before) for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
-  return { value: kept, url: location.href.slice(0, 8192).toWellFormed() };
+  return { value: kit.isSecret(field) ? "•••" : kept, url: location.href.slice(0, 8192).toWellFormed() };
 }

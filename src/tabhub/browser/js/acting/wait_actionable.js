@@ -9,7 +9,7 @@ async function ({ need, within, patient, all, value }) {
   const describe = (node) => {
     const id = node.id ? `#${node.id}` : "";
     const names = [...node.classList].slice(0, 3).map((name) => `.${name}`).join("");
-    const words = (node.innerText || "").trim().replace(/\s+/g, " ").slice(0, 40);
+    const words = (kit.isSecret(node) ? "" : node.innerText || "").trim().replace(/\s+/g, " ").slice(0, 40);
     return `<${node.localName}${id}${names}>${words ? ` "${words}"` : ""}`.slice(0, 160).toWellFormed();
   };
   const parent = (node) => node.assignedSlot || node.parentElement || node.getRootNode().host || null;
@@ -312,9 +312,11 @@ async function ({ need, within, patient, all, value }) {
     label: element === this ? null : kit.label(element),
     type: element.type || "",
     checked: element.localName === "input" ? element.checked : element.getAttribute("aria-checked") === "true",
-    held: kind === "text" && element.type !== "password" ? element.value.slice(0, 500).toWellFormed() : null,
+    held: kind === "text" && !kit.isSecret(element) ? element.value.slice(0, 500).toWellFormed() : null,
     empty: kind === "rich" ? !element.textContent : !element.value,
     listbox: Boolean(element.getAttribute("aria-haspopup") || element.getAttribute("aria-expanded")),
     url: location.href.slice(0, 8192).toWellFormed(),
+    origin: globalThis.origin,
+    secret: kit.isSecret(element),
   };
 }

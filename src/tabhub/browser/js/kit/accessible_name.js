@@ -36,6 +36,7 @@ const partText = (child, left, before) => {
   if (type !== 1 || SILENT.has(child.localName)) return "";
   if (child.localName === "br") return " ";
   if (left.flat && child.matches(NESTED)) return "";
+  if (child.hasAttribute("contenteditable") && isSecretField(child)) return ` ${MASK} `;
   const style = getComputedStyle(child);
   const { display } = style;
   if (display === "none" || child.getAttribute("aria-hidden") === "true") return "";
@@ -80,7 +81,7 @@ const byIds = (element, attribute) => {
   const root = element.getRootNode();
   const texts = ids.split(/\s+/).slice(0, 20).map((id) => {
     const other = id && root.getElementById?.(id);
-    return other ? other.getAttribute("aria-label") || ownText(other) || (other.localName === "input" ? other.value : "") : "";
+    return other ? other.getAttribute("aria-label") || ownText(other) || (other.localName === "input" && !isSecretField(other) ? other.value : "") : "";
   });
   return squeeze(texts.join(" "));
 };

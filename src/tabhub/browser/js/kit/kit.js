@@ -19,7 +19,7 @@ const makeKit = (token, prefix) => {
   };
   const label = (found) => {
     const role = roleOf(found) || (actable(found, "") ? "clickable" : found.localName);
-    const name = cut(wholeName(found, role) || squeeze(contentText(found)), 80);
+    const name = cut(wholeName(found, role) || (isSecretField(found) ? "" : squeeze(contentText(found))), 80);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""} [${ref(found)}]`;
   };
   return {
@@ -33,6 +33,13 @@ const makeKit = (token, prefix) => {
     name: nameOf,
     text: (found) => squeeze(contentText(found)),
     actable,
+    isSecret: isSecretField,
+    keepSecret,
+    fieldOf,
+    secretFields,
+    secretValues,
+    maskValues,
+    maskMarkup,
     visible: seen,
     roots: allRoots,
     children: childrenOf,

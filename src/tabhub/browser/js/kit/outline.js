@@ -90,14 +90,16 @@ const snapshot = (kit, { ref, interactiveOnly, ...limits }) => {
     seen = treeOf(modal);
   }
   const { nodes, cut: was, hosts } = seen;
+  const secrets = secretValues();
   const shown = interactiveOnly ? printActing(kit.ref, nodes, limits) : printTree(kit.ref, nodes, limits);
   return {
     ...shown,
+    text: maskValues(shown.text, secrets),
     full: shown.full || was,
     modal: Boolean(modal),
     hosts,
     url: location.href.slice(0, 8192),
-    title: document.title.slice(0, 1000).toWellFormed(),
+    title: maskValues(document.title, secrets).slice(0, 1000).toWellFormed(),
     loading: document.readyState === "loading",
     pdf: document.contentType === "application/pdf",
     token: kit.token,

@@ -21,12 +21,13 @@ const placeOf = (element) => {
 
 const search = (kit, { text, role: asked, limit, near }) => {
   const role = asRole(asked);
+  const secrets = secretValues();
   const apart = withoutNested(matches(text, role));
   const list = apart.slice(0, limit).map(({ element, role: own, name, visible, rank }) => ({
     ref: kit.ref(element),
     role: own || element.localName,
-    name: cut(name, 200),
-    where: placeOf(element),
+    name: maskValues(cut(name, 200), secrets),
+    where: maskValues(placeOf(element), secrets),
     visible,
     rank,
     states: statesOf(element, own, activeElement()).join(" "),

@@ -59,19 +59,22 @@ const options = (select) => {
 
 const quoted = (text) => (text ? ` = ${JSON.stringify(cut(text, LONGEST_VALUE))}` : "");
 
+const filledIn = (element) => (plainValue(element) ? ` = "${MASK}" (filled in)` : "");
+
 // The value of a control, to be appended to its line.
 const valueOf = (element, role) => {
   switch (element.localName) {
     case "select": {
+      if (isSecretField(element)) return (element.value ? ` = "${MASK}" (chosen)` : "") + options(element);
       const chosen = [...element.selectedOptions].slice(0, SHOWN_OPTIONS);
       return quoted(chosen.map((option) => squeeze(option.label)).join(", ")) + options(element);
     }
     case "input":
       if (["button", "submit", "reset", "image", "checkbox", "radio", "hidden"].includes(element.type)) return "";
-      if (element.type === "password") return element.value ? ' = "•••" (filled in)' : "";
       if (element.type === "file") return quoted([...element.files].map((file) => file.name).join(", "));
-      return quoted(element.value);
+      return isSecretField(element) ? filledIn(element) : quoted(element.value);
     case "textarea":
+      if (isSecretField(element)) return filledIn(element);
       return quoted(squeeze(element.value));
     case "progress":
     case "meter":
@@ -81,6 +84,7 @@ const valueOf = (element, role) => {
   if (role === "slider" || role === "spinbutton" || role === "progressbar" || role === "meter" || role === "scrollbar") {
     return quoted(element.getAttribute("aria-valuetext") ?? element.getAttribute("aria-valuenow") ?? "");
   }
+  if (isSecretField(element)) return filledIn(element);
   if (editable(element) || role === "combobox" || role === "textbox" || role === "searchbox") return quoted(squeeze(contentText(element)));
   return "";
 };

@@ -93,6 +93,7 @@ function ({ markdown, maxLength, framed }) {
       return title ? paragraph(`${"#".repeat(level)} ${title}`) : "";
     };
   }
+  const secrets = kit.secretValues();
   const render = (node, state) => {
     if (node.nodeType === Node.TEXT_NODE) {
       if (state.hidden) return "";
@@ -103,6 +104,7 @@ function ({ markdown, maxLength, framed }) {
     if (node.localName === "br") return state.hidden ? "" : LINE;
     const style = getComputedStyle(node);
     if (style.display === "none" || node.localName === "textarea" || node.localName === "select") return "";
+    if (node.isContentEditable && kit.isSecret(node)) return "";
     const now = { ...state, hidden: style.visibility !== "visible", pre: style.whiteSpace.startsWith("pre") };
     if (node.localName === "iframe" || node.localName === "frame") {
       if (now.hidden || node.clientWidth < 2 || node.clientHeight < 2) return "";
@@ -120,13 +122,14 @@ function ({ markdown, maxLength, framed }) {
     return BLOCK.test(style.display) ? LINE + text + LINE : text;
   };
 
-  const whole = start ? settle(render(start, { hidden: false, pre: false, item: false })).toWellFormed() : "";
+  const text = start ? settle(render(start, { hidden: false, pre: false, item: false })).toWellFormed() : "";
+  const whole = kit.maskValues(text, secrets);
   return {
     content: whole.slice(0, maxLength).toWellFormed(),
     length: whole.length,
     marks,
     url: location.href.slice(0, 8192),
-    title: document.title.slice(0, 1000).toWellFormed(),
+    title: kit.maskValues(document.title, secrets).slice(0, 1000).toWellFormed(),
     ready: document.readyState,
     pdf: document.contentType === "application/pdf",
   };

@@ -8,10 +8,11 @@ function ({ maxLength }) {
   const bare = /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)$/.test(start.localName);
   const name = start.localName;
   const open = `<${name}${attributes}>`;
-  const whole = (
+  const visible = (
     (start === document.documentElement && document.doctype ? `<!DOCTYPE ${document.doctype.name}>\n` : "") +
     (bare ? open : `${open}${start.getHTML({ shadowRoots })}</${name}>`)
   ).toWellFormed();
+  const whole = kit.maskMarkup(visible);
   return {
     html: whole.slice(0, maxLength).toWellFormed(),
     length: whole.length,

@@ -9,20 +9,23 @@
     const name = kit.name(element) || (selector || role ? kit.text(element) : "");
     return squeeze(name).toLowerCase().includes(wanted);
   };
+  const secrets = kit.secretValues();
+  const masked = (text) => kit.maskValues(text, secrets);
   const attribute = (element, name) => {
+    if (name === "value" && kit.isSecret(element)) return element.value || element.getAttribute(name) ? "•••" : "";
     // The current value; the attribute is only the initial one.
     const now = ["value", "checked", "selected", "disabled", "open"].includes(name) ? element[name] : undefined;
     const value = now ?? (["href", "src", "action"].includes(name) && typeof element[name] === "string" ? element[name] : element.getAttribute(name));
-    return value === null || value === undefined ? null : String(value).slice(0, 2000).toWellFormed();
+    return value === null || value === undefined ? null : masked(String(value)).slice(0, 2000).toWellFormed();
   };
   const facts = (element) => {
     const { x, y, width, height } = element.getBoundingClientRect();
     const round = (value) => Math.round(value * 10) / 10;
-    const own = element.localName === "input" || element.localName === "textarea" ? "" : kit.text(element);
+    const own = element.localName === "input" || element.localName === "textarea" || kit.isSecret(element) ? "" : kit.text(element);
     const shown = {
       ref: kit.ref(element),
       tag: element.localName,
-      text: (own || kit.name(element)).slice(0, 200).toWellFormed(),
+      text: masked(own || kit.name(element)).slice(0, 200).toWellFormed(),
       visible: kit.visible(element) && width > 0 && height > 0,
       box: { x: round(x), y: round(y), width: round(width), height: round(height) },
     };

@@ -9,6 +9,7 @@ from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, ActionableElement, names_element, wait_actionable
+from tabhub.browser.secret_text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
@@ -60,7 +61,7 @@ async def fill_form(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         for number, field in enumerate(fields, 1):
             try:
-                done.append(await _fill_one(action, field))
+                done.append(await _fill_one(call, action, field))
             except CommandFailed as error:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
@@ -73,10 +74,16 @@ async def fill_form(call: Call) -> ToolResult:
         )
 
 
-async def _fill_one(action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
-    page, value = action.page, field["value"]
-    target = await wait_actionable(page, field, "field", all=True, value=value if isinstance(value, str) else None)
+async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
+    page, value, secret = action.page, field["value"], is_secret(field["value"])
+    option = value if isinstance(value, str) and not secret else None
+    target = await wait_actionable(page, field, "field", all=True, value=option)
     facts: dict[str, Any] = {"field": target.element.label}
+    if secret:
+        await call.box.secrets.insert(action, target, value)
+        state = await keyboard.field_state(action, target)
+        return facts | ({"value": value} if state is None or state.get("length") else {"note": "The field is empty."})
+    conceal_secret(call.ctx, target, value)
     if target.kind == "select":
         chosen = await target.element.call("choose", {"either": _texts(value)})
         return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}

@@ -11,6 +11,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
+from tabhub.browser.secret_text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
@@ -42,13 +43,18 @@ async def type_text(call: Call) -> ToolResult:
             hint="Give a ref (from browser_snapshot), a selector, or its name as `label`; `text` is what is typed.",
         )
     with box.activity.track_action(page) as action:
-        follow = _follow_up_keys(text, submit=submit)
+        secret = is_secret(text)
+        follow = None if secret else _follow_up_keys(text, submit=submit)
         target = await _find_field(page, args, clear=clear, follow=follow)
         if target is None:
             began = f"Began to type into {' '.join(str(value)[:80] for value in field_target(args).values())}"
             return data_result(await action.result(began, note="How much was typed is unknown."))
+        conceal_secret(call.ctx, target, text)
         if follow is not None and follow.sent:
             state = await _state_after_follow_up(action, target, follow)
+        elif secret:
+            await box.secrets.insert(action, target, text)
+            state = await _send_keys(action, target, _enter(submit), ask_ahead=False)
         elif target.kind == "whole":
             state = await target.element.call("set_value", {"value": text})
             state = await _send_keys(action, target, _enter(submit), ask_ahead=False) or state

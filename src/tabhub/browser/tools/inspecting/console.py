@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.schemas import boolean, integer, known
 from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.core.tools import ToolResult
+from tabhub.trust.redact import redact, redact_url
 
 _DEFAULT_LIMIT = 100
 
@@ -32,7 +34,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     _, record, reader = await open_record(call)
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
     messages = [m for m in record.console.uncleared(reader) if LEVELS.index(m.level) >= least]
-    shown = messages[-call.args.get("limit", _DEFAULT_LIMIT) :]
+    shown = [_redacted(message) for message in messages[-call.args.get("limit", _DEFAULT_LIMIT) :]]
     notes = []
     if left := len(messages) - len(shown):
         notes.append(f"{left} older ones are left out; raise limit.")
@@ -75,9 +77,14 @@ def text_by_page(what: str, entries: Iterable[tuple[int | None, list[str]]], rec
     for page, entry in entries:
         if page != current:
             current = page
-            lines.append(f"-- page {page}: {pages.get(page, '') if page is not None else ''}")
+            lines.append(f"-- page {page}: {redact_url(pages.get(page, '')) if page is not None else ''}")
         lines += entry
     return "\n".join(lines) or f"No {what} since {iso_time(record.since)}."
+
+
+def _redacted(message: Message) -> Message:
+    stack = tuple(map(redact_url, message.stack))
+    return replace(message, text=redact(message.text), url=redact_url(message.url), stack=stack)
 
 
 def _facts(message: Message) -> dict[str, Any]:

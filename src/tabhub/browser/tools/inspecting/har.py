@@ -66,7 +66,7 @@ async def export_har(call: Call) -> ToolResult:
     if path is None:
         facts["har"] = archive
     else:
-        data = orjson.dumps(archive, option=orjson.OPT_INDENT_2)
+        data = call.box.secrets.mask(orjson.dumps(archive, option=orjson.OPT_INDENT_2))
         await asyncio.to_thread(call.box.folder.write, path, data, overwrite=args.get("overwrite", False))
         facts |= {"filePath": str(path), "bytes": len(data)}
     if args.get("clear"):

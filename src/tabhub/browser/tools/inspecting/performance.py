@@ -109,6 +109,7 @@ async def performance_trace(call: Call) -> ToolResult:
     path = path or box.folder.unused_path(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
     box.folder.check_vacant(path, overwrite=args.get("overwrite", False))
     data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
+    data = await asyncio.to_thread(box.secrets.mask, data)
     await asyncio.to_thread(box.folder.write, path, data, overwrite=args.get("overwrite", False))
     facts = {"tabId": page.tab_id, "tracing": False, "filePath": str(path), "bytes": len(data)}
     summary = {"seconds": round(seconds, 3), **await asyncio.to_thread(summarize, data)}

@@ -10,13 +10,14 @@ from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
+from tabhub.trust.redact import redact_value
 
 
 @tool(
     "browser_get_storage",
     "Read the page's storage",
     "Returns local or session storage of the page's origin, all of it or one key; for indexedDB and cache only names. "
-    "Values may be secrets.",
+    "Known secrets are redacted.",
     params={
         "storageType?": {"enum": ["local", "session", "indexedDB", "cache"], "description": "Default local."},
         "key?": text("Only this one.", most=10_000),
@@ -34,7 +35,8 @@ from tabhub.errors import CommandFailed
 async def get_storage(call: Call) -> ToolResult:
     page, kind, key = await call.page(), call.args.get("storageType", "local"), call.args.get("key")
     found = await _run(page, {"kind": kind, "key": key})
-    origin, items, total = found["origin"], found["items"], found["total"]
+    origin, total = found["origin"], found["total"]
+    items = [{**item, "value": redact_value(item["key"], item["value"])} for item in found["items"]]
     if key is not None and not items:
         there = f"Keys there: {', '.join(found['names'])}." if found["names"] else "It is empty."
         raise CommandFailed(f"{origin} has no {key[:200]!r} in its {kind} storage.", hint=there)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.schemas import boolean, closed_object, number, text
+from tabhub.browser.secret_cover import secrets_covered
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -56,7 +57,8 @@ async def save_pdf(call: Call) -> ToolResult:
     path = folder.output_path(args["filePath"], (".pdf",)) if "filePath" in args else None
     page = await call.page()
     try:
-        printed = await page.cdp("Page.printToPDF", _print_params(args.get("options") or {}))
+        async with secrets_covered(page):
+            printed = await page.cdp("Page.printToPDF", _print_params(args.get("options") or {}))
     except CommandFailed as error:
         raise _explain(error) from None
     stream = parse_object(printed).get("stream")

@@ -192,7 +192,7 @@ async def test_results_of_9_9_mb_at_once_are_budgeted_outside_the_event_loop(
         with monkeypatch.context() as patched:
             patched.setattr(engine, "fit", noted)
             answers = await asyncio.gather(*(result(agent, f"library_huge_{kind}") for agent in agents))
-        assert threads == ["tabhub-cut_0"] * 3
+        assert threads == ["tabhub-results_0"] * 3
         for agent, answer in zip(agents, answers, strict=True):
             shown = "".join(block["text"] for block in answer["content"])
             assert estimate_tokens(shown) <= 25_000 * 1.02  # estimated again, as one text

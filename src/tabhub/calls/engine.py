@@ -48,6 +48,8 @@ UNKNOWN = Source("hub", "unknown")
 
 READ_RESULT = "tabhub_read_result"
 
+_LONG = 32 * 1024
+"""Results above this are searched for secrets in a thread."""
 _BIG = 256 * 1024
 """Results above this are cut to budget in a thread."""
 
@@ -77,7 +79,7 @@ class Engine:
         self.waits: tuple[Waits, ...] = (self.pause.held_calls, self.browser_wait.held_calls, self.permission.waits)
         self._watchers: list[Watcher] = []
         # One at a time: several threads at work on large texts would keep the loop from its turn, and be no quicker.
-        self._cutter = ThreadPoolExecutor(1, "tabhub-cut")
+        self._worker = ThreadPoolExecutor(1, "tabhub-results")
         self._rate = SlidingWindow(self.limits.call_rate)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.TimerHandle | None = None
@@ -162,7 +164,10 @@ class Engine:
                         next_call.turn.set_result(None)
             if call.failure is not None:
                 raise call.failure
-            result = self._masked(source, result)
+            if len(result.payload) <= _LONG:
+                result = self._masked(source, result)
+            else:
+                result = await asyncio.get_running_loop().run_in_executor(self._worker, self._masked, source, result)
             if len(result.payload) > self.limits.result_tokens:
                 result = await self._within_budget(tool, result, caller.session)
         except TabhubError as error:
@@ -258,7 +263,7 @@ class Engine:
             return result
         if len(result.payload) > _BIG:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._cutter, self._cut, result, session.owner)
+            return await loop.run_in_executor(self._worker, self._cut, result, session.owner)
         return self._cut(result, session.owner)
 
     def _masked(self, source: Source, result: ToolResult) -> ToolResult:

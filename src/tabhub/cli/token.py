@@ -10,8 +10,8 @@ from argparse import Namespace
 from tabhub.cli.command import JSON, Command, Group, option
 from tabhub.cli.terminal import paint, print_json
 from tabhub.store import tokens
+from tabhub.store.audit_reader import lines_backward
 from tabhub.store.home import Home
-from tabhub.store.journal import lines_backward
 
 _READ_LINES = 20_000
 

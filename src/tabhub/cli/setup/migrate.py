@@ -21,8 +21,8 @@ from tabhub.cli.terminal import paint, show_warning
 from tabhub.client_errors import CliError
 from tabhub.errors import JsoncError, TomlError
 from tabhub.store import old_secret
+from tabhub.store.audit_reader import lines_backward
 from tabhub.store.home import Home
-from tabhub.store.journal import lines_backward
 from tabhub.trust.tokens import UNNAMED
 
 _HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")

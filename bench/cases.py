@@ -37,7 +37,7 @@ def _encode(value: dict[str, Any]) -> bytes:
 
 def _mcp_headers(server: Server, version: str) -> dict[str, str]:
     return {
-        "Authorization": f"Bearer {server.secret}",
+        "Authorization": f"Bearer {server.token}",
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": version,
     }
@@ -75,7 +75,7 @@ def mcp_stateless(server: Server) -> Request:
 def rest(server: Server) -> Request:
     """`POST /tools/NAME/call`."""
     body = _encode({"arguments": _arguments(TABS[2])})
-    headers = {"Authorization": f"Bearer {server.secret}"}
+    headers = {"Authorization": f"Bearer {server.token}"}
     return Request(post(server.port, f"/tools/{TOOL}/call", body, headers), MARKER)
 
 

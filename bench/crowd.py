@@ -27,10 +27,10 @@ _PATIENCE = 60.0
 class Agent:
     """One MCP client of the handshake era."""
 
-    def __init__(self, port: int, secret: str) -> None:
+    def __init__(self, port: int, token: str) -> None:
         self._port = port
         self._base = (
-            f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {secret}\r\nContent-Type: application/json\r\n"
+            f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
             "Accept: application/json, text/event-stream\r\n"
         )
         self._session = ""
@@ -132,9 +132,9 @@ class CrossedError(AssertionError):
 class Browser:
     """One browser with some tabs."""
 
-    def __init__(self, port: int, secret: str, name: str, tabs: range) -> None:
+    def __init__(self, port: int, key: str, name: str, tabs: range) -> None:
         self._url = f"ws://127.0.0.1:{port}/ws"
-        self._protocols = [Subprotocol(word) for word in ("tabhub", secret, name)]
+        self._protocols = [Subprotocol(word) for word in ("tabhub", key, name)]
         self._name = name
         self._tabs = tabs
         self._socket: ClientConnection | None = None
@@ -188,10 +188,10 @@ def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     return {"result": {"type": "string", "value": f"{params['tabId']}:{text}"}}
 
 
-async def over_bridge(socket: str) -> None:
+async def over_bridge(socket: str, token: str) -> None:
     """A client of the bridge socket that registers, asks and goes."""
     reader, writer = await asyncio.open_unix_connection(socket)
-    for line in ({"type": "REGISTER"}, {"type": "PING", "id": "p"}, {"type": "DISCONNECT"}):
+    for line in ({"type": "REGISTER", "agentToken": token}, {"type": "PING", "id": "p"}, {"type": "DISCONNECT"}):
         writer.write(json.dumps(line).encode() + b"\n")
     async with asyncio.timeout(10):
         reply = await reader.readline() + await reader.readline()

@@ -21,12 +21,12 @@ MARKER = "fake-extension-answer"
 RESULT = json.dumps({"result": {"type": "string", "value": MARKER}}, separators=(",", ":"))
 
 
-def start(port: int, secret: str, where: Path) -> Child:
+def start(port: int, key: str, where: Path) -> Child:
     """Connect one to the server on that port, and wait until it is in."""
     opening = where / "opening.ndjson"
     opening.write_text("".join(json.dumps(message, separators=(",", ":")) + "\n" for message in _opening()))
     log = where / f"extension-{port}.log"
-    command = [str(program("fake_extension")), str(port), secret, BROWSER_ID, _origin(), str(opening), RESULT]
+    command = [str(program("fake_extension")), str(port), key, BROWSER_ID, _origin(), str(opening), RESULT]
     child = Child(command, log=log)
     child.wait_until(lambda: "connected" in log.read_text(), "the fake extension")
     return child

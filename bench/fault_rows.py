@@ -23,8 +23,10 @@ from bench.large_rows import address
 from bench.processes import free_port
 from bench.relay_nodes import Nodes
 from bench.rows import Hub, Outcome
-from bench.servers import start_hub
+from bench.servers import agent_token, start_hub
+from tabhub.store import extension_key
 from tabhub.store.audit import digest
+from tabhub.store.home import Home
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import FakeExtension, Silent, tab
 from tests.harness.hub import running_hub
@@ -99,11 +101,11 @@ async def f10(kills: int = 20, agents: int = 6, calls: int = 240) -> Outcome:
             child, seconds = await asyncio.to_thread(start_hub, home, port := free_port())
             starts.append(seconds)
             with child:
-                secret = json.loads((home / "extension" / "auth.json").read_text())["secret"]
+                token = agent_token(home)
                 enough = len(answered) + calls
 
-                async def work(tab_id: int, port: int = port, secret: str = secret) -> None:
-                    async with CrowdAgent(port, secret) as agent:
+                async def work(tab_id: int, port: int = port, token: str = token) -> None:
+                    async with CrowdAgent(port, token) as agent:
                         number = 0
                         while True:
                             number += 1
@@ -112,7 +114,7 @@ async def f10(kills: int = 20, agents: int = 6, calls: int = 240) -> Outcome:
                             answered.append(arguments)
 
                 tabs = range(kill * agents + 1, (kill + 1) * agents + 1)  # new ones: leases outlive a kill
-                async with CrowdBrowser(port, secret, f"crowd-{kill}", tabs):
+                async with CrowdBrowser(port, extension_key.read(Home(home)), f"crowd-{kill}", tabs):
                     tasks = [asyncio.create_task(work(tab_id)) for tab_id in tabs]
                     await until(lambda enough=enough: len(answered) >= enough)  # type: ignore[misc]
                     child.end(signal.SIGKILL)

@@ -36,7 +36,7 @@ VALUES = {
 
 def address(hub: Hub) -> Address:
     """The hub as the test harness knows one."""
-    return Address(port=hub.port, secret=hub.secret)
+    return Address(port=hub.port, token=hub.token, extension_key=hub.extension_key)
 
 
 async def l4(hub: Hub, sites: int = 500, rounds: int = 10) -> Outcome:

@@ -153,7 +153,7 @@ async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
         running.home,
         find_browsers(os.environ)[0],
         port=running.port,
-        secret=running.secret,
+        key=running.extension_key,
         headless=True,
         only_if_needed=False,
     )

@@ -22,7 +22,9 @@ from statistics import median, quantiles
 
 from bench.crowd import Agent, Browser, CrossedError, over_bridge
 from bench.processes import Child, free_port
-from bench.servers import start_hub
+from bench.servers import agent_token, start_hub
+from tabhub.store import extension_key
+from tabhub.store.home import Home
 
 MB = 1024 * 1024
 TABS_PER_BROWSER = 2500
@@ -59,17 +61,19 @@ class Hub:
     """The hub under load."""
 
     port: int
-    secret: str
+    token: str
+    """An agent's."""
+    extension_key: str
     child: Child
     home: Path
 
     def agent(self) -> Agent:
         """A new agent."""
-        return Agent(self.port, self.secret)
+        return Agent(self.port, self.token)
 
     def browser(self, name: str, tabs: range) -> Browser:
         """A new browser."""
-        return Browser(self.port, self.secret, name, tabs)
+        return Browser(self.port, self.extension_key, name, tabs)
 
     @asynccontextmanager
     async def agents(self, count: int) -> AsyncIterator[list[Agent]]:
@@ -88,8 +92,9 @@ class Hub:
 
     def metric(self, name: str) -> float:
         """The sum of one of its counters."""
+        key = (self.home / "run" / "person.key").read_text()
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/metrics", headers={"Authorization": f"Bearer {self.secret}"}
+            f"http://127.0.0.1:{self.port}/metrics", headers={"Authorization": f"Bearer {key}"}
         )
         with urllib.request.urlopen(request, timeout=10) as answer:
             text = answer.read().decode()
@@ -118,8 +123,7 @@ def running(*launcher: str) -> Iterator[Hub]:
         (home / "config.json").chmod(0o600)
         child, _ = start_hub(home, port, launcher=launcher or ("-m", "tabhub"))
         with child:
-            secret: str = json.loads((home / "extension" / "auth.json").read_text())["secret"]
-            yield Hub(port, secret, child, home)
+            yield Hub(port, agent_token(home), extension_key.read(Home(home)), child, home)
 
 
 async def l1(hub: Hub, agents: int = 50, tabs: int = 20, calls: int = 200) -> Outcome:
@@ -255,7 +259,7 @@ async def l7(hub: Hub, cycles: int = 1000) -> Outcome:
                 agent.cut()
             await agent.end()
         if number % 4 == 0:
-            await over_bridge(socket)
+            await over_bridge(socket, hub.token)
 
     def look() -> tuple[float, ...]:
         return hub.metric("tabhub_tasks"), *hub.descriptors(), hub.metric("tabhub_sessions")

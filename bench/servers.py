@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,12 @@ from pathlib import Path
 
 from bench import extension
 from bench.processes import Child, answers, free_port
+from tabhub.store import extension_key
+from tabhub.store.home import Home
+from tabhub.store.tokens import client_token
 
 TOOL = "browser_execute_script"
+AGENT = "bench"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +29,17 @@ class Server:
     """A running server with a fake extension connected."""
 
     port: int
-    secret: str
+    token: str
+    """An agent's."""
     child: Child
     extension: Child
     ready_seconds: float
     home: Path
+
+
+def agent_token(home: Path) -> str:
+    """The token of the benchmark's agent."""
+    return client_token(Home(home), AGENT, time.time())[0]
 
 
 def start_hub(home: Path, port: int, *, launcher: Sequence[str] = ("-m", "tabhub")) -> tuple[Child, float]:
@@ -48,10 +59,10 @@ def hub(where: Path, *, launcher: Sequence[str] = ("-m", "tabhub")) -> Iterator[
     home, port = where / "home", free_port()
     child, seconds = start_hub(home, port, launcher=launcher)
     with child:
-        secret: str = json.loads((home / "extension" / "auth.json").read_text())["secret"]
-        with extension.start(port, secret, where) as browser:
-            _first_call(child, port, secret)
-            yield Server(port, secret, child, browser, seconds, home)
+        token = agent_token(home)
+        with extension.start(port, extension_key.read(Home(home)), where) as browser:
+            _first_call(child, port, token)
+            yield Server(port, token, child, browser, seconds, home)
 
 
 @contextmanager
@@ -65,10 +76,10 @@ def limit(where: Path) -> Iterator[Server]:
             yield Server(port, "0" * 64, child, browser, seconds, where)
 
 
-def call(port: int, secret: str, tab_id: int) -> str:
+def call(port: int, token: str, tab_id: int) -> str:
     """One REST call of the measured tool: the answer's text."""
     body = json.dumps({"arguments": {"tabId": tab_id, "code": "return 1"}})
-    status, _, text = post(port, f"/tools/{TOOL}/call", body, {"Authorization": f"Bearer {secret}"})
+    status, _, text = post(port, f"/tools/{TOOL}/call", body, {"Authorization": f"Bearer {token}"})
     return f"{status} {text}"
 
 
@@ -84,13 +95,13 @@ def post(port: int, path: str, body: str, headers: dict[str, str]) -> tuple[int,
         connection.close()
 
 
-def _first_call(child: Child, port: int, secret: str) -> None:
+def _first_call(child: Child, port: int, token: str) -> None:
     """Wait until the hub has processed the extension's messages; show its last answer on timeout."""
     last = ""
 
     def works() -> bool:
         nonlocal last
-        last = call(port, secret, extension.TABS[2])
+        last = call(port, token, extension.TABS[2])
         return extension.MARKER in last
 
     try:

@@ -44,7 +44,7 @@ def _bridge(env: dict[str, str]) -> float:
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode() + b"\n"
     before = time.perf_counter()
     bridge = subprocess.Popen(
-        [*tabhub(), "start", "--stdio"],
+        [*tabhub(), "start", "--stdio", "--as", servers.AGENT],
         cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert bridge.stdin is not None
@@ -66,7 +66,7 @@ def _bridge(env: dict[str, str]) -> float:
 
 def _call(server: Server) -> float:
     before = time.perf_counter()
-    text = servers.call(server.port, server.secret, TABS[2])
+    text = servers.call(server.port, server.token, TABS[2])
     if MARKER not in text:
         raise SystemExit(f"error: the call was answered with {text}")
     return time.perf_counter() - before

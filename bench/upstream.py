@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bench import report
 from bench.processes import ROOT, free_port
+from bench.servers import AGENT, agent_token
 from bench.start import tabhub
 
 SERVER = ROOT / "tests/upstream/fixtures/everything.py"
@@ -28,11 +29,13 @@ WANTED = 1.5
 _WARM = 20
 
 
-async def _until_ready(hub: httpx2.AsyncClient) -> None:
-    async with asyncio.timeout(60):
+async def _until_ready(hub_url: str, home: str) -> None:
+    key = Path(home, "run", "person.key")
+    headers = {"Authorization": f"Bearer {await asyncio.to_thread(key.read_text)}"}
+    async with asyncio.timeout(60), httpx2.AsyncClient(base_url=hub_url) as hub:
         while True:
             try:
-                servers = (await hub.get("/upstream")).json()["servers"]
+                servers = (await hub.get("/upstream", headers=headers)).json()["servers"]
                 if servers and all(each["state"] == "ready" for each in servers):
                     return
             except httpx2.TransportError:
@@ -57,15 +60,15 @@ def _command(*argv: str, **env: str) -> Client:
 
 
 async def _compare(
-    urls: dict[str, str], hub_url: str, secret: str, home: str, rounds: int, calls: int
+    urls: dict[str, str], hub_url: str, token: str, home: str, rounds: int, calls: int
 ) -> dict[str, tuple[list[float], list[float]]]:
     """By kind of server, the times of direct calls and of those through the hub, interleaved."""
-    headers = {"Authorization": f"Bearer {secret}"}
+    headers = {"Authorization": f"Bearer {token}"}
     taken: dict[str, tuple[list[float], list[float]]] = {}
     async with httpx2.AsyncClient(base_url=hub_url, headers=headers) as hub:
-        await _until_ready(hub)
+        await _until_ready(hub_url, home)
         over_http = Client(streamable_http_client(f"{hub_url}/mcp", http_client=hub))
-        bridge = _command(*tabhub(), "start", "--stdio", TABHUB_HOME=home, PATH=os.environ["PATH"])
+        bridge = _command(*tabhub(), "start", "--stdio", "--as", AGENT, TABHUB_HOME=home, PATH=os.environ["PATH"])
         async with (
             over_http as agent,
             bridge as local_agent,
@@ -109,10 +112,10 @@ def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
         subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for command in started
     ]
     try:
-        auth = Path(home, "extension/auth.json")
-        while not auth.exists():
+        key = Path(home, "run/person.key")
+        while not key.exists():
             time.sleep(0.05)
-        yield urls, f"http://127.0.0.1:{hub_port}", json.loads(auth.read_text())["secret"]
+        yield urls, f"http://127.0.0.1:{hub_port}", agent_token(Path(home))
     finally:
         for each in reversed(running):  # the hub first: a server waits for its clients to leave
             each.terminate()
@@ -121,8 +124,8 @@ def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
 
 def main(*, rounds: int, calls: int = 50) -> None:
     """Run, print, and write the section of docs/performance.md."""
-    with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as home, _running(home) as (urls, hub_url, secret):
-        taken = asyncio.run(_compare(urls, hub_url, secret, home, rounds, calls))
+    with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as home, _running(home) as (urls, hub_url, token):
+        taken = asyncio.run(_compare(urls, hub_url, token, home, rounds, calls))
     rows, wanted = [], []
     for way, (direct, through) in taken.items():
         ratio = median(through) / median(direct)

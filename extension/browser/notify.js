@@ -1,5 +1,8 @@
 /**
- * Desktop notifications. A click on one opens its URL, if it has one, in an active tab.
+ * Desktop notifications of agents. A click on one opens its URL, if it has one, in an active tab.
+ *
+ * They cannot look like the extension's own: the title begins with the agent's name, the icon is that of agents, and
+ * there are no buttons. A picture that an agent chooses is shown below the text.
  */
 
 import * as read from "../link/params.js";
@@ -11,28 +14,33 @@ const PREFIX = "tabhub:";
 /** The URLs of notifications, stored so that they outlive the worker. */
 const STORAGE_KEY = "noticeUrls";
 const MAX_STORED = 50;
-const LONGEST_ICON = 200_000;
-const ICON = /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+$/;
+const LONGEST_PICTURE = 200_000;
+const PICTURE = /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+$/;
 
 /** @param {Params} params */
 async function showNotification(params) {
-  const title = read.requiredString(params, "title");
+  const agent = read.requiredString(params, "agent");
+  const text = read.requiredString(params, "title");
   const message = read.optionalText(params, "message", 2_000) ?? "";
-  const iconUrl = read.optionalText(params, "iconUrl", LONGEST_ICON) ?? chrome.runtime.getURL("icons/connected-128.png");
+  const imageUrl = read.optionalText(params, "imageUrl", LONGEST_PICTURE);
   const url = read.optionalString(params, "url");
-  if (read.optionalString(params, "iconUrl") !== undefined && !ICON.test(iconUrl)) {
-    throw new RpcError(INVALID_PARAMS, "iconUrl must be a data: address of a png, jpeg or webp picture in base64");
+  if (imageUrl !== undefined && !PICTURE.test(imageUrl)) {
+    throw new RpcError(INVALID_PARAMS, "imageUrl must be a data: address of a png, jpeg or webp picture in base64");
   }
   if (url !== undefined && !isWeb(url)) throw new RpcError(INVALID_PARAMS, "url must be a full http or https address");
   const id = PREFIX + crypto.randomUUID();
   // Stored before the person can click.
   if (url !== undefined) await remember(id, url);
+  const title = `Message from ${agent.slice(0, 64)}: ${text}`.slice(0, 200);
+  const iconUrl = chrome.runtime.getURL("icons/agent-128.png");
+  const type = imageUrl === undefined ? "basic" : "image";
   const more = read.withoutUndefined({
+    imageUrl,
     contextMessage: read.optionalText(params, "contextMessage", 200),
     requireInteraction: read.optionalBoolean(params, "requireInteraction"),
   });
   try {
-    await chrome.notifications.create(id, { type: "basic", title: title.slice(0, 200), message, iconUrl, ...more });
+    await chrome.notifications.create(id, { type, title, message, iconUrl, ...more });
   } catch (error) {
     throw new RpcError(FAILED, textOf(error));
   }

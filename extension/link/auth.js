@@ -1,16 +1,16 @@
 /**
- * The hub's address and secret: `auth.json`, which the hub writes next to the manifest.
+ * The hub's address and the key of this extension: `auth.json`, which the hub writes next to the manifest.
  *
- * It is read again before every attempt, so that a new secret or port needs no reload of the extension. Also owns how a
- * hub proves that it knows the secret: while no hub runs, any user of this computer could listen on its port, and must
- * get neither the secret nor access to this browser.
+ * It is read again before every attempt, so that a new key or port needs no reload of the extension. Also owns how a
+ * hub proves that it knows the key: while no hub runs, any user of this computer could listen on its port, and must
+ * get neither the key nor access to this browser.
  */
 
 import { isObject, textOf } from "./rpc.js";
 
 /**
  * @typedef {object} Auth
- * @property {string} secret
+ * @property {string} key `secret` in the file
  * @property {string} host
  * @property {number} port
  * @property {boolean} managed the hub started this browser itself
@@ -41,11 +41,11 @@ export async function readAuth() {
 }
 
 /**
- * Whether the hub is running: "yes", "no" without an answer, "other" if the answer does not prove the secret.
+ * Whether the hub is running: "yes", "no" without an answer, "other" if the answer does not prove the key.
  * @param {Auth} auth
  * @returns {Promise<"yes" | "no" | "other">}
  */
-export async function isHub({ secret, host, port }) {
+export async function isHub({ key, host, port }) {
   const challenge = [...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const signal = AbortSignal.timeout(PROOF_MS);
   /** @type {Response} */
@@ -60,9 +60,9 @@ export async function isHub({ secret, host, port }) {
     const proof = isObject(facts) ? String(facts["proof"]) : "";
     const given = Uint8Array.from(/^[0-9a-f]{64}$/.test(proof) ? (proof.match(/../g) ?? []) : [], (pair) => parseInt(pair, 16));
     const text = new TextEncoder();
-    const key = await crypto.subtle.importKey("raw", text.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+    const hmac = await crypto.subtle.importKey("raw", text.encode(key), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
     const signed = text.encode(`tabhub hub ${port} ${challenge}`);
-    return (await crypto.subtle.verify("HMAC", key, given, signed)) ? "yes" : "other";
+    return (await crypto.subtle.verify("HMAC", hmac, given, signed)) ? "yes" : "other";
   } catch {
     return "other";
   }
@@ -74,12 +74,12 @@ export async function isHub({ secret, host, port }) {
  */
 export function parseAuth(value) {
   if (!isObject(value)) throw new Error("it is not an object");
-  const { secret, host = "127.0.0.1", port, managed, debuggerIdleMs, pingMs } = value;
-  if (typeof secret !== "string" || !/^[0-9a-f]{64}$/i.test(secret)) throw new Error("secret is not 64 hex digits");
+  const { secret: key, host = "127.0.0.1", port, managed, debuggerIdleMs, pingMs } = value;
+  if (typeof key !== "string" || !/^[0-9a-f]{64}$/i.test(key)) throw new Error("secret is not 64 hex digits");
   if (typeof host !== "string" || !HOSTS.includes(host)) throw new Error("host is not this computer");
   if (!isPositive(port) || port > 65535) throw new Error("port is not a port number");
   return {
-    secret,
+    key,
     host,
     port,
     managed: managed === true,

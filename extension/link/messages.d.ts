@@ -589,6 +589,7 @@ export type InvocationStart = {
   source: string;
   session: string;
   client: string | null;
+  token?: string;
   tabId?: number;
 };
 
@@ -937,11 +938,12 @@ export type Setting = {
   value?: unknown;
 };
 
-/** Show a notification on the desktop. */
+/** Show a notification of an agent on the desktop. */
 export type ShowNotification = {
+  agent: string;
   title: string;
   message?: string;
-  iconUrl?: string;
+  imageUrl?: string;
   requireInteraction?: boolean;
   contextMessage?: string;
   url?: string;

@@ -43,7 +43,7 @@ const RECONNECT = 4006;
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
   [REPLACED, "Another browser with the same id has connected. This happens with a copied profile."],
-  [4001, "The hub refused the secret. Run 'tabhub start' to write it again."],
+  [4001, "The hub refused the key of this extension. Run 'tabhub start' to write it again."],
   [4002, "The hub refused the connection's parameters. Hub and extension may have different versions."],
   [4003, "The connection was too slow and was closed."],
   [SHUTTING_DOWN, "The hub is shutting down."],
@@ -124,7 +124,7 @@ export class Link {
     const hub = await isHub(auth);
     if (hub !== "yes") return this.#retryLater(hub === "no" ? noAnswer(auth) : impostor(auth));
     if (this.#relayOnly) return this.#retryLater(RELAY_ONLY);
-    this.#open(auth, new WebSocket(`ws://${address}/ws`, ["tabhub", auth.secret, id]));
+    this.#open(auth, new WebSocket(`ws://${address}/ws`, ["tabhub", auth.key, id]));
   }
 
   /**
@@ -256,5 +256,5 @@ function noAnswer(auth) {
 
 /** @param {Auth} auth */
 function impostor(auth) {
-  return `The program at ${auth.host}:${auth.port} is not the hub of this browser: it does not know the secret. Run "tabhub doctor".`;
+  return `The program at ${auth.host}:${auth.port} is not the hub of this browser: it does not know the key of this extension. Run "tabhub doctor".`;
 }

@@ -97,6 +97,7 @@ export function toolTitle(state, name) {
 
 /** The hub's client name for the assistant. */
 export const ASSISTANT = "tabhub-panel";
+const COMMAND_LINE = "tabhub-cli";
 
 /**
  * The name of an agent: that of its token, which identifies it, and the one it gives itself.
@@ -104,7 +105,8 @@ export const ASSISTANT = "tabhub-panel";
  * @param {string} [token]
  */
 export function agentName(client, token) {
-  if (token === ASSISTANT || client === ASSISTANT || client?.startsWith(`${ASSISTANT} `)) return "The assistant";
+  if (token === ASSISTANT) return "The assistant";
+  if (token === COMMAND_LINE) return "Command line";
   return token && token !== client ? `${token} · ${client}` : client || "An agent";
 }
 

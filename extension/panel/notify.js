@@ -4,6 +4,7 @@
  */
 
 import { textOf } from "../link/rpc.js";
+import { agentName } from "./format.js";
 
 /** @typedef {Record<string, unknown>} Params */
 
@@ -43,13 +44,13 @@ export function approvalNotices({ answer, note }) {
   return {
     /** @param {Params} params */
     show(params) {
-      const { id, client, tool, origin, title, notify } = params;
+      const { id, client, token, tool, origin, title, notify } = params;
       if (notify !== true || typeof id !== "string") return;
       const where = [title, origin].filter((text) => typeof text === "string" && text).join(", ");
       const created = chrome.notifications.create(PREFIX + id, {
         type: "basic",
         iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
-        title: cut(`${client || "An agent"} wants to use ${tool}`),
+        title: cut(`${agentName(optional(client), optional(token))} wants to use ${tool}`),
         message: cut(where || "Not in a page"),
         contextMessage: "Click for details",
         buttons: [{ title: "Allow once" }, { title: "Deny" }],
@@ -74,6 +75,11 @@ async function openPanel() {
   if (windows.length === 0) return void (await chrome.windows.create({ url: PAGE, focused: true }));
   const tab = await chrome.tabs.create({ url: PAGE, active: true });
   await chrome.windows.update(tab.windowId, { focused: true });
+}
+
+/** @param {unknown} value */
+function optional(value) {
+  return typeof value === "string" ? value : undefined;
 }
 
 /** @param {string} text */

@@ -113,6 +113,7 @@
  * @property {number} durationMs
  * @property {string} [session]
  * @property {string} client
+ * @property {string} [tokenName]
  * @property {number} [tabId]
  * @property {string} [origin]
  * @property {string} [outcome]
@@ -121,7 +122,7 @@
  * @property {any} [approval]
  */
 
-/** @typedef {{ callId: string, tool: string, source?: string, tabId?: number, session?: string, client?: string, at: number }} Running */
+/** @typedef {{ callId: string, tool: string, source?: string, tabId?: number, session?: string, client?: string, token?: string, at: number }} Running */
 
 /**
  * @typedef {object} ServerFacts

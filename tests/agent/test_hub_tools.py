@@ -19,7 +19,7 @@ async def test_all_pages_are_listed_and_disabled_tools_are_marked(tmp_path: Path
         "limits": {"list_page": 20},
     }
     async with running_hub(tmp_path, **settings) as hub:
-        tools = HubTools(McpClient(f"127.0.0.1:{hub.port}", lambda: hub.secret, "test"))
+        tools = HubTools(McpClient(f"127.0.0.1:{hub.port}", lambda: hub.token, "test"))
         await tools.client.open()
         offers = {tool.name: tool for tool in await tools.list_tools()}
         assert len(offers) > 60

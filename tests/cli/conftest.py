@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.fake_http_hub import SECRET, FakeHub, running
+from tests.cli.fake_http_hub import EXTENSION_KEY, PERSON_KEY, FakeHub, running
 
 Done = subprocess.CompletedProcess[str]
 Run = Callable[..., Done]
@@ -19,13 +19,15 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The hub's home, with a secret in it."""
+    """The hub's home, with its keys in it."""
     folder = tmp_path / "home"
     (folder / "extension").mkdir(parents=True)
     folder.chmod(0o700)
     auth = folder / "extension" / "auth.json"
-    auth.write_text(json.dumps({"secret": SECRET}))
+    auth.write_text(json.dumps({"secret": EXTENSION_KEY, "scope": "extension"}))
     auth.chmod(0o600)
+    (folder / "run").mkdir(mode=0o700)
+    (folder / "run" / "person.key").write_text(PERSON_KEY)
     return folder
 
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-SECRET = "5" * 64
+PERSON_KEY = "5" * 64
+EXTENSION_KEY = "6" * 64
 
 
 @dataclass(frozen=True)

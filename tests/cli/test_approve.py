@@ -15,7 +15,7 @@ import pytest
 
 from tabhub.store import grants
 from tests.harness.agent import Agent, client
-from tests.harness.hub import RunningHub, running_hub
+from tests.harness.hub import AGENT, RunningHub, running_hub
 from tests.harness.panel import Panel
 from tests.harness.process import environment, tabhub
 from tests.harness.waiting import until
@@ -75,7 +75,7 @@ async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
         async with Terminal(hub.home.root, "approve") as terminal:
             await terminal.sees("[l]ater:")
             shown = terminal.shown.decode()
-            assert f"raw 1 wants to run {TOOL}" in shown
+            assert f"test (raw 1) wants to run {TOOL}" in shown
             assert "https://example.com/" in shown
             assert '"code": "return 1' in shown
             assert "\x1b[2J" not in shown
@@ -118,14 +118,14 @@ async def test_always_says_what_it_means_and_is_widened_only_on_request(tmp_path
             await until(lambda: len(hub.hub.approvals) == 1)
             async with Terminal(hub.home.root, "approve") as terminal:
                 await terminal.sees("[l]ater:")
-                assert b"Always would mean: agents without a token may always run scripts on https" in terminal.shown
+                assert f"Always would mean: {AGENT} may always run scripts on https".encode() in terminal.shown
                 terminal.type("w\n")
                 await terminal.sees("or type every site or every agent")
                 terminal.type(typed)
                 await terminal.sees("Allowed.")
             assert not (await calling)["result"].get("isError")
             (grant,) = grants.listed(hub.home)
-            assert grant.text == f"agents without a token may always run scripts on {site}"
+            assert grant.text == f"{AGENT} may always run scripts on {site}"
 
 
 async def test_an_answer_cannot_be_piped_in(tmp_path: Path) -> None:
@@ -137,21 +137,23 @@ async def test_an_answer_cannot_be_piped_in(tmp_path: Path) -> None:
     assert b"needs an interactive terminal" in errors
 
 
-@pytest.mark.parametrize("key", [None, "", "0" * 64])
-async def test_the_secret_alone_approves_nothing(tmp_path: Path, key: str | None) -> None:
+@pytest.mark.parametrize("key", ["agent", "extension", "wrong"])
+async def test_only_the_persons_key_approves(tmp_path: Path, key: str) -> None:
     asks = running_hub(tmp_path, permissions={"default": "ask"})
     async with asks as hub, Panel(hub) as panel, client(hub) as http, Agent(hub) as agent:
-        path = hub.home.root / "run" / "approver.key"
+        path = hub.home.person_key
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
         request = await panel.request()
-        headers: dict[str, str] = {} if key is None else {"Tabhub-Approver": key}
+        token = {"agent": hub.token, "extension": hub.extension_key, "wrong": "0" * 64}[key]
+        headers = {"Authorization": f"Bearer {token}"}
+        refused = 403 if key == "agent" else 401
         answer: Any = await http.get("/approvals", headers=headers)
-        assert answer.status_code == 403
+        assert answer.status_code == refused
         body = {"decision": "allow_once"}
         answer = await http.post(f"/approvals/{request['id']}", json=body, headers=headers)
-        assert (answer.status_code, "approver's key" in answer.text) == (403, True)
-        right = {"Tabhub-Approver": path.read_text()}
+        assert answer.status_code == refused
+        right = {"Authorization": f"Bearer {path.read_text()}"}
         assert (await http.post("/approvals/other", json=body, headers=right)).status_code == 404
         assert (await http.post(f"/approvals/{request['id']}", json={}, headers=right)).status_code == 400
         assert len(hub.hub.approvals) == 1

@@ -77,7 +77,7 @@ def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
         (["start", "--port", "eighty"], "'eighty' is not a port"),
         (["start", "--port", "70000"], "'70000' is not a port"),
         (["start", "--stdio", "--background"], "exclude each other"),
-        (["start", "--show-secret"], "belongs to --show-config"),
+        (["start", "--as", "cursor"], "belongs to --stdio"),
         (["tool", "call"], "required: NAME"),
         (["tool", "call", "x", "--tab-id", "y"], "--tab-id: 'y' is not a whole number"),
         (["tool", "call", "x", "--timeout", "-1"], "'-1' is not a number of seconds"),

@@ -28,7 +28,7 @@ def test_doctor_finds_nothing_wrong(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", HEALTH)
     code, found = report(tabhub)
     assert (code, found["ok"], found["broken"]) == (0, True, None)
-    names = {"python", "home", "config", "program", "secret", "files", "port", "hub", "clock", "browser", "tabs"}
+    names = {"python", "home", "config", "program", "key", "files", "port", "hub", "clock", "browser", "tabs"}
     assert names <= set(found["checks"])
     shown = tabhub("doctor").stdout
     assert "ok    browser    Chromium 156: 3 tabs" in shown
@@ -129,9 +129,9 @@ def test_doctor_detects_a_hub_of_another_home(hub: FakeHub, tabhub: Run) -> None
     hub.answer("GET /health", {"error": {"message": "no"}}, 401)
     _, found = report(tabhub)
     assert found["broken"] == "hub"
-    assert "does not accept the secret" in found["checks"]["hub"]["message"]
+    assert "does not accept the key" in found["checks"]["hub"]["message"]
     hub.answer("GET /health", {"status": "ok"})
-    assert "does not accept our secret" in report(tabhub)[1]["checks"]["hub"]["message"]
+    assert "does not accept our key" in report(tabhub)[1]["checks"]["hub"]["message"]
 
 
 def test_doctor_reports_readable_and_broken_files(home: Path, hub: FakeHub, tabhub: Run) -> None:
@@ -142,10 +142,10 @@ def test_doctor_reports_readable_and_broken_files(home: Path, hub: FakeHub, tabh
     (home / "config.json").write_text('{"port": "x"}')
     _, found = report(tabhub)
     assert found["checks"]["home"]["remedy"] == f"Run: chmod 700 {home}"
-    assert "rotate-secret" in found["checks"]["secret"]["remedy"]
+    assert "rotate-secret" in found["checks"]["key"]["remedy"]
     assert found["checks"]["config"]["level"] == "fail"
     auth.write_text("{")
-    assert report(tabhub)[1]["checks"]["secret"]["level"] == "fail"
+    assert report(tabhub)[1]["checks"]["key"]["level"] == "fail"
 
 
 def test_hub_problems_and_unknown_settings_are_warnings(home: Path, hub: FakeHub, tabhub: Run) -> None:

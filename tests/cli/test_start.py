@@ -15,7 +15,10 @@ from typing import Literal
 import pytest
 
 from tabhub.cli.hub.client import alive
+from tabhub.store import extension_key
+from tabhub.store.home import Home
 from tests.cli.conftest import Run
+from tests.harness.hub import AGENT, agent_token
 from tests.harness.waiting import until
 
 
@@ -122,8 +125,9 @@ def test_foreground_greets_and_ends_with_ctrl_c(fresh: Path, env: dict[str, str]
         row = process.stdout.readline()
         assert row, process.communicate()[1]
         shown += row
-    secret = json.loads((fresh / "extension" / "auth.json").read_text())["secret"]
-    assert secret not in shown
+    assert extension_key.read(Home(fresh)) not in shown
+    assert "Bearer <the client's token>" in shown
+    assert not (fresh / "tokens.json").exists()
     assert '"mcpServers"' in shown
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=20)
@@ -139,7 +143,8 @@ def test_five_bridges_at_once_start_one_hub(fresh: Path, env: dict[str, str]) ->
         "method": "initialize",
         "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
     }
-    words = [sys.executable, "-m", "tabhub", "start", "--stdio", "--no-launch", "--port", "0"]
+    words = [sys.executable, "-m", "tabhub", "start", "--stdio", "--as", AGENT, "--no-launch", "--port", "0"]
+    agent_token(Home(fresh))
     bridges = [
         subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
         for _ in range(5)
@@ -161,7 +166,8 @@ async def test_the_official_client_works_through_the_bridge_in_both_eras(
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    words = ["-m", "tabhub", "start", "--stdio", "--no-launch", "--port", "0"]
+    words = ["-m", "tabhub", "start", "--stdio", "--as", AGENT, "--no-launch", "--port", "0"]
+    agent_token(Home(fresh))
     server = StdioServerParameters(command=sys.executable, args=words, env=env)
     async with Client(stdio_client(server), mode=mode) as client:
         assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")

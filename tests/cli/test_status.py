@@ -82,11 +82,11 @@ def test_status_without_a_hub_exits_with_2(home: Path, tabhub: Run) -> None:
     assert json.loads(shown.stdout)["status"] == "down"
 
 
-def test_status_of_a_hub_with_another_secret(hub: FakeHub, tabhub: Run) -> None:
+def test_status_of_a_hub_with_another_key(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", {"status": "ok"})
     done = tabhub("status")
     assert done.returncode == 1
-    assert "does not accept our secret" in done.stderr
+    assert "does not accept our key" in done.stderr
 
 
 def test_record_of_a_dead_process_is_ignored(home: Path, tabhub: Run) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.fake_http_hub import SECRET, FakeHub, ReceivedRequest, Reply
+from tests.cli.fake_http_hub import PERSON_KEY, FakeHub, ReceivedRequest, Reply
 
 CALL = "POST /tools/browser_list_tabs/call"
 TOOLS: list[dict[str, Any]] = [
@@ -37,7 +37,7 @@ def test_call_prints_the_text_of_the_result(hub: FakeHub, tabhub: Run) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "two tabs\n", "")
     request = hub.requests[-1]
     assert request.json == {"arguments": {"a": 1}}
-    assert request.headers["authorization"] == f"Bearer {SECRET}"
+    assert request.headers["authorization"] == f"Bearer {PERSON_KEY}"
     assert request.headers["tabhub-session"] == "cli"
     assert request.headers["tabhub-client"] == "cli"
 
@@ -100,7 +100,7 @@ def test_failed_call_exits_with_1_and_explains_on_stderr(hub: FakeHub, tabhub: R
     ("status", "headers", "body", "expected"),
     [
         (404, {}, {"error": {"message": "No tool is called x.", "hint": "Did you mean y?"}}, "hint: Did you mean y?"),
-        (401, {}, {"error": {"message": "no"}}, "does not accept the secret"),
+        (401, {}, {"error": {"message": "no"}}, "does not accept the key"),
         (429, {"Retry_After": "7"}, {}, "Try again in 7 s"),
         (503, {}, {"error": {"message": "No browser is connected."}}, "No browser is connected"),
         (500, {}, {}, "status 500"),
@@ -114,7 +114,7 @@ def test_each_error_status_has_a_hint(
     assert done.returncode == 1
     assert expected in done.stderr
     assert "hint: " in done.stderr
-    assert SECRET not in done.stdout + done.stderr
+    assert PERSON_KEY not in done.stdout + done.stderr
 
 
 @pytest.mark.req("S002-cli-05")

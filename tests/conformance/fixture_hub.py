@@ -23,11 +23,12 @@ from tabhub.core.registry import Entry
 from tabhub.core.tools import EMPTY_SCHEMA, CallContext, Tool, ToolResult
 from tabhub.server.hub import Hub
 from tabhub.server.run import listen, shut_down, start_up
-from tabhub.store import secret as secrets_store
+from tabhub.store import extension_key
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
 from tests.conformance.fixture_tools import SOURCE, TOOLS
 from tests.conformance.token_proxy import token_proxy
+from tests.harness.hub import agent_token
 from tests.harness.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -74,15 +75,14 @@ async def serve(folder: Path, *, everything: bool) -> None:
     home.config.write_text(json.dumps(SETTINGS))
     sockets = listen(0)
     port: int = sockets[0].getsockname()[1]
-    secret = secrets_store.load_or_create(home)
-    hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
+    hub = Hub(home, port=port, config_file=ConfigFile(home), extension_key=extension_key.load_or_create(home))
     hub.tabs.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub)])
     server = await start_up(hub, sockets)
     servers = {"suite": [sys.executable, "-m", "tests.conformance.fixture_server"]}
     if everything:
         servers["everything"] = [str(NODE), str(EVERYTHING), "stdio"]
     await asyncio.gather(*(attach(hub, name, command) for name, command in servers.items()))
-    async with token_proxy(port, secret) as public_port:
+    async with token_proxy(port, agent_token(home)) as public_port:
         print(public_port, flush=True)
         await asyncio.to_thread(sys.stdin.read)
         await shut_down(hub, server)

@@ -21,8 +21,9 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from websockets.asyncio.client import ClientConnection, connect
 
+from tabhub.store.home import Home
 from tests.harness.agent import client as http_client
-from tests.harness.hub import Address
+from tests.harness.hub import AGENT, Address, agent_token
 from tests.harness.waiting import wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
@@ -40,8 +41,8 @@ class LiveHub(Address):
     process: subprocess.Popen[bytes]
 
     def health(self) -> dict[str, Any]:
-        """What `/health` says to one who holds the secret."""
-        answer = httpx2.get(f"{self.url}/health", headers=self.bearer, timeout=30, verify=False)
+        """What `/health` says to the person."""
+        answer = httpx2.get(f"{self.url}/health", headers=self.person.bearer, timeout=30, verify=False)
         facts: dict[str, Any] = answer.json()
         return facts
 
@@ -161,7 +162,7 @@ async def caller(hub: LiveHub) -> AsyncIterator[Caller]:
             there = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]}
             for tab_id in there & set(agent.opened):
                 await agent.call("browser_close_tab", tabId=tab_id)
-            await http.post(f"/sessions/rest:{name}/end")
+            await http.post(f"/sessions/rest:{AGENT}:{name}/end")
 
 
 class Wire:
@@ -263,8 +264,16 @@ def start(folder: Path, *argv: str, **settings: str) -> LiveHub:
         wait_for(lambda: (home / "hub.json").exists() or process.poll() is not None)
         assert process.poll() is None, (folder / "output").read_text()
         port = json.loads((home / "hub.json").read_text())["port"]
-        secret = json.loads((home / "extension" / "auth.json").read_text())["secret"]
-        hub = LiveHub(port=port, secret=secret, home=home, env=env, process=process)
+        wait_for((home / "run" / "person.key").exists)
+        hub = LiveHub(
+            port=port,
+            token=agent_token(Home(home)),
+            extension_key=json.loads((home / "extension" / "auth.json").read_text())["secret"],
+            person_key=(home / "run" / "person.key").read_text(),
+            home=home,
+            env=env,
+            process=process,
+        )
         wait_for(lambda: _answers(hub) and hub.ready)
     except BaseException:
         process.kill()

@@ -20,7 +20,7 @@ def change(hub: LiveHub, settings: Mapping[str, str | None]) -> None:
             config.reset(home, key)
         else:
             config.set_value(home, key, value)
-    answer = httpx2.post(f"{hub.url}/reload", headers=hub.bearer, timeout=30, verify=False)
+    answer = httpx2.post(f"{hub.url}/reload", headers=hub.person.bearer, timeout=30, verify=False)
     output: dict[str, Any] = answer.json()
     assert answer.status_code == 200, output
     assert not output.get("error"), output

@@ -17,6 +17,7 @@ from mcp.types import Implementation, TextContent
 
 from tests.e2e.live import LiveHub
 from tests.harness.agent import client as http_client
+from tests.harness.hub import AGENT
 
 KINDS = ("http-2025", "http-2026", "stdio-2025", "stdio-2026", "rest", "cli")
 _MODES = {"2025": "legacy", "2026": "2026-07-28"}
@@ -114,7 +115,7 @@ class ToolClient:
         if transport == "http":
             self._open = self.hub.mcp(_MODES[era], client_info=info)
         else:
-            argv = ["-m", "tabhub", "start", "--stdio"]
+            argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT]
             server = StdioServerParameters(command=sys.executable, args=argv, env=self.hub.env)
             self._open = Client(stdio_client(server), mode=_MODES[era], client_info=info)
         self._transport = McpTransport(await self._open.__aenter__())

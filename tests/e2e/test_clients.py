@@ -16,6 +16,7 @@ from mcp.types import CallToolResult, ImageContent, TextContent
 from tests.e2e import png
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
+from tests.harness.hub import AGENT
 
 ERAS = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
 FIRST_TOOLS = {
@@ -170,7 +171,7 @@ def test_the_command_line_works(live_hub: LiveHub, site: Site) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.req("S002-modes-04", "S002-stdio-01")
 async def test_the_stdio_bridge_works(live_hub: LiveHub, site: Site, mode: str) -> None:
-    argv = ["-m", "tabhub", "start", "--stdio"]
+    argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT]
     bridge = stdio_client(StdioServerParameters(command=sys.executable, args=argv, env=live_hub.env))
     async with Client(bridge, mode=mode) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} >= FIRST_TOOLS

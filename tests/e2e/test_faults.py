@@ -129,7 +129,7 @@ async def test_a_second_connection_of_the_same_browser_replaces_the_first(own_hu
     (browser,) = [b for b in own_hub.health()["legs"]["browsers"] if b["connected"]]
 
     def connected() -> connect:
-        names = [Subprotocol(name) for name in ("tabhub", own_hub.secret, browser["browserId"])]
+        names = [Subprotocol(name) for name in ("tabhub", own_hub.extension_key, browser["browserId"])]
         return connect(own_hub.ws_url, subprotocols=names, origin=Origin(live.EXTENSION))
 
     async with live.caller(own_hub) as agent:

@@ -107,7 +107,7 @@ async def test_a_leased_tab_is_refused_with_the_holders_name_but_can_be_read(
     mine = await agent.open(f"{site.url}/")
     async with Client(live_hub) as other:
         text = await other.fail("browser_execute_script", tabId=mine, code="document.title = 'taken'")
-        assert f"Tab {mine} is held by another session: rest (rest:agent-" in text
+        assert f"Tab {mine} is held by another session: rest (rest:test:agent-" in text
         assert "browser_request_tab" in text
         assert "held by another" in await other.fail("browser_close_tab", tabId=mine)
         assert "held by another" in await other.fail("browser_navigate_tab", tabId=mine, url=f"{site.url}/other")
@@ -251,14 +251,14 @@ def chromium(home: Path, *more: str) -> Iterator[None]:
 
 
 def health(hub: Address) -> dict[str, Any]:
-    facts: dict[str, Any] = httpx2.get(f"{hub.url}/health", headers=hub.bearer, timeout=30, verify=False).json()
+    facts: dict[str, Any] = httpx2.get(f"{hub.url}/health", headers=hub.person.bearer, timeout=30, verify=False).json()
     return facts
 
 
 def open_tabs(hub: Address) -> dict[int, str]:
     """The tabs there are, and their addresses."""
     url = f"{hub.url}/tools/browser_list_tabs/call"
-    answer = httpx2.post(url, headers=hub.bearer, json={}, timeout=30, verify=False).json()
+    answer = httpx2.post(url, headers=hub.person.bearer, json={}, timeout=30, verify=False).json()
     return {tab["tabId"]: tab["url"] for tab in answer["structuredContent"]["tabs"]}
 
 

@@ -111,7 +111,9 @@ async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
 
 def reload(hub: LiveHub) -> dict[str, Any]:
     """Have the hub read its files anew, and give what it says."""
-    output: dict[str, Any] = httpx2.post(f"{hub.url}/reload", headers=hub.bearer, timeout=30, verify=False).json()
+    output: dict[str, Any] = httpx2.post(
+        f"{hub.url}/reload", headers=hub.person.bearer, timeout=30, verify=False
+    ).json()
     return output
 
 

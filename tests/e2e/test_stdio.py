@@ -13,11 +13,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
+from tests.harness.hub import AGENT
 from tests.harness.waiting import eventually
 
 
 def stdio(hub: LiveHub, mode: str) -> Client:
-    argv = ["-m", "tabhub", "start", "--stdio"]
+    argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT]
     return Client(stdio_client(StdioServerParameters(command=sys.executable, args=argv, env=hub.env)), mode=mode)
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 ICONS = Path(__file__).parents[2] / "extension" / "icons"
-SIZES = (16, 32, 48, 128)
+SIZES = {"agent": (128,)}
+"""The sizes in which an icon is used, where they are not those of the toolbar."""
+TOOLBAR_SIZES = (16, 32, 48, 128)
 PAGE = "<style>*{{margin:0}}svg{{display:block;width:{size}px;height:{size}px}}</style>{svg}"
 
 
@@ -17,7 +19,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), chromium_sandbox=False)
         for source in sorted(ICONS.glob("*.svg")):
-            for size in SIZES:
+            for size in SIZES.get(source.stem, TOOLBAR_SIZES):
                 page = browser.new_page(viewport={"width": size, "height": size})
                 page.set_content(PAGE.format(size=size, svg=source.read_text()))
                 page.screenshot(path=ICONS / f"{source.stem}-{size}.png", omit_background=True)

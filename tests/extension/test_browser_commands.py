@@ -208,8 +208,10 @@ async def test_cookies_are_set_read_and_deleted(wire: Wire, site: Site) -> None:
 async def test_a_click_on_a_notification_opens_its_url_in_an_active_tab(
     wire: Wire, chromium: Chromium, site: Site
 ) -> None:
-    plain = await wire.ask("showNotification", title="Done", message="All of it")
-    shown = await wire.ask("showNotification", title="Look", message="here", url=f"{site.url}/other", iconUrl=PIXEL)
+    plain = await wire.ask("showNotification", agent="ci", title="Done", message="All of it")
+    shown = await wire.ask(
+        "showNotification", agent="ci", title="Look", message="here", url=f"{site.url}/other", imageUrl=PIXEL
+    )
     assert shown["allowed"] is True
     there = await in_worker(chromium, "chrome.notifications.getAll()")
     assert {plain["notificationId"], shown["notificationId"]} <= set(there)
@@ -223,13 +225,13 @@ async def test_a_click_on_a_notification_opens_its_url_in_an_active_tab(
     await in_worker(chromium, f"chrome.notifications.onClicked.dispatch({plain['notificationId']!r}), 1")
     await wire.ask("closeTab", tabId=opened["params"]["tabId"])
     wrongs: list[dict[str, Any]] = [
-        {"iconUrl": "https://example.com/x.png"},
-        {"iconUrl": "data:image/svg+xml,x"},
+        {"imageUrl": "https://example.com/x.png"},
+        {"imageUrl": "data:image/svg+xml,x"},
         {"url": "file:///etc"},
     ]
     for wrong in wrongs:
         with pytest.raises(Refused, match=f"-32602: {next(iter(wrong))} must be"):
-            await wire.ask("showNotification", title="t", message="m", **wrong)
+            await wire.ask("showNotification", agent="ci", title="t", message="m", **wrong)
 
 
 async def test_the_extension_lists_its_log_its_open_pages_and_adapters(wire: Wire, chromium: Chromium) -> None:
@@ -283,7 +285,8 @@ async def test_a_requested_reconnect_happens_at_once(wire: Wire, hub: FakeHub) -
         ("setCookie", {"url": "https://a.example/", "name": "n", "value": 5}, "value"),
         ("deleteCookies", {"url": "https://a.example/"}, "name"),
         ("clearSiteData", {"origin": "https://a.example", "cookies": 1}, "cookies"),
-        ("showNotification", {"message": "m"}, "title"),
+        ("showNotification", {"agent": "ci", "message": "m"}, "title"),
+        ("showNotification", {"title": "t", "message": "m"}, "agent"),
         ("getLogs", {"level": "loud"}, "level"),
     ],
 )

@@ -120,7 +120,7 @@ async def test_a_program_on_the_hubs_port_without_the_secret_gets_neither_the_se
         hub.secret, hub.port = secret, proved
         before = len(hub.asked)
         await hub.wires[-1].socket.close(4004, "shutting down")
-        assert "does not know the secret" in await popup_says(chromium, "does not know the secret")
+        assert "does not know the key" in await popup_says(chromium, "does not know the key")
         asked = hub.asked[before:]
         assert asked
         assert all(request.path.startswith("/health?challenge=") for request in asked)

@@ -90,7 +90,7 @@ async def test_second_hub_on_the_same_home_reports_the_running_one(tmp_path: Pat
         assert str(first.process.pid) in errors.decode()
         assert str(first.port) in errors.decode()
         assert "tabhub stop" in errors.decode()
-        async with httpx2.AsyncClient(verify=False, base_url=first.url, headers=first.bearer) as http:
+        async with httpx2.AsyncClient(verify=False, base_url=first.url, headers=first.person.bearer) as http:
             assert (await http.get("/health")).json()["status"] == "ok"
 
 
@@ -117,13 +117,15 @@ async def test_hub_that_is_stopped_notifies_its_browser_and_exits_cleanly(tmp_pa
         assert not hub.home.hub_json.exists()
 
 
-async def test_no_log_of_a_hub_shows_the_secret(tmp_path: Path) -> None:
+@pytest.mark.parametrize("secret", ["token", "extension_key", "person_key"])
+async def test_no_log_of_a_hub_shows_a_key_or_token(tmp_path: Path, secret: str) -> None:
     async with hub_process(tmp_path / "home") as hub, FakeExtension(hub), Agent(hub) as agent:
+        shown: str = getattr(hub, secret)
         async with httpx2.AsyncClient(verify=False, base_url=hub.url) as http:
-            for headers in ({"Authorization": f"Bearer {hub.secret}x"}, {"Authorization": hub.secret}, {}):
-                for path in ("/mcp", "/tools", f"/tools?token={hub.secret}", f"/{hub.secret}", f"/ws?t={hub.secret}"):
+            for headers in ({"Authorization": f"Bearer {shown}x"}, {"Authorization": shown}, {}):
+                for path in ("/mcp", "/tools", f"/tools?token={shown}", f"/{shown}", f"/ws?t={shown}"):
                     await http.get(path, headers=headers)
-        await agent.call(hub.secret, {"token": hub.secret})
-        await agent.call("browser_execute_script", {"tabId": 7, "code": hub.secret})
+        await agent.call(shown, {"token": shown})
+        await agent.call("browser_execute_script", {"tabId": 7, "code": shown})
         for file in (hub.home.hub_log, hub.home.audit, hub.home.hub_json):
-            assert hub.secret not in file.read_text(), file.name
+            assert shown not in file.read_text(), file.name

@@ -36,7 +36,7 @@ async def test_a_request_byte_by_byte_is_served_like_any_other(hub: RunningHub) 
 
 @pytest.mark.req("F18")
 async def test_a_frame_byte_by_byte_is_received(hub: RunningHub) -> None:
-    protocols = [Subprotocol("tabhub"), Subprotocol(hub.secret), Subprotocol("slow")]
+    protocols = [Subprotocol("tabhub"), Subprotocol(hub.extension_key), Subprotocol("slow")]
     async with connect(hub.ws_url, subprotocols=protocols, ping_interval=None) as socket:
         text = '{"jsonrpc":"2.0","id":"ext:é€😀","method":"nothing","params":{}}'
         for byte in Frame(Opcode.TEXT, text.encode()).serialize(mask=True):

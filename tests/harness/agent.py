@@ -81,9 +81,17 @@ class Events:
 
 
 def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
-    """An HTTP client that holds the hub's secret."""
+    """An HTTP client of an agent; the person's own addresses get the person's key instead, if the hub's is known."""
+
+    def authorize(request: httpx2.Request) -> httpx2.Request:
+        path = request.url.path
+        who = hub if not hub.person_key or path.startswith(("/mcp", "/tools")) else hub.person
+        for name, value in who.bearer.items():
+            request.headers.setdefault(name, value)
+        return request
+
     # Everything here is plain HTTP: loading certificates for each client would take 30 ms of CPU time.
-    return httpx2.AsyncClient(verify=False, base_url=hub.url, headers=hub.bearer | headers, timeout=30)
+    return httpx2.AsyncClient(verify=False, base_url=hub.url, headers=headers, auth=authorize, timeout=30)
 
 
 def answer_in(response: httpx2.Response) -> dict[str, Any]:

@@ -20,9 +20,11 @@ ENVELOPE = {
 class BridgeClient:
     """One connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str | None) -> None:
         self.reader = reader
         self.writer = writer
+        self.token = token
+        """The agent's, which every REGISTER carries unless the test gives one."""
         self.session = ""
         self._count = 0
 
@@ -30,7 +32,8 @@ class BridgeClient:
         self.writer.write(data)
 
     def send(self, kind: str, **fields: Any) -> None:
-        self.raw(json.dumps({"type": kind, **fields}).encode() + b"\n")
+        agent = {"agentToken": self.token} if kind == "REGISTER" else {}
+        self.raw(json.dumps({"type": kind, **agent, **fields}).encode() + b"\n")
 
     async def receive(self) -> dict[str, Any]:
         """The next line."""
@@ -89,7 +92,7 @@ async def connected(hub: RunningHub, *, limit: int = 2**24) -> AsyncIterator[Bri
     """Connect; leaving the context aborts the connection."""
     reader, writer = await asyncio.open_unix_connection(hub.hub.bridge.path, limit=limit)
     try:
-        yield BridgeClient(reader, writer)
+        yield BridgeClient(reader, writer, hub.token)
     finally:
         writer.transport.abort()
 

@@ -11,17 +11,24 @@ from typing import Any
 
 from tabhub.server.hub import Hub
 from tabhub.server.run import listen, shut_down, start_up
-from tabhub.store import secret as secrets_store
+from tabhub.store import extension_key
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
+from tabhub.store.tokens import client_token
+
+AGENT = "test"
+"""The name of the token that tests use as an agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """The port and secret of a hub, in this process or another."""
+    """The port and keys of a hub, in this process or another."""
 
     port: int
-    secret: str
+    token: str
+    """An agent's."""
+    extension_key: str = ""
+    person_key: str = ""
 
     @property
     def url(self) -> str:
@@ -33,7 +40,13 @@ class Address:
 
     @property
     def bearer(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.secret}"}
+        """What an agent sends."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+    @property
+    def person(self) -> Address:
+        """The same hub, for the person's own requests."""
+        return Address(port=self.port, token=self.person_key, extension_key=self.extension_key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +69,27 @@ async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub
     home.config.write_text(json.dumps(without_approvals(settings)))
     sockets = listen(0)
     port: int = sockets[0].getsockname()[1]
-    secret = secrets_store.load_or_create(home)
-    hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
+    key = extension_key.load_or_create(home)
+    hub = Hub(home, port=port, config_file=ConfigFile(home), extension_key=key)
     server = await start_up(hub, sockets)
     try:
-        yield RunningHub(hub=hub, port=port, secret=secret, home=home)
+        yield RunningHub(
+            hub=hub,
+            home=home,
+            port=port,
+            token=agent_token(home),
+            extension_key=key,
+            person_key=hub.person_key.value,
+        )
     finally:
         await shut_down(hub, server)
         for sock in sockets:
             sock.close()
+
+
+def agent_token(home: Home) -> str:
+    """The token of the tests' agent, also in a home that has been used before."""
+    return client_token(home, AGENT, 1.0)[0]
 
 
 def without_approvals(settings: dict[str, Any]) -> dict[str, Any]:

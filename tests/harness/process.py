@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tabhub.store import secret as secrets_store
+from tabhub.store import extension_key
 from tabhub.store.home import Home
-from tests.harness.hub import Address, without_approvals
+from tests.harness.hub import Address, agent_token, without_approvals
 
 _RUNNING = re.compile(rb"is running on http://127\.0\.0\.1:(\d+)")
 
@@ -59,7 +59,14 @@ async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
         found = _RUNNING.search(first)
         assert found is not None, (first, await _errors(process))
         place = Home(home)
-        yield HubProcess(port=int(found[1]), secret=secrets_store.read(place), home=place, process=process)
+        yield HubProcess(
+            port=int(found[1]),
+            token=agent_token(place),
+            extension_key=extension_key.read(place),
+            person_key=place.person_key.read_text(),
+            home=place,
+            process=process,
+        )
     finally:
         if process.returncode is None:
             process.kill()

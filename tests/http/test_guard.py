@@ -16,15 +16,16 @@ from tabhub.errors import (
     TooLarge,
     Unauthorized,
 )
-from tabhub.http.guard import Endpoint, Guard
+from tabhub.http.guard import Endpoint, Guard, Identity
 from tabhub.http.messages import Header, Request
 from tabhub.limits import Limits
 from tabhub.trust.guard import EXTENSION_ORIGIN
 
-SECRET = b"5" * 64
+KEY, AGENT, OLD = b"5" * 64, b"thb_a", b"0" * 64
+KNOWN = {KEY: Identity("me", person=True), AGENT: Identity("agent"), OLD: Identity("unnamed", admitted=False)}
 NO_CONNECTION: Any = None
 HOST = (b"host", b"127.0.0.1:9515")
-TOKEN = (b"authorization", b"Bearer " + SECRET)
+TOKEN = (b"authorization", b"Bearer " + KEY)
 
 
 class Guarding:
@@ -42,8 +43,8 @@ class Guarding:
         }
         self.guard = Guard(
             9515,
-            SECRET,
             Limits(**limits),
+            KNOWN.get,
             clock=lambda: self.now,
             endpoints=endpoints,
             websockets={},
@@ -85,12 +86,25 @@ def test_host_comes_first_then_origin_then_size_then_token(
     assert Guarding().refusal(*headers) is refusal
 
 
-def test_an_old_secret_fails_from_the_moment_it_is_replaced() -> None:
-    guarding = Guarding()
-    assert guarding.refusal(HOST, TOKEN) is None
-    guarding.guard.replace_secret(b"6" * 64)
-    assert guarding.refusal(HOST, TOKEN) is Unauthorized
-    assert guarding.refusal(HOST, (b"authorization", b"Bearer " + b"6" * 64)) is None
+@pytest.mark.parametrize(
+    ("token", "path", "refusal"),
+    [
+        (KEY, "/tools", None),
+        (KEY, "/audit", None),
+        (AGENT, "/tools", None),
+        (AGENT, "/audit", Forbidden),
+        (AGENT, "/nothing", NotFound),
+        (AGENT, "/health", None),
+        (OLD, "/tools", Unauthorized),
+        (OLD, "/audit", Forbidden),
+        (OLD, "/nothing", Unauthorized),
+        (OLD, "/health", None),
+        (b"thb_b", "/tools", Unauthorized),
+        (b"thb_b", "/health", None),
+    ],
+)
+def test_a_token_opens_what_its_holder_may_reach(token: bytes, path: str, refusal: type[TabhubError] | None) -> None:
+    assert Guarding().refusal(HOST, (b"authorization", b"Bearer " + token), path=path) is refusal
 
 
 def test_failures_are_rate_limited_for_a_minute_and_valid_requests_never() -> None:
@@ -107,7 +121,7 @@ def test_an_error_never_repeats_the_token() -> None:
     with pytest.raises(Unauthorized) as refused:
         Guarding().guard.route(Request(NO_CONNECTION, "GET", "/audit", b"", [HOST, header], dict([HOST, header])))
     assert "something-secret" not in refused.value.text()
-    assert SECRET.decode() not in str(refused.value.details())
+    assert KEY.decode() not in str(refused.value.details())
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import pytest
 
 from tabhub.http import protocol
 from tabhub.store.audit import digest
-from tabhub.store.secret import rotate
+from tabhub.store.tokens import revoke
 from tests.harness.agent import ACCEPT, message, stateless
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import Address, RunningHub, running_hub
+from tests.harness.hub import AGENT, Address, RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.harness.process import hub_process
 from tests.harness.raw import Answer, Wire, exchange, request, wire
@@ -104,12 +104,11 @@ async def test_an_error_leaves_the_connection_usable(hub: RunningHub, make: Make
         assert value(await ask(line, make(hub, "probe_echo", {"value": "x"}))) == {"value": "x"}
 
 
-async def test_a_rotated_secret_counts_on_open_connections_at_once(hub: RunningHub) -> None:
+async def test_a_revoked_token_counts_on_open_connections_at_once(hub: RunningHub) -> None:
     Probe(hub)
     async with wire(hub.port) as line:
         assert (await ask(line, rest(hub, "probe_echo", {"value": "x"}))).status == 200
-        rotate(hub.home)
-        hub.hub.secret.check_file()
+        revoke(hub.home, AGENT)
         assert (await ask(line, rest(hub, "probe_echo", {"value": "x"}))).status == 401
 
 

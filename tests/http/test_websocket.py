@@ -43,7 +43,7 @@ async def test_a_command_and_its_reply_keep_every_character(hub: RunningHub) -> 
 async def _talk(hub: RunningHub, *chunks: bytes) -> tuple[list[object], list[Frame]]:
     """Send these bytes on a raw connection after its handshake; what the link got, and the answers."""
     client = ClientProtocol(
-        parse_uri(hub.ws_url), subprotocols=[Subprotocol(p) for p in ("tabhub", hub.secret, "raw-browser")]
+        parse_uri(hub.ws_url), subprotocols=[Subprotocol(p) for p in ("tabhub", hub.extension_key, "raw-browser")]
     )
     reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
     client.send_request(client.connect())

@@ -20,7 +20,7 @@ ASKING: dict[str, Any] = {"permissions": {"browser": {"tools": {ASKED: "ask"}}}}
 
 
 def client(hub: RunningHub, ask: Any = None) -> McpClient:
-    return McpClient(f"127.0.0.1:{hub.port}", lambda: hub.secret, "test", ask)
+    return McpClient(f"127.0.0.1:{hub.port}", lambda: hub.token, "test", ask)
 
 
 async def test_results_and_errors_are_returned_unchanged(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ async def test_callers_that_name_a_session_have_a_tab_of_their_own(hub: RunningH
     assert 7 not in tabs
     assert wrong.status_code == 400
     entry = hub.hub.engine.audit.recent(1)[0]
-    assert (entry["session"], entry["client"]) == ("rest:a", "me")
+    assert (entry["session"], entry["client"]) == ("rest:test:a", "me")
 
 
 async def test_a_caller_that_hangs_up_takes_its_call_back(hub: RunningHub) -> None:

@@ -84,7 +84,7 @@ def test_plugins_have_settings_of_their_own_and_no_secrets(tmp_path: Path) -> No
 
 
 def test_the_folder_contains_exactly_the_adapters_in_use(tmp_path: Path) -> None:
-    extension = install_extension(tmp_path / "extension", secret="s" * 64, port=1)
+    extension = install_extension(tmp_path / "extension", key="s" * 64, port=1)
     stamp = extension_stamp(extension)
     one = plugin(tmp_path / "p", adapter="1;")
     old = adapters.compose(one, resolve(one, {}))
@@ -96,12 +96,12 @@ def test_the_folder_contains_exactly_the_adapters_in_use(tmp_path: Path) -> None
     adapters.write([extension], [new])
     assert [path.name for path in (extension / "adapters").iterdir()] == [Path(new.file).name]
     assert extension_stamp(extension) == stamp  # a browser need not reload the extension
-    install_extension(extension, secret="t" * 64, port=1)
+    install_extension(extension, key="t" * 64, port=1)
     assert (extension / new.file).exists()
 
 
 def test_pre_script_is_a_separate_file_removed_with_the_plugin(tmp_path: Path) -> None:
-    extension = install_extension(tmp_path / "extension", secret="s" * 64, port=1)
+    extension = install_extension(tmp_path / "extension", key="s" * 64, port=1)
     made = plugin(tmp_path / "p", extra={"preScriptFile": "pre-script.iife.js"}, pre_script="before();")
     adapter = adapters.compose(made, resolve(made, {}))
     assert adapter.pre_file is not None

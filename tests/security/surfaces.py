@@ -36,7 +36,8 @@ class Surface:
 
     async def headers(self, hub: Address) -> list[Header]:
         """What a good request here carries; a session is opened where one is needed."""
-        headers = [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items(), *ACCEPT.items()]
+        who = hub.person if self.kind == "settings" else hub
+        headers = [("Host", f"127.0.0.1:{hub.port}"), *who.bearer.items(), *ACCEPT.items()]
         if self.kind == "handshake":
             params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bad"}}
             async with httpx2.AsyncClient(verify=False, base_url=hub.url) as http:

@@ -149,26 +149,37 @@ def tokens(secret: str) -> list[list[Header]]:
 
 
 @pytest.mark.req("B9", "S002-auth-01", "S002-endpoints-07", "S002-endpoints-09")
+@pytest.mark.parametrize("kind", ["token", "person_key", "extension_key"])
 @pytest.mark.parametrize("address", [a for a in ADDRESSES if a[1] not in ("/health", "/ws")], ids=" ".join)
 async def test_every_route_requires_the_token_and_no_log_contains_it(
-    hub: RunningHub, address: tuple[str, str], caplog: pytest.LogCaptureFixture
+    hub: RunningHub, address: tuple[str, str], kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    secret: str = getattr(hub, kind)
     host = ("Host", f"127.0.0.1:{hub.port}")
     method, path = address
-    queries = (f"?token={hub.secret}", f"?secret={hub.secret}", f"?authorization=Bearer%20{hub.secret}")
-    requests = [head(hub, address, [host, *token]) for token in tokens(hub.secret)]
+    queries = (f"?token={secret}", f"?secret={secret}", f"?authorization=Bearer%20{secret}")
+    requests = [head(hub, address, [host, *token]) for token in tokens(secret)]
     requests += [head(hub, (method, path + query), [host]) for query in queries]
     answers = [await exchange(hub.port, data) for data in requests]
     assert {answer.status for answer in answers} == {401}
-    assert not any(hub.secret.encode() in answer.body for answer in answers)
-    assert hub.secret not in caplog.text
+    assert not any(secret.encode() in answer.body for answer in answers)
+    assert secret not in caplog.text
     assert "a" * 1000 not in caplog.text
-    assert hub.secret not in hub.home.audit.read_text()
+    assert secret not in hub.home.audit.read_text()
+
+
+class _GuardedText(str):
+    """A key that may only be compared in constant time."""
+
+    __slots__ = ()
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> _Guarded:
+        return _Guarded(super().encode(encoding, errors))
 
 
 class _Guarded(bytes):
-    """A secret that may only be compared in constant time."""
+    """The same as bytes."""
 
     def __eq__(self, other: object) -> bool:
         raise AssertionError("compared byte by byte, which takes longer the more of it is right")
@@ -178,17 +189,17 @@ class _Guarded(bytes):
 
 @pytest.mark.req("B9")
 async def test_rejection_time_does_not_depend_on_the_token(hub: RunningHub) -> None:
-    guard = hub.hub.guard
-    guard._secret, guard._usual = _Guarded(guard._secret), _Guarded(guard._usual)
+    hub.hub.person_key.value = _GuardedText(hub.person_key)
+    hub.hub.extension.key = _Guarded(hub.extension_key.encode())
     host = ("Host", f"127.0.0.1:{hub.port}")
-    for token in tokens(hub.secret):
+    for token in tokens(hub.person_key):
         assert (await exchange(hub.port, head(hub, ("GET", "/tools"), [host, *token]))).status == 401
-    right = [host, *hub.bearer.items()]
+    right = [host, *hub.person.bearer.items()]
     assert (await exchange(hub.port, head(hub, ("GET", "/tools"), right))).status == 200
-    for offered in (hub.secret[:-1], "0" * 64, hub.secret):
+    for offered in (hub.extension_key[:-1], "0" * 64, hub.extension_key):
         protocols = [host, ("Sec-WebSocket-Protocol", f"tabhub, {offered}, id")]
         assert (await exchange(hub.port, head(hub, ("GET", "/ws"), protocols))).status == (
-            101 if offered == hub.secret else 401
+            101 if offered == hub.extension_key else 401
         )
 
 
@@ -197,7 +208,7 @@ async def test_websocket_requires_the_token_as_subprotocol_and_no_log_contains_i
     hub: RunningHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    secret = hub.secret
+    secret = hub.extension_key
     offers: list[str | None] = [
         None,
         "tabhub",
@@ -211,6 +222,8 @@ async def test_websocket_requires_the_token_as_subprotocol_and_no_log_contains_i
         f"tabhub, {secret}, ../../x",
         f"tabhub, {secret}, id, more",
         f"mcp, {secret}, id",
+        f"tabhub, {hub.token}, id",
+        f"tabhub, {hub.person_key}, id",
         f"opentabs, {secret}, id",
         "tabhub, " + "a" * 30_000,
     ]
@@ -234,14 +247,14 @@ async def test_health_without_a_token_reports_only_liveness(hub: RunningHub) -> 
 
 
 async def test_two_authorization_headers_are_rejected(hub: RunningHub) -> None:
-    good, bad = ("Authorization", f"Bearer {hub.secret}"), ("Authorization", "Bearer wrong")
+    good, bad = ("Authorization", f"Bearer {hub.person_key}"), ("Authorization", "Bearer wrong")
     for pair in ([good, bad], [bad, good]):
         headers = [("Host", f"127.0.0.1:{hub.port}"), *pair]
         assert (await exchange(hub.port, head(hub, ("GET", "/tools"), headers))).status == 401
 
 
 async def test_request_smuggled_in_a_body_is_not_served(hub: RunningHub) -> None:
-    inner = request("POST", "/reload", [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()])
+    inner = request("POST", "/reload", [("Host", f"127.0.0.1:{hub.port}"), *hub.person.bearer.items()])
     host = ("Host", f"127.0.0.1:{hub.port}")
     both = [host, ("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
     twice = [host, ("Content-Length", "0"), ("Content-Length", str(len(inner)))]
@@ -264,7 +277,7 @@ async def test_oversized_headers_are_rejected_and_not_buffered(hub: RunningHub, 
 
 
 async def test_a_route_has_one_spelling(hub: RunningHub) -> None:
-    headers = [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()]
+    headers = [("Host", f"127.0.0.1:{hub.port}"), *hub.person.bearer.items()]
     for path in ("/mcp/", "/mcp/../mcp", "//mcp", "/MCP", "/mcp%00", "/%6dcp/x", "/tools/../health", "/health/"):
         answer = await exchange(hub.port, request("GET", path, headers))
         assert answer.status == 404, (path, answer)

@@ -18,7 +18,7 @@ from tests.security.test_json import AMBIGUOUS, BROKEN, TOO_MUCH
 
 
 async def socket(hub: RunningHub) -> ClientConnection:
-    protocols = [Subprotocol("tabhub"), Subprotocol(hub.secret), Subprotocol("raw")]
+    protocols = [Subprotocol("tabhub"), Subprotocol(hub.extension_key), Subprotocol("raw")]
     return await connect(hub.ws_url, subprotocols=protocols, ping_interval=None, max_size=None)
 
 

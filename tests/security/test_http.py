@@ -28,7 +28,7 @@ HTTP2: list[Header] = [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h
 
 
 def headers(hub: RunningHub) -> list[Header]:
-    return [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items(), ("Content-Type", "application/json")]
+    return [("Host", f"127.0.0.1:{hub.port}"), *hub.person.bearer.items(), ("Content-Type", "application/json")]
 
 
 @pytest.mark.parametrize("step", [1, 7, 100_000])
@@ -62,7 +62,7 @@ async def test_body_of_an_upgrade_request_is_not_parsed_as_a_request(hub: Runnin
 
 
 async def test_trailer_fields_are_not_headers(hub: RunningHub) -> None:
-    trailing = CHUNKS[:-2] + f"Authorization: Bearer {hub.secret}\r\n\r\n".encode()
+    trailing = CHUNKS[:-2] + f"Authorization: Bearer {hub.person_key}\r\n\r\n".encode()
     host = ("Host", f"127.0.0.1:{hub.port}")
     async with wire(hub.port) as line:
         await line.send(request("POST", "/tools/probe_echo/call", [host, CHUNKED], trailing))

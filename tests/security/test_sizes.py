@@ -75,7 +75,7 @@ async def test_a_length_that_is_not_a_number_is_400(hub: RunningHub, length: str
 @pytest.mark.req("B4", "S002-ws-05")
 @pytest.mark.parametrize("pieces", [1, 5])
 async def test_a_message_over_10_mb_closes_the_socket_with_1009(hub: RunningHub, pieces: int) -> None:
-    protocols = [Subprotocol("tabhub"), Subprotocol(hub.secret), Subprotocol("large")]
+    protocols = [Subprotocol("tabhub"), Subprotocol(hub.extension_key), Subprotocol("large")]
     size = 10 * MB + 1
     text = "x" * (size // pieces + 1)
     async with FakeExtension(hub, "other") as other:
@@ -95,7 +95,7 @@ async def test_a_message_over_10_mb_closes_the_socket_with_1009(hub: RunningHub,
 
 @pytest.mark.req("B4")
 async def test_oversized_frame_is_rejected_by_its_header(hub: RunningHub) -> None:
-    protocols = [Subprotocol("tabhub"), Subprotocol(hub.secret), Subprotocol("large")]
+    protocols = [Subprotocol("tabhub"), Subprotocol(hub.extension_key), Subprotocol("large")]
     async with connect(hub.ws_url, subprotocols=protocols, ping_interval=None) as socket:
         socket.transport.write(b"\x81\xff" + (2**62).to_bytes(8, "big") + b"\x00\x00\x00\x00" + b"x" * 100)
         with pytest.raises(ConnectionClosedError) as closed:

@@ -44,8 +44,8 @@ def offer(*names: str) -> list[Subprotocol]:
     ("names", "browser"),
     [(["tabhub", "{}", "my-id_1"], "my-id_1"), (["tabhub", "{}"], "default"), (["opentabs", "{}"], "default")],
 )
-async def test_an_extension_with_the_secret_is_admitted(hub: RunningHub, names: list[str], browser: str) -> None:
-    protocols = offer(*(name.format(hub.secret) for name in names))
+async def test_an_extension_with_its_key_is_admitted(hub: RunningHub, names: list[str], browser: str) -> None:
+    protocols = offer(*(name.format(hub.extension_key) for name in names))
     origin = Origin(EXTENSION_ORIGIN.decode())
     async with connect(hub.ws_url, subprotocols=protocols, origin=origin) as socket:
         assert socket.subprotocol == names[0]
@@ -65,7 +65,7 @@ async def test_others_are_refused_with_an_http_status(hub: RunningHub, path: str
 
 @pytest.mark.req("S000-messages-01", "S002-ws-01", "S002-ws-extension-03")
 async def test_requests_of_the_extension_are_answered_under_their_id(hub: RunningHub) -> None:
-    async with connect(hub.ws_url, subprotocols=offer("tabhub", hub.secret, "raw")) as socket:
+    async with connect(hub.ws_url, subprotocols=offer("tabhub", hub.extension_key, "raw")) as socket:
 
         async def ask(message: dict[str, object]) -> dict[str, object]:
             await socket.send(json.dumps({"jsonrpc": "2.0", **message}))
@@ -90,7 +90,7 @@ async def test_every_request_of_the_extension_has_a_handler(hub: RunningHub, met
 
 
 async def test_a_message_in_many_frames_is_one_message(hub: RunningHub) -> None:
-    async with connect(hub.ws_url, subprotocols=offer("tabhub", hub.secret, "raw")) as socket:
+    async with connect(hub.ws_url, subprotocols=offer("tabhub", hub.extension_key, "raw")) as socket:
         text = '{"jsonrpc":"2.0","id":"ext:é","method":"nothing","params":{}}'
         await socket.send(list(text))
         assert json.loads(await socket.recv())["id"] == "ext:é"
@@ -102,7 +102,7 @@ async def test_a_message_in_many_frames_is_one_message(hub: RunningHub) -> None:
 
 
 async def test_a_binary_message_is_a_protocol_error(hub: RunningHub) -> None:
-    async with connect(hub.ws_url, subprotocols=offer("tabhub", hub.secret, "raw")) as socket:
+    async with connect(hub.ws_url, subprotocols=offer("tabhub", hub.extension_key, "raw")) as socket:
         await socket.send(b"{}")
         with pytest.raises(ConnectionClosedError) as closed:
             await socket.recv()
@@ -165,17 +165,17 @@ async def test_messages_are_logged_if_enabled_and_capabilities_are_readable(
         hub.home.config.write_text(json.dumps({"logMessages": True, "permissions": {"default": "auto"}}))
         assert (await http.post("/reload")).status_code == 200
         async with FakeExtension(hub) as browser:
-            code = f"return '{'x' * 5000}{hub.secret}'; // password=hunter22"
+            code = f"return '{'x' * 5000}{hub.extension_key}'; // password=hunter22"
             answer = await agent.call("browser_execute_script", {"tabId": 7, "code": code})
             assert answer["result"]["structuredContent"] == {"value": "fake"}
-            await browser.notify("log", {"level": "info", "message": f"line\n{hub.secret}"})
+            await browser.notify("log", {"level": "info", "message": f"line\n{hub.extension_key}"})
             await browser.settle()
         lines = [record.getMessage() for record in caplog.records if record.name == "tabhub.messages"]
         assert any(line.startswith("to fake-browser, ") and '"method":"forwardCDPCommand"' in line for line in lines)
         assert any(line.startswith("from fake-browser, ") and '"tab.syncAll"' in line for line in lines)
         assert any('"value": "fake"' in line for line in lines)
         assert max(map(len, lines)) < 1100
-        assert not [line for line in lines if hub.secret in line or "hunter22" in line or "\n" in line]
+        assert not [line for line in lines if hub.extension_key in line or "hunter22" in line or "\n" in line]
         body, headers = stateless("server/discover")
         found = (await http.post("/mcp", json=body, headers=headers)).json()["result"]["capabilities"]
         assert set(found["experimental"]["browser"]) == {"multiTabSupport", "cacheSupported", "elicitation"}

@@ -29,7 +29,7 @@ async def health(hub: RunningHub) -> dict[str, Any]:
 @pytest.mark.req("S002-health-01", "S002-endpoints-08")
 async def test_health_without_a_token_is_only_the_status(hub: RunningHub) -> None:
     async with client(hub) as http:
-        for wrong in ({"Authorization": ""}, {"Authorization": "Bearer no"}, {"Authorization": hub.secret}):
+        for wrong in ({"Authorization": ""}, {"Authorization": "Bearer no"}, hub.bearer):
             answer = await http.get("/health", headers=wrong)
             assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
         assert len((await http.get("/health")).json()) > 10

@@ -78,7 +78,7 @@ async def test_the_session_file_is_private_and_has_no_secrets_or_urls(tmp_path: 
         path = hub.home.root / "sessions.json"
         assert path.stat().st_mode & 0o777 == 0o600
         text = path.read_text()
-        assert hub.secret not in text
+        assert hub.extension_key not in text
         assert "secret=1" not in text
         assert "an argument" not in text
         assert sessions(hub)["tabs"][0]["origin"] == "https://shop.example"

@@ -45,9 +45,9 @@ async def test_invalid_requests_are_refused(hub: RunningHub) -> None:
     async with client(hub, **{"Tabhub-Session": "me"}) as http:
         await http.post("/tools/browser_list_sessions/call", json={})
         for path, body in [
-            ("/sessions/rest:me/release", {"tabId": "7"}),
-            ("/sessions/rest:me/release", {"tab": 7}),
-            ("/sessions/rest:me/end", {"why": 1}),
+            ("/sessions/rest:test:me/release", {"tabId": "7"}),
+            ("/sessions/rest:test:me/release", {"tab": 7}),
+            ("/sessions/rest:test:me/end", {"why": 1}),
             ("/pause", {"mode": "later"}),
             ("/pause", {"reason": "x" * 301}),
             ("/pause", [1]),
@@ -55,7 +55,7 @@ async def test_invalid_requests_are_refused(hub: RunningHub) -> None:
         ]:
             answer = await http.post(path, json=body)
             assert answer.status_code == 400, (path, body, answer.text)
-        for method, path in [("POST", "/sessions"), ("GET", "/pause"), ("GET", "/sessions/rest:me/end")]:
+        for method, path in [("POST", "/sessions"), ("GET", "/pause"), ("GET", "/sessions/rest:test:me/end")]:
             assert (await http.request(method, path)).status_code == 405
     async with client(hub, Authorization="Bearer wrong") as http:
         assert (await http.get("/sessions")).status_code == 401

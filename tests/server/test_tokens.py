@@ -1,4 +1,4 @@
-"""Named tokens: each client has its own name, sessions and permissions, and the secret can be kept from agents."""
+"""Named tokens: each agent has its own name, sessions and permissions, and without one it is not admitted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tabhub.store import old_secret
 from tabhub.store.tokens import create, revoke
 from tests.harness.agent import ACCEPT, Agent, client, message, stateless, streamed
 from tests.harness.bridge_client import connected
@@ -17,6 +18,7 @@ from tests.harness.hub import Address, RunningHub, running_hub
 from tests.harness.panel import Panel
 from tests.harness.waiting import until
 
+OLD_SECRET = "0d" * 32
 TOOL = "browser_execute_script"
 ARGUMENTS = {"tabId": 7, "code": "return 1"}
 
@@ -27,7 +29,14 @@ class As(Address):
 
 
 def named(hub: RunningHub, name: str) -> As:
-    return As(port=hub.port, secret=create(hub.home, name, 1.0))
+    return As(port=hub.port, token=create(hub.home, name, 1.0))
+
+
+def with_old_secret(hub: RunningHub) -> As:
+    """The hub as an agent of version 0.1.0 sees it, with the secret that all share."""
+    hub.home.old_secret.write_text(old_secret.hash_of(OLD_SECRET))
+    hub.home.old_secret.chmod(0o600)
+    return As(port=hub.port, token=OLD_SECRET)
 
 
 async def test_a_tokens_client_has_its_name_in_the_audit_log_and_the_panel(hub: RunningHub) -> None:
@@ -47,7 +56,7 @@ async def test_a_tokens_client_has_its_name_in_the_audit_log_and_the_panel(hub: 
 
 async def test_sessions_of_other_tokens_are_not_found(hub: RunningHub) -> None:
     ci, other = named(hub, "ci"), named(hub, "other")
-    async with FakeExtension(hub), Agent(ci) as agent, client(other) as http, client(hub) as person:
+    async with FakeExtension(hub), Agent(ci) as agent, client(other) as http, client(hub.person) as person:
         for stranger in (http, person):
             answer = await stranger.post("/mcp", json=message("tools/list"), headers=agent.headers)
             assert answer.status_code == 404
@@ -111,7 +120,7 @@ async def test_a_wrong_token_is_refused_everywhere(hub: RunningHub, wrong: str, 
     token = create(hub.home, "ci", 1.0)
     shown = {"prefix": token[:-1], "query": "x"}.get(wrong, wrong)
     query = f"?token={token}" if wrong == "query" else ""
-    async with client(As(port=hub.port, secret=shown)) as http:
+    async with client(As(port=hub.port, token=shown)) as http:
         for path in ("/mcp", "/mcp/gateway", "/tools", "/tools/browser_list_tabs/call"):
             answer = await http.post(f"{path}{query}", json={}, headers=ACCEPT)
             assert answer.status_code in (401, 431), path
@@ -138,10 +147,10 @@ async def listens(http: Any) -> Any:
 
 @pytest.mark.parametrize("how", ["revoked", "required"])
 async def test_a_locked_out_client_gets_no_notifications_and_loses_its_tabs(tmp_path: Path, how: str) -> None:
-    async with running_hub(tmp_path) as hub, FakeExtension(hub):
-        who: Address = named(hub, "ci") if how == "revoked" else hub
+    async with running_hub(tmp_path, requireTokens=False) as hub, FakeExtension(hub):
+        who = named(hub, "ci") if how == "revoked" else with_old_secret(hub)
         stays = named(hub, "other")
-        register = {"client": "x", **({"agentToken": who.secret} if how == "revoked" else {})}
+        register = {"client": "x", "agentToken": who.token if how == "revoked" else None}
         async with Agent(who) as agent, client(who) as http, connected(hub) as bridge, Agent(stays) as other:
             await agent.call(TOOL, ARGUMENTS)
             await bridge.register(**register)
@@ -168,31 +177,32 @@ async def test_a_locked_out_client_gets_no_notifications_and_loses_its_tabs(tmp_
                 assert "isError" not in (await other.call(TOOL, ARGUMENTS))["result"]
 
 
-async def test_required_tokens_exclude_agents_with_the_shared_secret(tmp_path: Path) -> None:
-    async with running_hub(tmp_path) as hub, client(hub) as person, FakeExtension(hub) as browser:
+async def test_required_tokens_exclude_agents_with_the_old_secret_or_none(tmp_path: Path) -> None:
+    unnamed = running_hub(tmp_path, requireTokens=False)
+    async with unnamed as hub, client(with_old_secret(hub)) as old, FakeExtension(hub) as browser:
         for _ in range(3):
-            assert (await person.post("/tools/browser_list_tabs/call", json={})).status_code == 200
+            assert (await old.post("/tools/browser_list_tabs/call", json={})).status_code == 200
+        assert hub.hub.engine.audit.recent(1)[0]["tokenName"] == "unnamed"
         ci = named(hub, "ci")
         hub.home.config.write_text('{"requireTokens": true, "permissions": {"default": "auto"}}')
         hub.hub.reload()
         for path in ("/mcp", "/mcp/gateway", "/tools/browser_list_tabs/call"):
-            answer = await person.post(path, json={}, headers=ACCEPT)
-            assert (answer.status_code, "tabhub token create" in answer.text) == (401, True), path
-        assert (await person.get("/sessions")).status_code == 200
+            answer = await old.post(path, json={}, headers=ACCEPT)
+            assert (answer.status_code, "tabhub setup --migrate" in answer.text) == (401, True), path
         async with client(ci) as http:
             assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
         async with connected(hub) as bare:
-            bare.send("REGISTER", client="x")
+            bare.send("REGISTER", client="x", agentToken=None)
             assert (await bare.receive())["error"]["code"] == -32002
         async with connected(hub) as wrong:
             wrong.send("REGISTER", client="x", agentToken="thb_" + "0" * 64)
             assert (await wrong.receive())["error"]["code"] == -32002
         async with connected(hub) as right:
-            said = await right.register(client="x", agentToken=ci.secret)
+            said = await right.register(client="x", agentToken=ci.token)
             session = hub.hub.sessions.get(said["sessionId"])
             assert session is not None
             assert session.token == "ci"
-        await browser.settle()  # the extension goes on with the secret
+        await browser.settle()  # the extension has its own key
         assert not browser.closed.done()
 
 

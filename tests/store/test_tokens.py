@@ -9,7 +9,7 @@ import pytest
 
 from tabhub.errors import SetupError
 from tabhub.store.home import Home
-from tabhub.store.tokens import TokenStore, create, listed, revoke
+from tabhub.store.tokens import TokenStore, client_token, create, listed, revoke
 
 
 @pytest.fixture
@@ -72,3 +72,29 @@ def test_a_broken_file_admits_no_token_and_is_reported(home: Home) -> None:
     assert "is broken" in store.error
     with pytest.raises(SetupError, match="is broken"):
         create(home, "x", 1.0)
+
+
+@pytest.mark.parametrize("name", ["tabhub-panel", "tabhub-cli", "unnamed"])
+def test_names_of_the_hubs_own_are_reserved(home: Home, name: str) -> None:
+    with pytest.raises(SetupError, match="is the name of"):
+        create(home, name, 1.0)
+
+
+def test_a_clients_token_is_kept_privately_until_it_is_revoked(home: Home) -> None:
+    token, how = client_token(home, "cursor", 1.0)
+    file = home.client_tokens / "cursor"
+    assert (how, TokenStore(home).name_of(token.encode())) == ("created", "cursor")
+    assert file.read_text() == f"{token}\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.client_tokens.stat().st_mode) == 0o700
+    assert client_token(home, "cursor", 2.0) == (token, "kept")
+    revoke(home, "cursor")
+    assert not file.exists()
+    assert client_token(home, "cursor", 3.0)[1] == "created"
+
+
+def test_a_token_that_is_kept_nowhere_is_replaced(home: Home) -> None:
+    first = create(home, "cursor", 1.0)
+    token, how = client_token(home, "cursor", 2.0)
+    store = TokenStore(home)
+    assert (how, store.name_of(token.encode()), store.name_of(first.encode())) == ("replaced", "cursor", None)

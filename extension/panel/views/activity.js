@@ -39,7 +39,7 @@ function running(app) {
               { key: call.callId, class: "call running" },
               dot("live"),
               h("span", { class: "call-what" }, toolTitle(app.state, call.tool), " ", h("code", null, call.tool)),
-              h("span", { class: "call-who" }, agentName(call.client)),
+              h("span", { class: "call-who" }, agentName(call.client, call.token)),
               h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
             ),
           ),
@@ -170,7 +170,7 @@ function choice(app, key, label, options) {
  * @param {Entry} entry
  */
 export function row(app, entry) {
-  const { timestamp, tool, success, durationMs, client, origin, error } = entry;
+  const { timestamp, tool, success, durationMs, client, tokenName, origin, error } = entry;
   const allowed = allowedBy(entry);
   return h(
     "li",
@@ -191,7 +191,7 @@ export function row(app, entry) {
           toolTitle(app.state, tool),
           success ? null : h("span", { class: "unseen" }, " (failed)"),
         ),
-        h("span", { class: "call-who" }, [agentName(client), host(origin)].filter(Boolean).join(" · ")),
+        h("span", { class: "call-who" }, [agentName(client, tokenName), host(origin)].filter(Boolean).join(" · ")),
         h("span", { class: "call-time" }, duration(durationMs)),
         h("span", { class: "call-ago", "data-ago": Date.parse(timestamp) }, ago(Date.parse(timestamp), Date.now())),
       ),

@@ -56,7 +56,7 @@ function card(app, session) {
       h(
         "span",
         { class: `avatar${session.color ? " painted" : ""}`, "aria-hidden": "true", paint: session.color },
-        initial(agentName(client).replace(/^The /, "")),
+        initial(agentName(client, token).replace(/^The /, "")),
       ),
       h(
         "div",
@@ -121,7 +121,7 @@ function heldTab(app, session, { tabId, title, url, heldSeconds }) {
     tabId === session.tabId ? badge("current", "accent") : null,
     button("Release", {
       small: true,
-      name: `Release ${title || `tab ${tabId}`}, held by ${session.client}`,
+      name: `Release ${title || `tab ${tabId}`}, held by ${agentName(session.client, session.token)}`,
       onclick: () => void app.act("sessions.release", { tabId }, "The tab was released."),
     }),
   );

@@ -182,7 +182,7 @@ function working(app) {
             { key: call.callId, class: "call running" },
             dot("live"),
             h("span", { class: "call-what" }, toolTitle(app.state, call.tool)),
-            h("span", { class: "call-who" }, agentName(call.client)),
+            h("span", { class: "call-who" }, agentName(call.client, call.token)),
             h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
           ),
         ),

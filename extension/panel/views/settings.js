@@ -76,7 +76,7 @@ const GROUPS = [
       {
         key: "requireTokens",
         label: "Require a token for every agent",
-        text: "Create one with “tabhub token create NAME”. Agents with the shared secret are refused.",
+        text: "“tabhub setup CLIENT” creates one. Off admits agents of version 0.1.0, which share one secret.",
       },
       {
         key: "auditArguments",

@@ -38,7 +38,7 @@ TABHUB = Group(
         "token": LazyCommand("Create, list and revoke tokens: one for each agent", "tabhub.cli.token"),
         "secret": LazyCommand("Store secrets that agents can use but not read", "tabhub.cli.secret"),
         "audit": LazyCommand("Show which tools were called, by whom, and the outcome", "tabhub.cli.audit"),
-        "config": LazyCommand("Show and change settings; rotate the secret", "tabhub.cli.config"),
+        "config": LazyCommand("Show and change settings; rotate the extension's key", "tabhub.cli.config"),
         "plugin": LazyCommand("Find, install and configure plugins for web apps", "tabhub.cli.plugin"),
         "mcp": LazyCommand("Add, list, enable, disable and refresh external MCP servers", "tabhub.cli.mcp.command"),
         "relay": LazyCommand("Run a relay for browsers and agents on different machines", "tabhub.cli.relay"),

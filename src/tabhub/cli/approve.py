@@ -1,7 +1,7 @@
 """`tabhub approve`: approve or deny pending calls in a terminal.
 
 Input and output must be a terminal, so that an agent with a shell cannot pipe in an answer. The hub requires the
-approver's key; agents' tokens and the hub's secret are not enough.
+person's key; agents' tokens are not enough.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from argparse import Namespace
 from typing import Any
 
 from tabhub.cli.command import Command, option
-from tabhub.cli.hub.client import Hub, approver_headers, checked, fetch, find_hub, request
+from tabhub.cli.hub.client import Hub, checked, fetch, find_hub, request
 from tabhub.cli.terminal import count, paint, safe
 from tabhub.client_errors import UsageError
 
@@ -38,7 +38,7 @@ def approve(args: Namespace) -> None:
     hub = find_hub()
     seen: set[str] = set()
     while True:
-        pending = fetch("/approvals", hub=hub, headers=approver_headers(hub))["approvals"]
+        pending = fetch("/approvals", hub=hub)["approvals"]
         waiting = [call for call in pending if call["id"] not in seen]
         for call in waiting:
             seen.add(call["id"])
@@ -70,7 +70,7 @@ def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
     reason = input("Reason for the agent (optional): ").strip()[:500] if decision == "deny" else ""
     wider = _widen(call) if decision == "allow_always" else []
     body = json.dumps({"decision": decision, "reason": reason, "wider": wider}).encode()
-    answer = request(hub, "POST", f"/approvals/{call['id']}", body=body, headers=approver_headers(hub))
+    answer = request(hub, "POST", f"/approvals/{call['id']}", body=body)
     if answer.status == _NOT_PENDING:
         print(paint("Too late: the call was answered elsewhere or has ended.\n", "yellow"))
         return

@@ -1,4 +1,4 @@
-"""`tabhub config`: show and change settings, rotate the secret. Their meaning is in `tabhub.config.settings`."""
+"""`tabhub config`: show and change settings, rotate the extension's key. What they mean: `tabhub.config.settings`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ from typing import Any
 from tabhub.cli.command import JSON, Command, Group, option
 from tabhub.cli.hub.client import find_hub
 from tabhub.cli.hub.settings import apply_changes, home_and_config
-from tabhub.cli.terminal import mask, nearest, paint, print_json, show_warning
+from tabhub.cli.terminal import nearest, paint, print_json, show_warning
 from tabhub.client_errors import UsageError
 from tabhub.config.settings import Config, convert
 from tabhub.errors import SetupError
-from tabhub.store import config_file, secret
+from tabhub.store import config_file, extension_key
 from tabhub.store.home import Home
 
 
 def show(args: Namespace) -> None:
     home, config = home_and_config()
     values = config_file.show(home, os.environ)
-    current = secret.read(home) if args.show_secret else mask(find_hub().secret or "")
     for problem in config.problems:
         show_warning(problem)
     if args.json:
-        return print_json({**values, "secret": current or None, "home": str(home.root)})
+        return print_json({**values, "home": str(home.root)})
     defaults = _flat(Config().values())
     for key, value in _flat(values).items():
         text = f"{key} = {json.dumps(value, ensure_ascii=False)}"
         print(text if defaults.get(key, ...) == value else paint(text, "bold") + "  (changed)")
-    print(f"secret = {current or '(created when the hub first starts)'}")
     print(paint(f"\nFile: {home.config}", "dim"))
 
 
@@ -97,12 +95,11 @@ def show_path(_args: Namespace) -> None:
     print(Home.find().config)
 
 
-def rotate_secret(args: Namespace) -> None:
-    hub = find_hub()  # before: the running hub still expects the old one
-    new = secret.rotate(Home.find())
-    print(f"Secret rotated: {new if args.show_secret else mask(new)}")
+def rotate_secret(_args: Namespace) -> None:
+    hub = find_hub()  # before: until it reloads, the running hub proves that it knows the old key
+    extension_key.rotate(Home.find())
+    print("The extension has a new key; browsers reconnect with it. Agents' tokens are not affected.")
     apply_changes(hub)
-    print("Update your MCP clients: tabhub setup CLIENT --write (not needed with --stdio).")
 
 
 def _set_arguments(parser: ArgumentParser) -> None:
@@ -119,9 +116,8 @@ COMMAND = Group(
         "show": Command(
             show,
             JSON,
-            option("--show-secret", action="store_true", help="do not mask the secret"),
             summary="Show the settings in force",
-            examples=(("tabhub config show --json --show-secret | jq -r .secret", "the secret, for a script"),),
+            examples=(("tabhub config show --json | jq .port", "one of them, for a script"),),
         ),
         "set": Command(
             set_value,
@@ -140,13 +136,12 @@ COMMAND = Group(
         "path": Command(show_path, summary="Print the path of the config file"),
         "rotate-secret": Command(
             rotate_secret,
-            option("--show-secret", action="store_true", help="print the new secret in full"),
-            summary="Create a new secret; the old one stops working at once",
+            summary="Create a new key for the extension; the old one stops working at once",
         ),
     },
     examples=(
         ("tabhub config show", "all settings"),
         ("tabhub config set port 9600", "change one"),
-        ("tabhub config rotate-secret", "invalidate the old secret"),
+        ("tabhub config rotate-secret", "give the extension a new key"),
     ),
 )

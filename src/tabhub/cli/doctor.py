@@ -89,9 +89,9 @@ def examine() -> Iterator[Finding]:
     try:
         hub = find_hub()
     except CliError as error:
-        yield Finding("secret", "fail", error.message, _ROTATE)
+        yield Finding("key", "fail", error.message, _ROTATE)
         return
-    yield _secret(hub)
+    yield _key(hub)
     yield from _run("files", lambda: _extension_files(hub))
     yield from _hub(hub)
 
@@ -141,17 +141,18 @@ def _browser_program() -> Iterator[Finding]:
     yield Finding("program", "ok", "installed: " + ", ".join(f"{b.name} ({b.path})" for b in find_browsers()))
 
 
-def _secret(hub: Hub) -> Finding:
+def _key(hub: Hub) -> Finding:
+    """The extension's key."""
     path = Path(hub.home, "extension", "auth.json")
     if not path.exists():
-        return Finding("secret", "ok", "will be created when the hub starts")
-    if hub.secret is None or len(hub.secret) != 64:
-        return Finding("secret", "fail", f"{path} contains no valid secret.", _ROTATE)
+        return Finding("key", "ok", "will be created when the hub starts")
+    if hub.extension_key is None or len(hub.extension_key) != 64:
+        return Finding("key", "fail", f"{path} contains no valid key.", _ROTATE)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         remedy = f"Run: chmod 600 {path}, then: tabhub config rotate-secret"
-        return Finding("secret", "fail", f"Others can read {path} (mode {mode:04o}).", remedy)
-    return Finding("secret", "ok", f"{path} (only you can read it)")
+        return Finding("key", "fail", f"Others can read {path} (mode {mode:04o}).", remedy)
+    return Finding("key", "ok", f"{path} (only you can read it)")
 
 
 def _extension_files(hub: Hub) -> Iterator[Finding]:
@@ -197,8 +198,8 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         yield Finding("hub", "fail", refused.message, refused.hint)
         return
     if not isinstance(facts, dict) or "version" not in facts:
-        remedy = "It may be the hub of another home. Set TABHUB_HOME, or use another port."
-        yield Finding("hub", "fail", f"The server on {hub.address} does not accept our secret.", remedy)
+        remedy = f"It may be of an older version. {_RESTART}. Or of another home: set TABHUB_HOME, or use another port."
+        yield Finding("hub", "fail", f"The server on {hub.address} does not accept our key.", remedy)
         return
     if problems := facts.get("problems"):
         yield Finding("hub", "warn", " ".join(problems), "See: tabhub logs")
@@ -207,6 +208,8 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         yield Finding("hub", "warn", message, _RESTART)
     else:
         yield Finding("hub", "ok", f"answers on http://{hub.address}")
+    for notice in facts.get("notices") or []:
+        yield Finding("tokens", "warn", notice)
     if facts.get("skipPermissions"):
         remedy = "tabhub config set skipPermissions false, and start without TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
         yield Finding("permissions", "warn", SKIPPED, remedy)

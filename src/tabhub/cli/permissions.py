@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from tabhub.cli.command import JSON, Command, Group, option
-from tabhub.cli.hub.client import approver_headers, fetch, find_hub
+from tabhub.cli.hub.client import fetch, find_hub
 from tabhub.cli.hub.settings import home_and_config
 from tabhub.cli.terminal import paint, print_json, safe
 from tabhub.client_errors import CliError
@@ -39,7 +39,7 @@ def explain_call(args: Namespace) -> None:
     hub = find_hub()
     if hub.pid is not None:
         question = {"tool": args.tool, "url": args.url, "agent": args.agent}
-        sentence = fetch("/permissions/explain", question, hub=hub, headers=approver_headers(hub))["explanation"]
+        sentence = fetch("/permissions/explain", question, hub=hub)["explanation"]
     else:
         sentence = _explain_built_in(args.tool, args.url, args.agent)
     if args.json:

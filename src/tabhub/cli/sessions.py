@@ -50,7 +50,8 @@ def _list(*, as_json: bool) -> None:
         state = count(running, "running call") if running else f"idle {duration(session.get('idleSeconds', 0))}"
         if session.get("gone"):
             state += ", disconnected"
-        print(f"{paint(safe(shown), 'bold')}  {safe(str(session.get('client')))}, {session.get('kind')}, {state}")
+        agent = f"{session['token']} ({session.get('client')})" if session.get("token") else str(session.get("client"))
+        print(f"{paint(safe(shown), 'bold')}  {safe(agent)}, {session.get('kind')}, {state}")
         for lease in session.get("leases", []):
             mark = "→" if lease.get("tabId") == session.get("tabId") else " "
             own = " (opened by it)" if lease.get("tabId") in session.get("ownTabs", []) else ""

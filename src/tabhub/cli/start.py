@@ -24,14 +24,16 @@ def start(args: Namespace) -> int:
     if args.stdio:
         from tabhub.cli.stdio.server import run_stdio
 
-        return run_stdio(_hub_options(args), gateway=args.gateway, tools=args.tools)
+        return run_stdio(_hub_options(args), gateway=args.gateway, tools=args.tools, agent=args.agent)
     if args.background:
         from tabhub.cli.hub.background import refuse_second, start_in_background
 
         refuse_second()
         _refuse_taken_port(args)
         hub, facts = start_in_background(_hub_options(args))
-        running = {"connected": facts.get("extensionConnected"), "skipPermissions": facts.get("skipPermissions")}
+        running = {"connected": facts.get("extensionConnected")} | {
+            n: facts.get(n) for n in ("skipPermissions", "notices")
+        }
         _greet({**running, "url": f"http://{hub.address}", "home": hub.home}, args)
         return 0
     return _serve(args)
@@ -42,12 +44,12 @@ def _check_options(args: Namespace) -> None:
     if (args.relay is None) != (args.token_file is None):
         problem = "--relay and --token-file belong together."
         hint = "Get a token from the relay's operator, or with `tabhub relay token issue`."
-    elif args.show_secret and not args.show_config:
-        problem, hint = "--show-secret belongs to --show-config.", "`tabhub config show --show-secret` shows it alone."
     elif args.stdio and args.background:
         problem, hint = "--stdio and --background exclude each other.", "--stdio starts a hub if none is running."
     elif args.gateway and not args.stdio:
         problem, hint = "--gateway belongs to --stdio.", "Over HTTP the gateway is always available: /mcp/gateway"
+    elif args.agent is not None and not args.stdio:
+        problem, hint = "--as belongs to --stdio.", "Over HTTP the token in the Authorization header says who it is."
     elif args.tools is not None and not args.stdio:
         problem, hint = "--tools belongs to --stdio.", "Over HTTP it is part of the URL: /mcp?tools=core"
     if problem is not None:
@@ -110,22 +112,27 @@ def _greet(facts: dict[str, Any], args: Namespace) -> None:
     if args.show_config:
         from tabhub.cli.setup.command import show_all
 
-        show_all(show_secret=args.show_secret)
+        show_all()
     else:
         print("Connect an agent:")
         for client in ("claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "opencode", "codex"):
             print(f"  tabhub setup {client}")
-        print("\nEach prints what to add to the client's settings; with --write it is added for you.")
+        print("\nEach creates the client's own token and prints what to add to its settings; --write adds it for you.")
         print("From the shell, without MCP: tabhub tool list")
         if os.environ.get("MAKELEVEL"):  # make's PATH has the checkout's programs, the person's own has not
             print(f"In this checkout, `tabhub` is {os.path.relpath(os.path.dirname(sys.executable))}/tabhub")  # noqa: PTH120
         print()
+    warnings = [str(notice) for notice in facts.get("notices") or []]
     if facts.get("skipPermissions"):
         from tabhub.cli.status import SKIPPED
+
+        warnings.append(SKIPPED)
+    if warnings:
         from tabhub.cli.terminal import show_warning
 
         sys.stdout.flush()
-        show_warning(SKIPPED)
+        for warning in warnings:
+            show_warning(warning)
     browser = facts.get("browser")
     if browser:
         name = browser.get("name", "its own") if isinstance(browser, dict) else browser
@@ -154,9 +161,11 @@ COMMAND = Command(
     option("--token-file", metavar="FILE", help="with --relay: the file with your token for it"),
     option("--stdio", action="store_true", help="serve MCP on stdin and stdout; start a hub if none is running"),
     option("--gateway", action="store_true", help="with --stdio: list the two gateway tools instead of all"),
+    option(
+        "--as", metavar="NAME", dest="agent", help="with --stdio: the client's name, whose token `tabhub setup` made"
+    ),
     option("--tools", metavar="WORDS", help="with --stdio: list only these tools, such as core or core,network"),
     option("--show-config", action="store_true", help="print the settings for every MCP client"),
-    option("--show-secret", action="store_true", help="with --show-config: do not mask the secret"),
     option("--background-child", action="store_true", help=SUPPRESS),
     details=(
         "The hub listens on this machine only. Its files are in ~/.tabhub, or in the folder TABHUB_HOME.\n"
@@ -167,6 +176,6 @@ COMMAND = Command(
         ("tabhub start --background --launch", "in the background, with a separate browser"),
         ("tabhub start --port 9600", "on another port"),
         ("tabhub start --relay wss://relay.example.com --token-file ~/relay.token", "with your browsers elsewhere"),
-        ("tabhub start --stdio", "as an MCP client starts it"),
+        ("tabhub start --stdio --as cursor", "as an MCP client starts it"),
     ),
 )

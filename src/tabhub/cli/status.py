@@ -36,8 +36,9 @@ def status(args: Namespace) -> int:
         return 0
     if "version" not in facts:
         raise CliError(
-            f"The hub on {hub.address} does not accept our secret, so it reports no details.",
-            "It may be the hub of another home (TABHUB_HOME). Run `tabhub doctor` to diagnose the setup.",
+            f"The hub on {hub.address} does not accept our key, so it reports no details.",
+            "It may be the hub of another home (TABHUB_HOME), or of an older version: restart it. "
+            "Run `tabhub doctor` to diagnose the setup.",
         )
     rows = [*_rows(facts), ("home", hub.home), ("address", describe(hub, facts))]
     if isinstance(hub.record.get("socket"), str):
@@ -51,6 +52,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "hub", "running" if facts.get("status") == "ok" else str(facts.get("status"))
     for problem in facts.get("problems") or []:
         yield "problem", str(problem)
+    for notice in facts.get("notices") or []:
+        yield "notice", str(notice)
     if paused := facts.get("paused"):
         yield "paused", pause_summary(paused)
     if facts.get("skipPermissions"):

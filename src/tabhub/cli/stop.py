@@ -59,7 +59,7 @@ def _end(hub: Hub, pid: int, number: signal.Signals, timeout: float) -> bool:
 
 
 def _is_hub(hub: Hub) -> bool:
-    """Whether the process is ours: it answers with our secret, or its command line says so."""
+    """Whether the process is ours: it accepts our key, or its command line says so."""
     if health(hub) is not None:
         return True
     try:

@@ -54,11 +54,6 @@ def _escaped(character: str) -> str:
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
 
 
-def mask(secret: str) -> str:
-    """The secret, masked: its first and last characters."""
-    return f"{secret[:4]}…{secret[-4:]}" if len(secret) >= 16 else "…" if secret else ""
-
-
 def line(text: str) -> str:
     """The first line of a text, blanks collapsed."""
     return " ".join(text.strip().split("\n", 1)[0].split())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import time
 from argparse import Namespace
 
 from tabhub.cli.command import JSON, Command, Group, option
 from tabhub.cli.terminal import paint, print_json
 from tabhub.store import tokens
+from tabhub.store.audit_reader import lines_backward
 from tabhub.store.home import Home
+
+_READ_LINES = 20_000
 
 
 def create(args: Namespace) -> None:
@@ -22,14 +27,32 @@ def create(args: Namespace) -> None:
 
 
 def show(args: Namespace) -> None:
-    listed = tokens.listed(Home.find())
+    home = Home.find()
+    listed = tokens.listed(home)
+    used = last_calls(home)
     if args.json:
-        return print_json([{"name": token.name, "created": token.created} for token in listed])
+        rows = [{"name": token.name, "created": token.created, "lastCall": used.get(token.name)} for token in listed]
+        return print_json(rows)
     if not listed:
-        print("No tokens. Create one for an agent: tabhub token create NAME")
+        print("No tokens. Create one for a client: tabhub setup CLIENT, or tabhub token create NAME")
+    room = max((len(token.name) for token in listed), default=0)
     for token in listed:
         created = time.strftime("%Y-%m-%d %H:%M", time.localtime(token.created))
-        print(f"{paint(token.name, 'bold')}  created {created}")
+        last = used.get(token.name, "not in the audit log")
+        print(f"{paint(token.name, 'bold')}{' ' * (room - len(token.name))}  created {created}  last call {last}")
+
+
+def last_calls(home: Home) -> dict[str, str]:
+    """When each token made its last call, as far as the newest lines of the audit log say."""
+    found: dict[str, str] = {}
+    for line in itertools.islice(lines_backward(home.audit), _READ_LINES):
+        try:
+            call = json.loads(line)
+        except ValueError:
+            continue  # a torn line, as after a crash
+        if isinstance(call, dict) and isinstance(call.get("tokenName"), str):
+            found.setdefault(call["tokenName"], str(call.get("timestamp", "")))
+    return found
 
 
 def revoke(args: Namespace) -> None:
@@ -48,7 +71,7 @@ COMMAND = Group(
     },
     examples=(
         ("tabhub token create claude", "a token for one agent"),
-        ("tabhub config set requireTokens true", "refuse agents that have only the shared secret"),
+        ("tabhub token list", "all tokens, with when each was used last"),
         ("tabhub token revoke claude", "lock it out"),
     ),
 )

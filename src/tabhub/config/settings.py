@@ -104,7 +104,9 @@ class Config:
         True, "bool", "suggest in the panel to keep agents off sensitive sites, until you have decided"
     )
     require_tokens: bool = setting(
-        False, "bool", "agents need their own token (`tabhub token`): the secret is not enough"
+        True,
+        "bool",
+        "agents need their own token (`tabhub setup`, `tabhub token`); `false` admits those of version 0.1.0",
     )
     keep_tabs: bool = setting(False, "bool", "leave the tabs of a session open when it ends, instead of closing them")
     read_leased_tabs: bool = setting(True, "bool", "let agents read tabs that another session holds; never act in them")

@@ -57,13 +57,18 @@ class Session:
 
     @property
     def owner(self) -> str:
-        """The owner of its stored results; stateless calls share one owner, for the result handle itself is the key."""
-        return "stateless" if self.kind == "handle" else self.id
+        """The owner of its stored results; the stateless calls of one agent share an owner."""
+        return f"stateless {self.token or ''}" if self.kind == "handle" else self.id
 
     @property
     def short(self) -> str:
         """The id as others may see it: enough to tell sessions apart, too little to use one."""
         return self.id if self.kind == "rest" or len(self.id) <= _SHORT else f"{self.id[:_SHORT]}…"
+
+    @property
+    def label(self) -> str:
+        """The agent for a person: the name of its token, and what it calls itself."""
+        return self.client if self.token in (None, self.client) else f"{self.token} ({self.client})"
 
     @property
     def name(self) -> str:

@@ -1,8 +1,8 @@
 """The guard: what every request passes on its way to its route. Order: Host, Origin, size, token, rate.
 
-Owns the order, the table of what each path serves, and what a token opens: the secret is the person's and opens
-everything, a named token is one agent's and opens what agents use. The verdicts are trust/'s. The size of a body is
-checked here where it is announced, otherwise while it is read.
+Owns the order, the table of what each path serves, and what a token opens: the person's key opens everything, a named
+token is one agent's and opens what agents use. Whose a token is, the server says; the other verdicts are trust/'s. The
+size of a body is checked here where it is announced, otherwise while it is read.
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hmac import compare_digest
 from typing import Literal
 
-from tabhub.config.settings import Config
 from tabhub.errors import Forbidden, MethodNotAllowed, NotFound, RateLimited, TabhubError, TooLarge, Unauthorized
 from tabhub.http.messages import Request, Response, Route, error_response
 from tabhub.http.websocket import WebSocketRoute
 from tabhub.limits import Limits
-from tabhub.store.tokens import TokenStore
 from tabhub.trust.guard import allowed_hosts, origin_allowed
 from tabhub.trust.sliding_window import SlidingWindow
-from tabhub.trust.tokens import bearer, same_token
+from tabhub.trust.tokens import bearer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,19 @@ class Endpoint:
     audience: Literal["person", "agents", "anyone"] = "person"
 
 
-_NOTHING = Endpoint({})
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who sends a request."""
+
+    name: str
+    person: bool = False
+    """Whether it is the person, who may do everything; otherwise an agent."""
+    admitted: bool = True
+    """Whether an agent with this token may call tools."""
+
+
+_NOTHING = Endpoint({}, "agents")
+"""An unknown path: an error for everyone who has a token."""
 
 
 class Guard:
@@ -43,20 +52,15 @@ class Guard:
     def __init__(
         self,
         port: int,
-        secret: bytes,
         limits: Limits,
-        tokens: TokenStore | None = None,
+        identify: Callable[[bytes], Identity | None],
         *,
         clock: Callable[[], float],
         endpoints: Mapping[str, Endpoint],
         websockets: Mapping[str, Callable[[Request], WebSocketRoute]],
         refused: Counter[int],
-        tokens_required: bool = False,
     ) -> None:
-        """`endpoints` are by path, in which `*` stands for any text; `refused` counts refused requests by status.
-
-        With `tokens_required`, the secret opens nothing for agents.
-        """
+        """`endpoints` are by path, in which `*` stands for any text; `refused` counts refused requests by status."""
         self._port = port
         self._hosts = allowed_hosts(port)
         self._limits = limits
@@ -66,28 +70,18 @@ class Guard:
         self._patterns = [(re.compile(pattern, re.DOTALL), endpoints[path]) for path, pattern in patterns.items()]
         self._websockets = websockets
         self._failures = SlidingWindow(limits.auth_failure_rate)
-        self._tokens = tokens
-        self._tokens_required = tokens_required
+        self._identify = identify
         self._refused = refused
-        self.replace_secret(secret)
-
-    def apply_settings(self, config: Config) -> None:
-        self._tokens_required = config.require_tokens
-
-    def replace_secret(self, secret: bytes) -> None:
-        self._secret = secret
-        self._usual = b"Bearer " + secret
 
     def route(self, request: Request) -> Route:
         self._check_place(request)
         endpoint = self._endpoints.get(request.path) or self._match(request.path)
-        if (authorization := request.headers.get(b"authorization")) is not None:
-            if compare_digest(authorization, self._usual):
-                request.trusted = True
-            else:
-                self._identify(request, authorization)
-        if endpoint.audience != "anyone" and (not request.trusted or self._tokens_required):
-            self._check_access(request, agents=endpoint.audience == "agents")
+        token = bearer(request.headers.get(b"authorization"))
+        identity = self._identify(token) if token is not None else None
+        if endpoint.audience != "anyone":
+            self._check_access(request, identity, agents=endpoint.audience == "agents")
+        if identity is not None:
+            request.agent, request.person = identity.name, identity.person
         route = endpoint.methods.get(request.method) or endpoint.methods.get("*")
         if route is not None:
             return route
@@ -128,27 +122,18 @@ class Guard:
         if length is not None and length.isdigit() and int(length[:20]) > self._limits.max_body:
             raise TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
 
-    def _identify(self, request: Request, authorization: bytes) -> None:
-        token = bearer(authorization)
-        if token is not None and same_token(token, self._secret):
-            request.trusted = True
-        elif token is not None and self._tokens is not None:
-            request.agent = self._tokens.name_of(token)
-
-    def _check_access(self, request: Request, *, agents: bool) -> None:
-        """Refuse a request without the secret or a token that opens the path; many wrong ones are rate-limited."""
-        if request.trusted:
-            if agents and self._tokens_required:
-                raise Unauthorized(
-                    "The hub's secret is not taken from agents here: each needs a token of its own.",
-                    hint="The person makes one with `tabhub token create NAME`.",
-                )
-            return
-        if request.agent is not None:
-            if not agents:
+    def _check_access(self, request: Request, identity: Identity | None, *, agents: bool) -> None:
+        """Refuse a request without a token that opens the path; many wrong ones are rate-limited."""
+        if identity is not None:
+            if not agents and not identity.person:
                 raise Forbidden(
                     "This address is for the person; an agent's token does not open it.",
                     hint="An agent's token opens /mcp, /mcp/gateway and /tools.",
+                )
+            if not identity.admitted:
+                raise Unauthorized(
+                    "The shared secret of version 0.1.0 is no longer accepted: each agent needs its own token.",
+                    hint="The person replaces it: tabhub setup --migrate, or tabhub token create NAME.",
                 )
             return
         retry_after = self._failures.hit("all", self._clock())
@@ -157,7 +142,7 @@ class Guard:
         what = "wrong" if b"authorization" in request.headers else "missing"
         raise Unauthorized(
             f"The token is {what}.",
-            hint="Send `Authorization: Bearer <secret>`; `tabhub config show --show-secret` shows the secret.",
+            hint="Send `Authorization: Bearer <token>`. The person creates a token: tabhub token create NAME.",
         )
 
 

@@ -59,10 +59,10 @@ class Request(msgspec.Struct, eq=False):
     """The client's IP address."""
     keep_alive: bool = True
     body: bytes = b""
-    trusted: bool = False
-    """Whether it carries the hub's own secret."""
     agent: str | None = None
-    """The name of the token it carries."""
+    """The name of whoever sends it: of the token it carries, or of the person's own command line."""
+    person: bool = False
+    """Whether it carries the person's key."""
     disconnected: bool = False
     on_disconnect: list[Callable[[], None]] = []
     """Called when the client disconnects before it is answered."""

@@ -31,7 +31,7 @@ log = logging.getLogger("tabhub.link")
 LARGE = 256 * 1024
 # Why the hub closes a link, as WebSocket close codes.
 REPLACED = 4000
-WRONG_SECRET = 4001
+WRONG_KEY = 4001
 PROTOCOL_ERROR = 4002
 TOO_SLOW = 4003
 SHUTTING_DOWN = 4004

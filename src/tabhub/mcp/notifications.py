@@ -77,7 +77,7 @@ class ListNotifier:
     ) -> Iterator[None]:
         """Listen while the block runs; `changed` gets the name of the list, `end` is called when the hub shuts down.
 
-        `token` names the token whose holder listens; without one it is the secret's.
+        `token` names the token whose holder listens.
         """
         paces = {kind: Pace(partial(changed, kind), self._gap) for kind in kinds}
         subscriber = _Subscriber(paces, end, token)
@@ -98,6 +98,6 @@ class ListNotifier:
         self.end(lambda _: True)
 
     def end(self, locked_out: Callable[[str | None], bool]) -> None:
-        """End the streams of those whose token, or secret, is no longer valid."""
+        """End the streams of those whose token is no longer valid."""
         for subscriber in [each for each in self._open if locked_out(each.token)]:
             subscriber.end()

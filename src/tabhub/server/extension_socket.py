@@ -1,6 +1,6 @@
 """`/ws`: where the extension connects.
 
-Owns the handshake (secret, browser id) and the lifetime of the connection. Messages are handled in links.extension.
+Owns the handshake (key, browser id) and the lifetime of the connection. Messages are handled in links.extension.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tabhub.http.messages import Request
 from tabhub.http.websocket import Upgrade, WebSocket, WebSocketRoute
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.extension import PROTOCOL_ERROR, SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
+from tabhub.links.extension import PROTOCOL_ERROR, SHUTTING_DOWN, TOO_SLOW, WRONG_KEY, ExtensionLink
 from tabhub.server.wire_log import MessageLog
 from tabhub.trust.tokens import parse_link_offer, same_token
 from tabhub.trust.value_mask import ValueMask
@@ -30,7 +30,7 @@ class ExtensionSocket:
     """Accepts connections of extensions."""
 
     browsers: Browsers
-    secret: bytes = field(repr=False)
+    key: bytes = field(repr=False)
     limits: Limits
     log_messages: bool
     mask: ValueMask
@@ -40,19 +40,22 @@ class ExtensionSocket:
         """A change of `logMessages` applies to browsers that connect from now on."""
         self.log_messages = config.log_messages
 
-    def replace_secret(self, secret: bytes) -> None:
-        """The secret was rotated: connections made with the old one are closed."""
-        self.secret = secret
+    def replace_key(self, key: bytes) -> None:
+        """The key was rotated: connections made with the old one are closed."""
+        self.key = key
         for link in list(self.links):
-            link.close(WRONG_SECRET, "the secret was rotated")
+            link.close(WRONG_KEY, "the key was rotated")
             self.browsers.detach(link)
 
     def route(self, request: Request) -> WebSocketRoute:
         """Admit a connection; its Host and Origin are already checked."""
         offered = request.headers.get(b"sec-websocket-protocol", b"").decode("latin-1")
         offer = parse_link_offer(offered)
-        if offer is None or not same_token(offer.secret, self.secret):
-            raise Unauthorized("The secret is missing or wrong.")
+        if offer is None or not same_token(offer.key, self.key):
+            raise Unauthorized(
+                "The key of the extension is missing or wrong.",
+                hint="Only the browser extension connects here; agents use /mcp.",
+            )
         browser_id = offer.browser_id
 
         def connect(upgrade: Upgrade) -> WebSocket:
@@ -70,7 +73,7 @@ class _Connection:
 
     def __init__(self, endpoint: ExtensionSocket, browser_id: str, socket: WebSocket) -> None:
         self._endpoint = endpoint
-        wire = MessageLog(browser_id, endpoint.secret.decode(), endpoint.mask) if endpoint.log_messages else None
+        wire = MessageLog(browser_id, endpoint.key.decode(), endpoint.mask) if endpoint.log_messages else None
         send: Callable[[bytes], None] = partial(wire.pass_on, "to", socket.send_text) if wire else socket.send_text
         self._link = link = ExtensionLink(browser_id, send, socket.send_close, endpoint.limits)
         self.receive: Callable[[bytes], None] = partial(wire.pass_on, "from", link.feed) if wire else link.feed

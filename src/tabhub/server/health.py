@@ -18,9 +18,11 @@ from tabhub.server.managed_browser import Managed
 from tabhub.server.reload import Reload
 from tabhub.server.settings import Settings
 from tabhub.store.home import Home
+from tabhub.store.old_secret import OldSecret
 from tabhub.store.pins import PinStore
 from tabhub.store.sessions import SessionStore
 from tabhub.store.tokens import TokenStore
+from tabhub.trust.tokens import UNNAMED
 
 if TYPE_CHECKING:
     from tabhub.links.relays import Relays
@@ -46,6 +48,7 @@ class Health:
     sessions: SessionStore
     pins: PinStore
     tokens: TokenStore
+    old_secret: OldSecret
     reload: Reload
     managed: Managed | None
     relays: Relays | None
@@ -70,12 +73,25 @@ class Health:
         ]
         return [problem for problem in found if problem]
 
+    def notices(self) -> list[str]:
+        """What the person should do, although everything works."""
+        if self.settings.current.require_tokens:
+            return []
+        unnamed = sorted({s.name for s in self.engine.sessions.all() if s.token == UNNAMED})
+        seen = f" (now: {', '.join(unnamed)})" if unnamed else ""
+        if self.old_secret.exists:
+            return [
+                f"Agents set up by version 0.1.0 still share one secret{seen}. It opens tool calls only. "
+                "Give each agent its own token: tabhub setup --migrate"
+            ]
+        return [f"Agents need no token{seen}. Require one again: tabhub config reset requireTokens"]
+
     def minimal(self) -> dict[str, Any]:
-        """For callers without the secret."""
+        """For everyone but the person."""
         return {"status": "degraded" if self.problems() else "ok"}
 
     def full(self) -> dict[str, Any]:
-        """For callers with the secret."""
+        """For the person."""
         engine, config = self.engine, self.settings.current
         tools = engine.registry.tools()
         own = [t for t in tools if t.source.kind in ("browser", "hub")]
@@ -86,6 +102,7 @@ class Health:
         return {
             "status": "degraded" if problems else "ok",
             "problems": problems,
+            "notices": self.notices(),
             "version": __version__,
             "sdkVersion": __version__,
             "mode": "dev" if watching["watchedPlugins"] or watching["pendingPlugins"] else "production",

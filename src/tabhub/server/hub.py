@@ -46,7 +46,7 @@ from tabhub.mcp.surface import FullSurface, Surface
 from tabhub.platform.socket_path import bridge_path
 from tabhub.plugins.install import Installer
 from tabhub.plugins.npm import find_registry
-from tabhub.server.access import Access, ApproverKey
+from tabhub.server.access import Access, PersonKey
 from tabhub.server.admin_routes import Admin
 from tabhub.server.approval_routes import ApprovalRoutes
 from tabhub.server.bridge.listener import BridgeListener
@@ -65,7 +65,7 @@ from tabhub.server.routes import make_routes
 from tabhub.server.session_control import SessionControl
 from tabhub.server.session_persistence import SessionPersistence
 from tabhub.server.session_routes import SessionRoutes
-from tabhub.server.settings import Secret, Settings
+from tabhub.server.settings import ExtensionKey, Settings
 from tabhub.server.upstream_routes import UpstreamRoutes
 from tabhub.store.audit import AuditLog
 from tabhub.store.config_file import ConfigFile
@@ -73,12 +73,14 @@ from tabhub.store.conversations import ConversationStore
 from tabhub.store.grants import GrantStore
 from tabhub.store.home import Home
 from tabhub.store.named_secrets import SecretStore, system_keyring
+from tabhub.store.old_secret import OldSecret
 from tabhub.store.page_tools import PageToolStore
 from tabhub.store.pins import PinStore
 from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
-from tabhub.store.tokens import PANEL, TokenStore
+from tabhub.store.tokens import TokenStore
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.trust.tokens import PANEL
 from tabhub.trust.value_mask import ValueMask
 from tabhub.wire.bridge import StatusReply
 from tabhub.wire.mcp import LISTS
@@ -102,7 +104,7 @@ class Hub:
         *,
         port: int,
         config_file: ConfigFile,
-        secret: str,
+        extension_key: str,
         managed: Managed | None = None,
         more_relays: tuple[RelaySettings, ...] = (),
         mask: ValueMask | None = None,
@@ -115,7 +117,7 @@ class Hub:
         self._managed = managed
         self._upkeep: asyncio.Task[None] | None = None
         self.settings = settings = Settings(home, config_file)
-        self.secret = Secret(home, secret)
+        self.extension_key = ExtensionKey(home, extension_key)
         config = settings.current
         limits = config.limits
         self.batch = WriteBatch()
@@ -134,8 +136,9 @@ class Hub:
 
         # permissions and calls
         tokens = TokenStore(home)
-        access = Access(tokens, settings)
-        self._key = key = ApproverKey(home)
+        self.person_key = PersonKey(home)
+        self.old_secret = OldSecret(home)
+        access = Access(self.person_key, tokens, self.old_secret, lambda: settings.current)
         pins = PinStore(home.root / "pins.json")
         memory = ApprovalMemory(pins, GrantStore(home, limits.grants), wall)
         binding.on_session_end(lambda session: memory.forget_session(session.id))
@@ -249,7 +252,7 @@ class Hub:
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
-        self.extension = ExtensionSocket(browsers, secret.encode(), limits, config.log_messages, mask)
+        self.extension = ExtensionSocket(browsers, extension_key.encode(), limits, config.log_messages, mask)
         self.bridge = BridgeListener(
             bridge_path(str(home.root), os.environ),
             home.root,
@@ -276,7 +279,7 @@ class Hub:
             listing.notices,
             access.locked_out,
         )
-        self.reload = Reload(settings, self.secret, plugins, clock, wall)
+        self.reload = Reload(settings, self.extension_key, plugins, clock, wall)
         self.health = health = Health(
             home=home,
             port=port,
@@ -292,13 +295,14 @@ class Hub:
             sessions=session_store,
             pins=pins,
             tokens=tokens,
+            old_secret=self.old_secret,
             reload=self.reload,
             managed=managed,
             relays=self.relays,
         )
         installer = Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
         self.plugin_panel = PluginPanel(plugins, installer, self.reload, show_folder)
-        upstream_routes = UpstreamRoutes(upstream, key, limits)
+        upstream_routes = UpstreamRoutes(upstream, limits)
         panels = OpenPanels()
         conversations = ConversationStore(home.root / "conversations", limits.agent_conversations)
         self.agent = PanelAgent(conversations, port, settings, tokens.create_temporary(PANEL), tabs.sessions, panels)
@@ -333,26 +337,24 @@ class Hub:
         routes = make_routes(
             {"/mcp": self.mcp.serve, "/mcp/gateway": self.gateway.serve},
             rest=Rest(engine, everything),
-            admin=Admin(port, self.secret, engine, health, self.reload, browsers, plugins, refused),
+            admin=Admin(port, self.extension_key, engine, health, self.reload, browsers, plugins, refused),
             sessions=SessionRoutes(self.session_control, limits),
-            approvals=ApprovalRoutes(approvals, key, engine),
-            permissions=PermissionRoutes(permission, tabs.registry, key, limits),
+            approvals=ApprovalRoutes(approvals, engine),
+            permissions=PermissionRoutes(permission, tabs.registry, limits),
             upstream=upstream_routes,
         )
         self.guard = Guard(
             port,
-            secret.encode(),
             limits,
-            tokens,
+            access.identify,
             clock=clock,
             endpoints=routes,
             websockets={"/ws": self.extension.route},
             refused=refused,
-            tokens_required=config.require_tokens,
         )
 
         settings.on_change(self._apply_settings)
-        self.secret.on_change(self._apply_secret)
+        self.extension_key.on_change(self._apply_extension_key)
         if count := self.persistence.restore():
             log.info("%d sessions from before the restart continue", count)
         plugins.load()
@@ -385,7 +387,7 @@ class Hub:
 
     async def start(self) -> None:
         await self.bridge.start()
-        self._key.publish()
+        self.person_key.publish()
         self._upkeep = asyncio.create_task(self._keep())
         self.plugins.start()
         self.upstream.start()
@@ -412,7 +414,7 @@ class Hub:
         await self.agent.stop()
         await self.bridge.stop()
         self.panel.stop()
-        self._key.withdraw()
+        self.person_key.withdraw()
         if self._managed is not None:
             await self._managed.stop()
         if self.relays is not None:
@@ -438,7 +440,7 @@ class Hub:
             await asyncio.to_thread(self.engine.results.expire)
 
     def _apply_settings(self, config: Config) -> None:
-        for part in (self.engine, self.guard, self.extension, self.approvals, self.permission, self.binding):
+        for part in (self.engine, self.extension, self.approvals, self.permission, self.binding):
             part.apply_settings(config)
         self.session_control.end_locked_out()
         self.pages.allow(config.pages)
@@ -447,12 +449,10 @@ class Hub:
         for kind in LISTS:
             self.notices.changed(kind)
 
-    def _apply_secret(self, secret: str) -> None:
-        self.guard.replace_secret(secret.encode())
+    def _apply_extension_key(self, key: str) -> None:
         if self._managed is not None:
-            self._managed.install(secret)
-        self.extension.replace_secret(secret.encode())
-        self.notices.end(lambda token: token is None)
+            self._managed.install(key)
+        self.extension.replace_key(key.encode())
 
 
 def _relays(settings: Sequence[RelaySettings], browsers: Browsers, limits: Limits) -> Relays | None:

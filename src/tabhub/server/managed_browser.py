@@ -33,7 +33,7 @@ class Managed:
         browser: FoundBrowser,
         *,
         port: int,
-        secret: str,
+        key: str,
         headless: bool | None,
         only_if_needed: bool,
     ) -> None:
@@ -44,7 +44,7 @@ class Managed:
         self._restarting = False
         self._on_failure: Callable[[], None] = lambda: None
         self._task: asyncio.Task[None] | None = None
-        self.install(secret)
+        self.install(key)
         self._browser = ManagedBrowser(
             browser,
             extension_dir=home.managed / "extension",
@@ -59,9 +59,9 @@ class Managed:
         kind = " (no window)" if self._browser.headless else ""
         return f"{self._browser.browser.name}{kind}"
 
-    def install(self, secret: str) -> None:
-        """Give the browser its copy of the extension with the secret in force."""
-        install_extension(self._home.managed / "extension", secret=secret, port=self._port, managed=True)
+    def install(self, key: str) -> None:
+        """Give the browser its copy of the extension with the key in force."""
+        install_extension(self._home.managed / "extension", key=key, port=self._port, managed=True)
 
     def begin(self, *, connected: Callable[[], bool], on_failure: Callable[[], None]) -> None:
         """Start it, now or when no other browser has connected; `on_failure` is called when it fails or ends."""

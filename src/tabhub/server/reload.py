@@ -1,4 +1,4 @@
-"""Reloading what can change while the hub runs: settings, secret and plugins."""
+"""Reloading what can change while the hub runs: settings, the extension's key and plugins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.errors import ConfigNotReloaded
-from tabhub.server.settings import Secret, Settings
+from tabhub.server.settings import ExtensionKey, Settings
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class Reload:
     """Reloads on request, and checks the files once a second."""
 
     settings: Settings
-    secret: Secret
+    key: ExtensionKey
     plugins: Plugins
     clock: Callable[[], float]
     wall: Callable[[], float]
@@ -29,7 +29,7 @@ class Reload:
         """Reload everything. With an invalid file the last good settings stay in force, and ConfigNotReloaded is
         raised."""
         began = self.clock()
-        self.secret.check_file()
+        self.key.check_file()
         self.settings.reload()
         self.plugins.load()
         self.count += 1
@@ -42,6 +42,6 @@ class Reload:
         return {"ok": True, "plugins": len(self.plugins), "durationMs": self.took_ms, **more}
 
     def check_files(self) -> None:
-        self.secret.check_file()
+        self.key.check_file()
         if self.settings.check_file():
             self.plugins.load()

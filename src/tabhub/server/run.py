@@ -29,7 +29,7 @@ from tabhub.platform.files import write_atomic
 from tabhub.platform.locks import try_lock
 from tabhub.server.hub import Hub
 from tabhub.server.managed_browser import Managed
-from tabhub.store import secret as secrets_store
+from tabhub.store import extension_key, old_secret
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
 from tabhub.trust.redact import redact
@@ -61,18 +61,20 @@ def serve(options: StartOptions) -> int:
     mask = ValueMask()
     _log_to(home, mask, foreground=not options.background_child)
     with try_lock(home.lock) as acquired:
-        # Two hubs on one home would share a secret and an audit log.
+        # Two hubs on one home would share a key and an audit log.
         if not acquired:
             raise SetupError(
                 f"A hub already runs on {home.root}{_describe_running_hub(home)}.",
                 hint="Stop it with `tabhub stop`, or set TABHUB_HOME to another folder.",
             )
+        if old_secret.separate(home):
+            log.warning("the secret that agents have opens tool calls only, from now on; the extension has its own key")
         config_file = ConfigFile(home, os.environ)
         config = config_file.current
         sockets = listen(options.port if options.port is not None else config.port)
         port: int = sockets[0].getsockname()[1]
-        secret = secrets_store.load_or_create(home)
-        install_extension(home.extension, secret=secret, port=port)
+        key = extension_key.load_or_create(home)
+        install_extension(home.extension, key=key, port=port)
         more_relays: tuple[RelaySettings, ...] = ()
         if options.relay is not None:
             from tabhub.links.relays import read_token
@@ -89,12 +91,18 @@ def serve(options: StartOptions) -> int:
                 home,
                 _browser(config.browser),
                 port=port,
-                secret=secret,
+                key=key,
                 headless=configured if options.headless is None else options.headless,
                 only_if_needed=launch == "auto",
             )
         hub = Hub(
-            home, port=port, config_file=config_file, secret=secret, managed=managed, more_relays=more_relays, mask=mask
+            home,
+            port=port,
+            config_file=config_file,
+            extension_key=key,
+            managed=managed,
+            more_relays=more_relays,
+            mask=mask,
         )
         hub.bridge.bind()
         facts = _announce(home, hub, port, managed)
@@ -147,8 +155,11 @@ def _announce(home: Home, hub: Hub, port: int, managed: Managed | None) -> dict[
     skipped = hub.settings.current.skip_permissions
     if skipped:
         log.warning("permissions are skipped: agents act without asking, except for tools that are off")
+    notices = hub.health.notices()
+    for notice in notices:
+        log.warning("%s", notice)
     browser = managed.name if managed is not None else None
-    return {**facts, "home": str(home.root), "browser": browser, "skipPermissions": skipped}
+    return {**facts, "home": str(home.root), "browser": browser, "skipPermissions": skipped, "notices": notices}
 
 
 def listen(port: int) -> list[socket.socket]:

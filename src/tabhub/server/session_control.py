@@ -49,6 +49,7 @@ class SessionControl:
             "id": session.id,
             "kind": session.kind,
             "client": session.client,
+            **({"token": session.token} if session.token is not None else {}),
             "openSeconds": round(now - session.opened),
             "idleSeconds": round(max(0.0, now - session.called)),
             "connected": session.busy > 0,
@@ -98,7 +99,7 @@ class SessionControl:
     def release(self, session: Session, tab_id: int) -> None:
         if not self.leases.free(session, tab_id):
             held = ", ".join(str(lease.tab) for lease in self.leases.of(session)) or "none"
-            raise TabNotFound(f"{session.client} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")
+            raise TabNotFound(f"{session.label} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")
 
     def release_tab(self, tab_id: int) -> bool:
         """Free a tab, whichever session holds it."""

@@ -19,6 +19,7 @@ from tabhub.core.tab_matching import TabFingerprint
 from tabhub.errors import Busy
 from tabhub.mcp.handshake import HandshakeEdge
 from tabhub.store.sessions import Saved, SavedLease, SavedSession, SavedTab, SessionStore
+from tabhub.trust.tokens import UNNAMED
 
 log = logging.getLogger("tabhub.sessions")
 
@@ -99,7 +100,7 @@ class SessionPersistence:
         """Restore one session. Idle time counts from now: no calls were possible while there was no hub."""
         now, ahead = self.engine.clock(), self.engine.wall() - self.engine.clock()
         opened = min(now, saved.opened - ahead)
-        session = Session(saved.id, saved.kind, saved.client, opened, now, called=now, token=saved.token)
+        session = Session(saved.id, saved.kind, saved.client, opened, now, called=now, token=saved.token or UNNAMED)
         if saved.mcp is not None:
             endpoint = self.endpoints.get(saved.mcp.endpoint)
             if endpoint is None or not endpoint.restore(session, saved.mcp):

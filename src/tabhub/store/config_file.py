@@ -33,6 +33,11 @@ def show(home: Home, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     return {**config.values(), **{key: value for key, value in config.extra.items() if "." not in key}}
 
 
+def is_set(home: Home, key: str) -> bool:
+    """Whether the file has a value for a key of its top level."""
+    return key in (_read(home) or {})
+
+
 def set_value(home: Home, key: str, text: str) -> Config:
     """Set one key from text; the file changes only if all of it is valid afterwards."""
     return set_at(home, *convert(key, text))

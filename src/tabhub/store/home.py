@@ -28,6 +28,9 @@ class Home:
         self.plugins = root / "plugins"
         self.tokens = root / "tokens.json"
         self.grants = root / "grants.json"
+        self.client_tokens = root / "client-tokens"
+        self.old_secret = root / "old-secret.sha256"
+        self.person_key = root / "run" / "person.key"
         self.lock = root / "hub.lock"
 
     @classmethod

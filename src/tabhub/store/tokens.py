@@ -1,7 +1,9 @@
-"""Named tokens: one per client, so that each has its own name in panel and audit, and its own permissions.
+"""Named tokens: one per agent, so that each has its own name in panel and audit, and its own permissions.
 
 Owns `tokens.json`, readable by this user only. It contains the SHA-256 of each token and never the token, whose 32
-random bytes cannot be derived from it. The time of a lookup by hash reveals nothing about other tokens.
+random bytes cannot be derived from it. The time of a lookup by hash reveals nothing about other tokens. Owns also
+`client-tokens/`: the tokens of the MCP clients that `tabhub setup` configured, for their stdio servers and for the next
+`tabhub setup`.
 """
 
 from __future__ import annotations
@@ -10,21 +12,25 @@ import hashlib
 import os
 import re
 import stat
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.platform.files import read_trusted, stamp, write_atomic
+from tabhub.platform.files import make_private_folder, read_trusted, stamp, write_atomic
 from tabhub.platform.locks import locked
 from tabhub.store.home import Home
+from tabhub.trust.tokens import CLI, PANEL, UNNAMED
 
 PREFIX = "thb_"
-PANEL = "tabhub-panel"
-"""The name of the agent in the person's panel; no other token may have it."""
+_RESERVED = {PANEL: "the agent in the panel", CLI: "your command line", UNNAMED: "agents without a token"}
+"""Names that no token may have."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TOKEN = re.compile(rb"thb_[0-9a-f]{64}")
 _MOST = 1000
 _LARGEST = 4 * 1024 * 1024
+_LARGEST_TOKEN = 1024
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -86,9 +92,8 @@ def create(home: Home, name: str, now: float) -> str:
             f"{name[:80]!r} is not a valid name for a token.",
             hint="Use 1 to 64 letters, digits, _ and -, beginning with a letter or digit.",
         )
-    if name == PANEL:
-        raise SetupError(f"{PANEL!r} is the name of the agent in the panel.", hint="Choose another.")
-    token = _new_token()
+    if name in _RESERVED:
+        raise SetupError(f"{name!r} is the name of {_RESERVED[name]}.", hint="Choose another.")
     home.ensure()
     with locked(home.root / "tokens.lock"):
         tokens = listed(home)
@@ -96,11 +101,38 @@ def create(home: Home, name: str, now: float) -> str:
             raise SetupError(
                 f"There is a token named {name!r} already.", hint=f"Revoke it first: tabhub token revoke {name}"
             )
-        if len(tokens) >= _MOST:
-            raise SetupError(
-                f"There are {_MOST} tokens, which is the maximum.", hint="Revoke some that are not needed."
-            )
-        write_atomic(home.tokens, msgspec.json.encode([*tokens, Token(name, _hash(token), now)]))
+        return _add(home, tokens, name, now)
+
+
+def client_token(home: Home, client: str, now: float) -> tuple[str, Literal["kept", "created", "replaced"]]:
+    """The token of an MCP client, and whether it is new; a token of this name that is kept nowhere is replaced."""
+    home.ensure()
+    make_private_folder(home.client_tokens)
+    with locked(home.root / "tokens.lock"):
+        tokens = listed(home)
+        known = next((each for each in tokens if each.name == client), None)
+        token = read_client_token(home, client)
+        if known is not None and token is not None and known.hash == _hash(token):
+            return token, "kept"
+        token = _add(home, [each for each in tokens if each is not known], client, now)
+        write_atomic(_client_file(home, client), token + "\n")
+    return token, "created" if known is None else "replaced"
+
+
+def read_client_token(home: Home, client: str) -> str | None:
+    raw = read_trusted(_client_file(home, client), _LARGEST_TOKEN, writable_by=stat.S_IWGRP | stat.S_IWOTH)
+    return raw.decode("ascii", "replace").strip() if raw is not None else None
+
+
+def _client_file(home: Home, client: str) -> Path:
+    return home.client_tokens / client
+
+
+def _add(home: Home, tokens: list[Token], name: str, now: float) -> str:
+    if len(tokens) >= _MOST:
+        raise SetupError(f"There are {_MOST} tokens, which is the maximum.", hint="Revoke some that are not needed.")
+    token = _new_token()
+    write_atomic(home.tokens, msgspec.json.encode([*tokens, Token(name, _hash(token), now)]))
     return token
 
 
@@ -114,6 +146,7 @@ def revoke(home: Home, name: str) -> None:
             known = ", ".join(each.name for each in tokens[:10]) or "none"
             raise SetupError(f"There is no token named {name[:80]!r}.", hint=f"Tokens: {known}.")
         write_atomic(home.tokens, msgspec.json.encode(others))
+        _client_file(home, name).unlink(missing_ok=True)
 
 
 def listed(home: Home) -> list[Token]:

@@ -57,7 +57,7 @@ def explain(
 
 
 def _sentence(question: Question, may: str, reason: str) -> str:
-    who = question.agent or "An agent without a token"
+    who = "An agent" if question.agent is None else question.agent
     origin = _origin(question.url)
     place = f" on {origin}" if origin is not None else ""
     return f"{who} {may} {phrase(question.tool.kind)} with {question.tool.name}{place}: {reason}."

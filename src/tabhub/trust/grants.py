@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tabhub.trust.actions import phrase
+from tabhub.trust.tokens import UNNAMED
 
 ANY = "*"
 """As agent or site of a grant: every one."""
@@ -50,7 +51,7 @@ def find(grants: Iterable[Grant], agent: str | None, scope: Scope) -> Grant | No
 
 def grant_text(agent: str | None, scopes: Iterable[Scope]) -> str:
     """What an agent may always do, as a sentence without its end."""
-    who = "every agent" if agent == ANY else "agents without a token" if agent is None else agent
+    who = "every agent" if agent == ANY else "agents without a token" if agent in (None, UNNAMED) else agent
     return f"{who} may always {' and '.join(_done(scope) for scope in scopes)}"
 
 

@@ -13,6 +13,12 @@ from hmac import compare_digest, digest
 
 from tabhub.limits import DEFAULTS
 
+PANEL = "tabhub-panel"
+"""The agent in the person's panel."""
+CLI = "tabhub-cli"
+"""The person's own command line."""
+UNNAMED = "unnamed"
+"""Agents without a token, while the setting `requireTokens` admits them."""
 _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+=*) *")
 _BROWSER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CHALLENGE = re.compile(r"[0-9a-f]{32,128}")
@@ -31,14 +37,14 @@ def same_token(a: bytes, b: bytes) -> bool:
     return compare_digest(sha256(a).digest(), sha256(b).digest())
 
 
-def challenge_proof(secret: bytes, port: int, challenge: str) -> str | None:
-    """Proves that the listener on a port knows the secret, without revealing it; None if the challenge is malformed.
+def challenge_proof(key: bytes, port: int, challenge: str) -> str | None:
+    """Proves that the listener on a port knows the key, without revealing it; None if the challenge is malformed.
 
     The port is included, so that the proof of another hub of this user on its own port is no proof for this one.
     """
     if not _CHALLENGE.fullmatch(challenge):
         return None
-    return digest(secret, f"tabhub hub {port} {challenge}".encode(), "sha256").hex()
+    return digest(key, f"tabhub hub {port} {challenge}".encode(), "sha256").hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class LinkOffer:
 
     protocol: str
     """The one to select in the answer."""
-    secret: bytes
+    key: bytes
     browser_id: str
 
     def __repr__(self) -> str:
@@ -55,10 +61,10 @@ class LinkOffer:
 
 
 def parse_link_offer(header: str) -> LinkOffer | None:
-    """`tabhub, <secret>, <browser id>` or `opentabs, <secret>` in Sec-WebSocket-Protocol; None for anything else."""
+    """`tabhub, <key>, <browser id>` or `opentabs, <key>` in Sec-WebSocket-Protocol; None for anything else."""
     match [part.strip(" \t") for part in header.split(",")]:
-        case ["tabhub", secret, browser_id] if _BROWSER_ID.fullmatch(browser_id):
-            return LinkOffer("tabhub", secret.encode("utf-8", "replace"), browser_id)
-        case ["tabhub" | "opentabs" as protocol, secret]:
-            return LinkOffer(protocol, secret.encode("utf-8", "replace"), "default")
+        case ["tabhub", key, browser_id] if _BROWSER_ID.fullmatch(browser_id):
+            return LinkOffer("tabhub", key.encode("utf-8", "replace"), browser_id)
+        case ["tabhub" | "opentabs" as protocol, key]:
+            return LinkOffer(protocol, key.encode("utf-8", "replace"), "default")
     return None

@@ -309,10 +309,11 @@ Cleared = received("Cleared", "What was deleted.", origin=str, cleared=[str])
 
 ShowNotification = sent(
     "ShowNotification",
-    "Show a notification on the desktop.",
+    "Show a notification of an agent on the desktop.",
+    agent=str,
     title=str,
     message=_TEXT,
-    icon_url=_TEXT,
+    image_url=_TEXT,
     require_interaction=_FLAG,
     context_message=_TEXT,
     url=_TEXT,

@@ -260,6 +260,7 @@ class InvocationStart(Sent):
     source: str
     session: str
     client: str | None
+    token: str | None = None
     tab_id: int | None = None
 
 

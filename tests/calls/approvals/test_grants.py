@@ -10,7 +10,7 @@ from typing import Any
 from tabhub.store import grants, tokens
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import tab
-from tests.harness.hub import RunningHub, running_hub
+from tests.harness.hub import AGENT, RunningHub, running_hub
 from tests.harness.panel import Panel
 
 MAIL, SHOP = "https://mail.example", "https://shop.example"
@@ -42,7 +42,7 @@ async def asked(panel: Panel, call: Any, decision: str = "deny", **more: Any) ->
 async def test_always_means_this_agent_this_kind_of_action_and_this_site(tmp_path: Path) -> None:
     async with asking(tmp_path) as hub, Panel(hub, tabs=list(TABS)) as panel, Agent(hub) as agent:
         request = await asked(panel, script(agent, 7), "allow_always")
-        assert request["scope"] == f"agents without a token may always run scripts on {MAIL}"
+        assert request["scope"] == f"{AGENT} may always run scripts on {MAIL}"
         assert request["wider"] == ["every_site", "every_agent"]
         assert not failed(await script(agent, 7))
         (grant,) = grants.listed(hub.home)
@@ -167,7 +167,7 @@ async def test_the_panel_shows_rules_grants_and_what_decides_on_a_page(tmp_path:
         page = await panel.get("sites.page", {"url": "https://www.bank.example/x"})
         assert (page["pattern"], page["level"]) == ("*.bank.example", "block")
         assert page["explanations"][0] == (
-            "An agent without a token may not read pages with browser_snapshot on https://www.bank.example: "
+            "An agent may not read pages with browser_snapshot on https://www.bank.example: "
             "your site rule “*.bank.example: block” decides."
         )
         assert (await panel.get("sites.page", {"url": "about:blank"}))["pattern"] is None

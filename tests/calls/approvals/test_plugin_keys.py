@@ -11,7 +11,7 @@ from tabhub.core.tools import BROWSER, Source
 from tabhub.store import grants
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab
-from tests.harness.hub import RunningHub, running_hub
+from tests.harness.hub import AGENT, RunningHub, running_hub
 from tests.harness.panel import Panel
 from tests.plugins.packages import folder, tool
 from tests.upstream.servers import python, text
@@ -43,7 +43,7 @@ async def test_settings_of_a_plugin_do_not_apply_to_a_server_with_its_name(tmp_p
         assert (request["tool"], request["source"]) == (SERVERS, "upstream:github")
         assert text((await calling)["result"]) == "3"
         (grant,) = grants.listed(hub.home)
-        assert grant.text == "agents without a token may always use the server tool mcp__github__add"
+        assert grant.text == f"{AGENT} may always use the server tool mcp__github__add"
         assert text((await agent.call(SERVERS, {"a": 2, "b": 2}))["result"]) == "4"
         # Off for the server, and the plugin goes on.
         await panel.get("config.setPluginPermission", {"plugin": "mcp__github", "permission": "off"})

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tabhub.cli.setup import jsonc
+from tabhub.store.home import Home
+from tabhub.store.tokens import TokenStore, client_token, create, listed
 from tests.cli.conftest import Run, announce
-from tests.cli.fake_http_hub import SECRET, FakeHub
+from tests.cli.fake_http_hub import EXTENSION_KEY, PERSON_KEY, FakeHub
 
-HEADERS = {"Authorization": f"Bearer {SECRET}"}
+TOKEN = "thb_" + "7" * 64
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 URL = "http://127.0.0.1:9515/mcp"
 HTTP: dict[str, dict[str, Any]] = {
     "claude-code": {"mcpServers": {"tabhub": {"type": "http", "url": URL, "headers": HEADERS}}},
@@ -28,16 +33,33 @@ def read(client: str, text: str) -> Any:
     return tomllib.loads(text) if client == "codex" else json.loads(text)
 
 
+def token_of(home: Path, client: str) -> str:
+    """The token that `tabhub setup` gave a client; it admits the client."""
+    token = (home / "client-tokens" / client).read_text().strip()
+    assert TokenStore(Home(home)).name_of(token.encode()) == client
+    return token
+
+
+def plain(home: Path, client: str, text: str) -> str:
+    """The text with TOKEN in place of the client's token; no key of the hub is in it."""
+    assert EXTENSION_KEY not in text
+    assert PERSON_KEY not in text
+    return text.replace(token_of(home, client), TOKEN)
+
+
 @pytest.mark.req("S002-clients-01", "S002-clients-02", "S002-clients-03", "S002-clients-04")
 @pytest.mark.parametrize("client", HTTP)
-def test_printed_settings_match_each_client(tabhub: Run, client: str) -> None:
+def test_printed_settings_match_each_client(tabhub: Run, home: Path, client: str) -> None:
     done = tabhub("setup", client)
     assert done.returncode == 0
-    assert read(client, done.stdout) == HTTP[client]
+    assert read(client, plain(home, client, done.stdout)) == HTTP[client]
     assert "Add this to " in done.stderr
-    command = f'claude mcp add --scope user --transport http tabhub {URL} --header "Authorization: Bearer {SECRET}"'
-    assert (command in done.stderr) == (client == "claude-code")
-    assert "contain your hub's secret" in done.stderr
+    command = f'claude mcp add --scope user --transport http tabhub {URL} --header "Authorization: Bearer {TOKEN}"'
+    assert (command in plain(home, client, done.stderr)) == (client == "claude-code")
+    assert "own token" in done.stderr
+    assert f"Created the token '{client}'" in done.stderr
+    again = tabhub("setup", client)
+    assert (again.stdout, "Created" in again.stderr) == (done.stdout, False)
 
 
 @pytest.mark.req("S002-gateway-05")
@@ -46,8 +68,8 @@ def test_claude_command_has_the_name_before_env_options(tabhub: Run, home: Path)
     assert f"  claude mcp add --scope project tabhub --env TABHUB_HOME={home} -- /" in output
 
 
-def test_the_gateway_has_its_own_address(tabhub: Run) -> None:
-    shown = json.loads(tabhub("setup", "cursor", "--gateway").stdout)
+def test_the_gateway_has_its_own_address(tabhub: Run, home: Path) -> None:
+    shown = json.loads(plain(home, "cursor", tabhub("setup", "cursor", "--gateway").stdout))
     assert shown["mcpServers"]["tabhub"] == {"type": "http", "url": f"{URL}/gateway", "headers": HEADERS}
 
 
@@ -57,7 +79,7 @@ def test_tool_selection_is_part_of_the_url_or_command(tabhub: Run) -> None:
     assert f"http tabhub '{URL}?tools=core,network' --header" in done.stderr
     assert "tabhub setup claude-code --tools core,network --write" in done.stderr
     entry = json.loads(tabhub("setup", "claude-desktop", "--tools", "core").stdout)["mcpServers"]["tabhub"]
-    assert entry["args"][-4:] == ["start", "--stdio", "--tools", "core"]
+    assert entry["args"][-6:] == ["start", "--stdio", "--as", "claude-desktop", "--tools", "core"]
 
 
 def test_writing_with_and_without_a_selection_replaces_the_url(tabhub: Run, tmp_path: Path) -> None:
@@ -85,15 +107,15 @@ def test_invalid_selection_is_rejected(tabhub: Run, words: list[str], expected: 
 
 
 @pytest.mark.parametrize("client", ["claude-desktop", "claude-code", "opencode", "codex"])
-def test_the_command_is_a_full_path_and_holds_no_secret(tabhub: Run, home: Path, client: str) -> None:
+def test_the_command_is_a_full_path_and_holds_no_token(tabhub: Run, home: Path, client: str) -> None:
     done = tabhub("setup", client, "--stdio", "--gateway")
     shown = read(client, done.stdout)
     entry = next(iter(shown.values()))["tabhub"]
     words = entry["command"] if client == "opencode" else [entry["command"], *entry["args"]]
     assert Path(words[0]).is_absolute()
-    assert words[-3:] == ["start", "--stdio", "--gateway"]
+    assert words[-5:] == ["start", "--stdio", "--as", client, "--gateway"]
     assert entry["environment" if client == "opencode" else "env"] == {"TABHUB_HOME": str(home)}
-    assert SECRET not in done.stdout + done.stderr
+    assert token_of(home, client) not in done.stdout + done.stderr
 
 
 def test_port_is_the_running_hubs_or_else_from_the_settings(tabhub: Run, home: Path, hub: FakeHub) -> None:
@@ -103,28 +125,32 @@ def test_port_is_the_running_hubs_or_else_from_the_settings(tabhub: Run, home: P
     assert "http://127.0.0.1:9700/mcp" in tabhub("setup", "cursor").stdout
 
 
-def test_missing_secret_is_created(tabhub: Run, home: Path) -> None:
-    (home / "extension" / "auth.json").unlink()
-    first = tabhub("setup", "cursor").stdout
-    assert first == tabhub("setup", "cursor").stdout
-    assert len(json.loads((home / "extension" / "auth.json").read_text())["secret"]) == 64
+def test_a_token_of_that_name_from_elsewhere_is_replaced_with_a_warning(tabhub: Run, home: Path) -> None:
+    before = create(Home(home), "cursor", 1.0)
+    done = tabhub("setup", "cursor")
+    assert "The token 'cursor' was replaced" in done.stderr
+    assert before not in done.stdout
+    assert token_of(home, "cursor") in done.stdout
+    assert [each.name for each in listed(Home(home))] == ["cursor"]
 
 
 @pytest.mark.parametrize("client", [*HTTP, "claude-desktop"])
-def test_write_creates_a_private_file_and_is_idempotent(tabhub: Run, env: dict[str, str], client: str) -> None:
+def test_write_creates_a_private_file_and_is_idempotent(
+    tabhub: Run, home: Path, env: dict[str, str], client: str
+) -> None:
     done = tabhub("setup", client, "--write")
     assert done.returncode == 0, done.stderr
     path = Path(done.stdout.split("Added tabhub to ")[1].split(".\n")[0])
     assert path.is_relative_to(env["HOME"])
     assert path.stat().st_mode & 0o777 == 0o600
     if client in HTTP:
-        assert read(client, path.read_text()) == HTTP[client]
+        assert read(client, plain(home, client, path.read_text())) == HTTP[client]
     again = tabhub("setup", client, "--write")
     assert "is already up to date" in again.stdout
     assert sorted(path.parent.iterdir()) == [path] or client == "claude-code"
 
 
-def test_write_keeps_other_servers_comments_and_mode(tabhub: Run, tmp_path: Path) -> None:
+def test_write_keeps_other_servers_comments_and_mode(tabhub: Run, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
     before = '{\n  // of mine\n  "mcpServers": {\n    "other": {"command": "x"}, // keep\n  },\n  "theme": "dark"\n}'
     path.write_text(before)
@@ -135,21 +161,21 @@ def test_write_keeps_other_servers_comments_and_mode(tabhub: Run, tmp_path: Path
     assert "// of mine" in after
     assert '"other": {"command": "x"}, // keep' in after
     assert '"theme": "dark"' in after
-    assert SECRET in after
+    assert token_of(home, "cursor") in after
     assert path.stat().st_mode & 0o777 == 0o640
     backup = next(tmp_path.glob("mcp.json.backup-*"))
     assert backup.read_text() == before
     assert backup.stat().st_mode & 0o777 == 0o640
     assert str(backup) in done.stdout
-    assert "chmod 600" in done.stderr  # others could read the secret
+    assert "chmod 600" in done.stderr  # others could read the token
 
 
-def test_write_keeps_what_the_person_added_to_our_entry(tabhub: Run, tmp_path: Path) -> None:
+def test_write_keeps_what_the_person_added_to_our_entry(tabhub: Run, home: Path, tmp_path: Path) -> None:
     entry = {"command": "old", "args": [], "disabled": True, "headers": {"X-Mine": "1"}}
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcpServers": {"tabhub": entry}}))
     assert "Updated tabhub" in tabhub("setup", "cursor", "--write", "--file", "mcp.json").stdout
-    assert json.loads(path.read_text())["mcpServers"]["tabhub"] == {
+    assert json.loads(plain(home, "cursor", path.read_text()))["mcpServers"]["tabhub"] == {
         "disabled": True,
         "type": "http",
         "url": URL,
@@ -157,13 +183,13 @@ def test_write_keeps_what_the_person_added_to_our_entry(tabhub: Run, tmp_path: P
     }
 
 
-def test_write_follows_and_keeps_a_symlink(tabhub: Run, tmp_path: Path) -> None:
+def test_write_follows_and_keeps_a_symlink(tabhub: Run, home: Path, tmp_path: Path) -> None:
     (tmp_path / "dotfiles").mkdir()
     (tmp_path / "dotfiles" / "mcp.json").write_text("{}")
     (tmp_path / "mcp.json").symlink_to("dotfiles/mcp.json")
     assert tabhub("setup", "cursor", "--write", "--file", "mcp.json").returncode == 0
     assert (tmp_path / "mcp.json").is_symlink()
-    assert SECRET in (tmp_path / "dotfiles" / "mcp.json").read_text()
+    assert token_of(home, "cursor") in (tmp_path / "dotfiles" / "mcp.json").read_text()
 
 
 @pytest.mark.parametrize(
@@ -209,25 +235,60 @@ def test_configured_settings_folder_of_the_client_is_used(tabhub: Run, tmp_path:
     assert f"Add this to {tmp_path}/config.toml" in tabhub("setup", "codex", CODEX_HOME=str(tmp_path)).stderr
 
 
-def test_a_project_file_is_written_on_request_with_a_warning(tabhub: Run, tmp_path: Path) -> None:
+def test_a_project_file_is_written_on_request_with_a_warning(tabhub: Run, home: Path, tmp_path: Path) -> None:
     done = tabhub("setup", "vscode", "--project", "--write")
-    assert json.loads((tmp_path / ".vscode" / "mcp.json").read_text()) == HTTP["vscode"]
+    written = (tmp_path / ".vscode" / "mcp.json").read_text()
+    assert json.loads(plain(home, "vscode", written)) == HTTP["vscode"]
     assert "out of version control" in done.stderr
     assert tabhub("setup", "windsurf", "--project").returncode == 2
 
 
-def test_start_shows_all_blocks_with_the_secret_masked(
+@pytest.mark.parametrize("client", ["cursor", "codex", "claude-desktop"])
+def test_remove_takes_the_entry_out_and_revokes_the_token(tabhub: Run, home: Path, tmp_path: Path, client: str) -> None:
+    path = tmp_path / "settings"
+    before = (
+        '# mine\nmodel = "o"\n'
+        if client == "codex"
+        else '{\n  // mine\n  "mcpServers": {"other": {"command": "x"}}\n}\n'
+    )
+    path.write_text(before)
+    assert tabhub("setup", client, "--write", "--file", "settings").returncode == 0
+    token = token_of(home, client)
+    done = tabhub("setup", client, "--remove", "--file", "settings")
+    assert done.returncode == 0, done.stderr
+    assert "Revoked the token" in done.stdout
+    assert TokenStore(Home(home)).name_of(token.encode()) is None
+    assert not (home / "client-tokens" / client).exists()
+    assert token not in path.read_text()
+    if client == "codex":
+        assert tomllib.loads(path.read_text()) == {"model": "o"}
+        assert "# mine" in path.read_text()
+    else:
+        assert jsonc.parse(path.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
+        assert "// mine" in path.read_text()
+    again = tabhub("setup", client, "--remove", "--file", "settings")
+    assert again.returncode == 2
+    assert "has no entry tabhub" in again.stderr
+
+
+def test_remove_warns_of_another_file_with_the_revoked_token(tabhub: Run, tmp_path: Path) -> None:
+    for words in ([], ["--project"]):
+        assert tabhub("setup", "cursor", "--write", *words).returncode == 0
+    done = tabhub("setup", "cursor", "--remove")
+    assert f"{tmp_path}/.cursor/mcp.json still has the entry tabhub" in done.stderr
+
+
+def test_start_shows_all_blocks_without_tokens(
     home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from tabhub.cli.setup.command import show_all
 
     announce(home, 9515)
+    client_token(Home(home), "cursor", 1.0)
     for key in ("HOME", "TABHUB_HOME"):
         monkeypatch.setenv(key, env[key])
-    show_all(show_secret=False)
+    show_all()
     shown = capsys.readouterr().out
-    assert SECRET not in shown
-    assert "5555…5555" in shown
+    assert not {EXTENSION_KEY, PERSON_KEY, token_of(home, "cursor")} & set(re.findall(r"[a-z_0-9]{64,}", shown))
+    assert "Bearer <the client's token>" in shown
     assert all(title in shown for title in ("Claude Code", "Claude Desktop", "Cursor", "VS Code", "Codex"))
-    show_all(show_secret=True)
-    assert SECRET in capsys.readouterr().out

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.cli.setup.jsonc import parse, set_member
+from tabhub.cli.setup.jsonc import parse, remove_member, set_member
 from tabhub.errors import JsoncError
 
 VALUE = {"type": "http"}
@@ -75,3 +75,32 @@ def test_any_object_keeps_its_other_members(held: dict[str, object], indent: int
     text = json.dumps(held, indent=indent, ensure_ascii=False)
     assert parse(text) == held
     assert parse(set_member(text, (key,), VALUE)) == {**held, key: VALUE}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"s": {"t": 1}}', '{"s": {}}'),
+        ('{"s": {"t": {"x": 1},}}', '{"s": {}}'),
+        ('{"s": {"t": 1, "u": 2}}', '{"s": { "u": 2}}'),
+        ('{"s": {"a": 0, "t": 1, "u": 2}}', '{"s": {"a": 0,  "u": 2}}'),
+        ('{"s": {"a": 0, "t": 1}}', '{"s": {"a": 0 }}'),
+        (
+            '{\n  "s": {\n    "a": {}, // keep\n    /* ours */\n    "t": {\n      "x": 1\n    }\n  }\n}',
+            '{\n  "s": {\n    "a": {} // keep\n    /* ours */\n  }\n}',
+        ),
+        (
+            '{\n  "s": {\n    "t": 1,\n    // of u\n    "u": 2,\n  }\n}\n',
+            '{\n  "s": {\n    // of u\n    "u": 2,\n  }\n}\n',
+        ),
+    ],
+)
+def test_one_member_is_removed_and_the_rest_stays(before: str, after: str) -> None:
+    assert remove_member(before, ("s", "t")) == after
+
+
+@given(st.dictionaries(st.text(max_size=4), values, max_size=4), st.integers(0, 4) | st.none(), st.text(max_size=4))
+def test_a_member_that_was_set_can_be_removed(held: dict[str, object], indent: int | None, key: str) -> None:
+    text = json.dumps(held, indent=indent, ensure_ascii=False)
+    without = {name: value for name, value in held.items() if name != key}
+    assert parse(remove_member(set_member(text, (key,), VALUE), (key,))) == without

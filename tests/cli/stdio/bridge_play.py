@@ -52,7 +52,7 @@ class Play:
 
     def connect(self, session: str = SESSION, *, initialized: bool = False) -> Any:
         """Connect and register; returns the REGISTER message."""
-        self.bridge.connected(self._to_hub.append, None)
+        self.bridge.connected(self._to_hub.append, None, None)
         (hello,) = self.to_hub
         self.hub(type="REGISTER_OK", sessionId=session, resumed=False, initialized=initialized)
         return hello

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from tabhub.store.home import Home
+from tests.harness.hub import AGENT, agent_token
 from tests.harness.process import environment
 
 ENVELOPE = {
@@ -19,7 +21,7 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-WORDS = [sys.executable, "-m", "tabhub", "start", "--stdio"]
+WORDS = [sys.executable, "-m", "tabhub", "start", "--stdio", "--as", AGENT]
 
 
 class Agent:
@@ -81,6 +83,7 @@ class Agent:
 @contextlib.asynccontextmanager
 async def stdio_agent(home: Path, *words: str, **env: str) -> AsyncIterator[Agent]:
     """Start the stdio server of a home, and kill it in the end if it still runs."""
+    agent_token(Home(home))
     process = await asyncio.create_subprocess_exec(
         *WORDS,
         *words,

@@ -51,8 +51,10 @@ def test_session_is_registered_and_calls_get_their_own_ids() -> None:
 
 def test_registration_contains_surface_and_token() -> None:
     play = Play("gateway", "core")
-    play.bridge.connected(play._to_hub.append, "secret")
-    assert play.to_hub == [{"type": "REGISTER", "surface": "gateway", "tools": "core", "token": "secret"}]
+    play.bridge.connected(play._to_hub.append, "secret", "thb_1")
+    assert play.to_hub == [
+        {"type": "REGISTER", "surface": "gateway", "tools": "core", "token": "secret", "agentToken": "thb_1"}
+    ]
 
 
 def test_messages_before_registration_wait_in_order() -> None:
@@ -246,7 +248,7 @@ def test_call_while_the_hub_is_down_waits_then_fails(play: Play) -> None:
 
 def test_hanging_hub_and_stopped_hub_give_different_errors() -> None:
     play = Play()
-    play.bridge.connected(lambda _: None, None)
+    play.bridge.connected(lambda _: None, None, None)
     play.request("tools/call", 1, name="x")
     play.bridge.tick(play.now + HUB_WAIT)
     (reply,) = play.to_client
@@ -334,7 +336,7 @@ def test_next_hub_triggers_list_changed_for_lists_the_client_read(play: Play) ->
 
 def test_waiting_calls_fail_with_the_reason_of_a_rejected_registration(capsys: pytest.CaptureFixture[str]) -> None:
     play = Play()
-    play.bridge.connected(play._to_hub.append, None)
+    play.bridge.connected(play._to_hub.append, None, None)
     play.request("tools/list", 1)
     refused = {"code": -32004, "message": "Too many new sessions.", "data": {"retryable": True}}
     play.hub(type="ERROR", id=None, error=refused)
@@ -347,7 +349,7 @@ def test_waiting_calls_fail_with_the_reason_of_a_rejected_registration(capsys: p
 def test_permanently_rejected_registration_fails_calls_at_once() -> None:
     play = Play()
     play.request("initialize", 1, **HELLO)
-    play.bridge.connected(play._to_hub.append, None)
+    play.bridge.connected(play._to_hub.append, None, None)
     play.hub(type="ERROR", id=None, error={"code": -32602, "message": "No such tools.", "data": {"retryable": False}})
     play.bridge.tick(play.now)
     play.request("tools/list", 2)

@@ -17,10 +17,13 @@ from mcp.client import Client, ClientRequestContext
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import ElicitRequestParams, ElicitResult
 
+from tabhub.store import extension_key
+from tabhub.store.home import Home
+from tabhub.store.tokens import revoke
 from tests.cli.stdio.stdio_agent import ENVELOPE, WORDS, Agent, stdio_agent, stopped
 from tests.harness.agent import client as http_client
 from tests.harness.fake_extension import FakeExtension, Silent, tab
-from tests.harness.hub import Address, RunningHub, running_hub
+from tests.harness.hub import AGENT, Address, RunningHub, agent_token, running_hub
 from tests.harness.ports import free_port
 from tests.harness.probe import Probe
 from tests.harness.process import HubProcess, ask_nobody, environment, hub_process
@@ -290,14 +293,14 @@ async def test_started_hub_uses_the_configured_port(fresh: Path) -> None:
     port = free_port()
     async with stdio_agent(fresh, "--no-launch", "--port", str(port)) as agent:
         await agent.greet()
-        secret = json.loads((fresh / "extension" / "auth.json").read_text())["secret"]
-        async with http_client(Address(port=port, secret=secret)) as http:
+        async with http_client(Address(port=port, token=Home(fresh).person_key.read_text())) as http:
             health = (await http.get("/health")).json()
         assert health["mcpClients"] == 1
         assert await agent.leave() == 0
 
 
 async def test_impossible_socket_path_is_reported_at_once(tmp_path: Path) -> None:
+    agent_token(Home(tmp_path / "home"))
     process = await asyncio.create_subprocess_exec(
         *WORDS,
         "--no-launch",
@@ -353,11 +356,11 @@ async def test_session_and_tab_survive_a_hub_restart(fresh: Path) -> None:
     ask_nobody(home)
     async with stdio_agent(home, "--no-launch", "--port", "0") as agent:
         await agent.greet()
-        secret = json.loads((home / "extension" / "auth.json").read_text())["secret"]
+        key = extension_key.read(Home(home))
 
         async def bound(ident: int) -> Any:
             port = json.loads((home / "hub.json").read_text())["port"]
-            async with FakeExtension(Address(port=port, secret=secret), tabs=[tab(7), tab(8)]) as browser:
+            async with FakeExtension(Address(port=port, token="", extension_key=key), tabs=[tab(7), tab(8)]) as browser:
                 arguments = {"code": "1"} if ident > 1 else {"code": "1", "tabId": 8}
                 agent.send("tools/call", ident, name="browser_execute_script", arguments=arguments)
                 sent = await browser.next_request("forwardCDPCommand")
@@ -387,3 +390,33 @@ async def test_call_without_a_hub_fails_as_not_sent(tmp_path: Path) -> None:
         reply = await agent.read()
         assert (reply["id"], reply["error"]["data"]) == (1, {"outcome": "not_sent"})
         assert "tabhub start" in reply["error"]["message"]
+
+
+async def test_a_client_without_a_token_learns_how_to_get_one(hub: RunningHub) -> None:
+    words = [word for word in WORDS if word not in ("--as", AGENT)]
+    for argv, message in (
+        (words, b"Agents need their own token here"),
+        ([*words, "--as", "nobody"], b"no token for 'nobody'"),
+    ):
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(hub.home.root),
+        )
+        out, errors = await process.communicate(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        assert message in errors
+        assert b"result" not in out
+    assert len(hub.hub.sessions) == 0
+
+
+async def test_a_revoked_token_ends_the_session_of_its_client(hub: RunningHub, agent: Agent) -> None:
+    await agent.greet()
+    revoke(hub.home, AGENT)
+    await until(lambda: len(hub.hub.sessions) == 0)
+    agent.send("tools/list", 1)
+    answer = await agent.read()
+    while answer.get("id") != 1:
+        answer = await agent.read()
+    assert "token" in answer["error"]["message"]

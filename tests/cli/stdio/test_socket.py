@@ -48,7 +48,7 @@ def answering(listener: socket.socket, answer: bytes) -> Iterator[list[dict[str,
 def path(home: Path, hub: FakeHub) -> Path:
     """The socket that hub.json of the running hub names."""
     place = home / "run" / "bridge.sock"
-    place.parent.mkdir(mode=0o700)
+    place.parent.mkdir(mode=0o700, exist_ok=True)
     hub.answer("GET /health", HEALTH)
     name_socket(home, hub, str(place))
     return place

@@ -151,7 +151,7 @@ async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
 async def test_the_shipped_extension_connects_with_its_secret(
     hub: Hub, make: Make, tmp_path: Path, loading: Loading
 ) -> None:
-    extension = install_extension(tmp_path / "managed" / "extension", secret=SECRET, port=hub.port, managed=True)
+    extension = install_extension(tmp_path / "managed" / "extension", key=SECRET, port=hub.port, managed=True)
     await make(extension, loading=loading).start()
     hello = json.loads(await hub.message())
     assert hello["method"] == "extension.hello"

@@ -47,7 +47,7 @@ class HttpRelay:
 
     def address(self, access: str | None = None) -> Address:
         """The relay as one with this token means it."""
-        return Address(port=self.relay.port, secret=access or token())
+        return Address(port=self.relay.port, token=access or token())
 
     def client(self, access: str | None = None, **headers: str) -> httpx2.AsyncClient:
         """An HTTP client with a token; with "" without one."""

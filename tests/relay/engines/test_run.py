@@ -47,7 +47,7 @@ async def test_a_process_names_its_token_issuers_and_serves_valid_tokens(tmp_pat
         assert json.loads(audit.read_text().splitlines()[0])["tool"] == "browser_list_tabs"
         assert audit.stat().st_mode & 0o077 == 0
         async with (
-            Agent(Address(port=int(url.rpartition(":")[2]), secret=token())) as agent,
+            Agent(Address(port=int(url.rpartition(":")[2]), token=token())) as agent,
             agent.listening() as stream,
         ):
             process.send_signal(signal.SIGTERM)

@@ -171,7 +171,7 @@ async def test_without_unix_sockets_a_token_opens_a_loopback_port(
                 assert reply["error"]["code"] == -32002
         (reply,) = await first({"type": "PING"})
         assert reply["error"]["code"] == -32002
-        reply, pong = await first({"type": "REGISTER", "token": token}, {"type": "PING"})
+        reply, pong = await first({"type": "REGISTER", "token": token, "agentToken": hub.token}, {"type": "PING"})
         assert (reply["type"], pong["type"]) == ("REGISTER_OK", "PONG")
         assert (await first({"type": "STATUS", "id": "1", "token": token}))[0]["type"] == "STATUS_OK"
         assert token not in hub.home.hub_log.read_text() if hub.home.hub_log.exists() else True

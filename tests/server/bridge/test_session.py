@@ -13,7 +13,7 @@ from tests.harness.agent import Agent
 from tests.harness.agent import client as http_client
 from tests.harness.bridge_client import ENVELOPE, connected, initialized
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import RunningHub, running_hub
+from tests.harness.hub import AGENT, RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.harness.tenants import act, refused
 from tests.harness.waiting import until
@@ -160,7 +160,7 @@ async def test_sessions_of_an_earlier_hub_wait_for_their_clients(tmp_path: Path)
     async with running_hub(tmp_path) as hub:
         hub.hub.bridge.closing()
         now = hub.hub.engine.clock()
-        hub.hub.sessions.open("a" * 32, "bridge", "earlier", now)
+        hub.hub.sessions.open("a" * 32, "bridge", "earlier", now, AGENT)
         await hub.hub.bridge.start()
         async with connected(hub) as client:
             reply = await client.register(sessionId="a" * 32)

@@ -11,7 +11,7 @@ import pytest
 
 from tabhub.links.extension import ExtensionLink
 from tests.harness.agent import Agent, client
-from tests.harness.hub import RunningHub, running_hub
+from tests.harness.hub import AGENT, RunningHub, running_hub
 from tests.harness.panel import Panel
 from tests.harness.probe import Probe
 from tests.harness.waiting import until
@@ -151,7 +151,7 @@ async def test_a_tab_held_by_an_agent_has_a_badge_with_its_name(hub: RunningHub)
         await agent.call(TOOL, ARGUMENTS)
         hub.hub.panel.mark_tabs()
         (mark,) = (await panel.next_notification("agents.marks"))["params"]["tabs"]
-        assert (mark["tabId"], mark["label"]) == (7, "raw")
+        assert (mark["tabId"], mark["label"]) == (7, AGENT)
         assert mark["color"].startswith("#")
         hub.hub.session_control.end(agent.headers["Mcp-Session-Id"], "done")
         hub.hub.panel.mark_tabs()

@@ -2,7 +2,7 @@
 
 Owns the queue, the agent's side of the wait (progress, cancellation, the end of its session) and that an answer reaches
 only the request whose random id it names. Whether a call needs approval is trust.approvals' decision. No tool can
-answer: `answer` is reached only from the panel's link, with the approver's key, or through the agent's own client.
+answer: `answer` is reached only from the panel's link, with the person's key, or through the agent's own client.
 """
 
 from __future__ import annotations

@@ -405,9 +405,11 @@ class PermissionCheck(Permission):
 
     def _warn(self, session: Session, tool: Tool, flow: DataFlow) -> None:
         place = " and ".join(flow.places)
-        log.warning("%s read %s and acts on %s with %s", session.client, ", ".join(flow.sites), place, tool.name)
+        log.warning("%s read %s and acts on %s with %s", session.label, ", ".join(flow.sites), place, tool.name)
         facts = {"of": tool.name, "read": list(flow.sites), "acts": place, "session": session.id}
-        self._audit.event("data flow", tool.source, tab_id=None, client=session.client, **facts)
+        self._audit.event(
+            "data flow", tool.source, tab_id=None, client=session.client, tokenName=session.token, **facts
+        )
         self._memory.flows.allow(flow_key(session), flow.sites, flow.targets)
 
     # tools as settings and pins know them

@@ -2,7 +2,7 @@
 
 Owns which servers there are and which of their tools are registered: from the cache at once, from the server when it
 answers. Connections are in upstream.pool, calls in upstream.calls. Only the person may change servers, because a record
-can name a command that runs on this machine: panel and approver's key reach these methods, agents do not.
+can name a command that runs on this machine: panel and person's key reach these methods, agents do not.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _SHOWN_LINES = 15
 
 def health(hub: Hub, timeout: float = 3.0) -> dict[str, Any] | None:
     """The hub's health report; None if no hub of ours answers."""
-    if hub.secret is None:
+    if hub.extension_key is None:
         return None
     try:
         answer = request(hub, "GET", "/health", timeout=timeout)

@@ -1,7 +1,7 @@
 """The hub as the command line sees it: where it is, one HTTP request to it, and the error of an unsuccessful response.
 
-Owns finding the hub (hub.json, auth.json) and the credentials of a request. It imports next to nothing, because every
-`tabhub tool call` pays for it. It knows no endpoint.
+Owns finding the hub (hub.json, auth.json) and the credentials of a request (person.key). It imports next to nothing,
+because every `tabhub tool call` pays for it. It knows no endpoint.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ DEFAULT_PORT = 9515
 
 
 class Hub:
-    """Where the hub is, or would be, and the secret it accepts."""
+    """Where the hub is, or would be, and the key of its extension, by which it proves who it is."""
 
-    def __init__(self, home: str, port: int, secret: str | None, pid: int | None, record: dict[str, Any]) -> None:
+    def __init__(
+        self, home: str, port: int, extension_key: str | None, pid: int | None, record: dict[str, Any]
+    ) -> None:
         self.home = home
         self.port = port
-        self.secret = secret
+        self.extension_key = extension_key
         self.pid = pid
         """The running process that hub.json names."""
         self.record = record
@@ -92,8 +94,8 @@ def find_hub() -> Hub:
     pid = record.get("pid")
     pid = pid if isinstance(pid, int) and alive(pid) else None
     port = _port(os.environ.get("TABHUB_PORT"), record.get("port") if pid else None, auth.get("port"))
-    secret = auth.get("secret")
-    return Hub(folder, port, secret if isinstance(secret, str) else None, pid, record if pid else {})
+    key = auth.get("secret")
+    return Hub(folder, port, key if isinstance(key, str) else None, pid, record if pid else {})
 
 
 def read_record(folder: str) -> dict[str, Any]:
@@ -114,25 +116,45 @@ def _port(*candidates: object) -> int:
 
 
 def bearer(hub: Hub, path: str) -> str | None:
-    """The credential for a path: the agent's own token (TABHUB_TOKEN) for agents' paths, otherwise the hub's secret."""
-    token = os.environ.get("TABHUB_TOKEN", "").strip() if path.startswith(("/tools", "/mcp")) else ""
-    if not token and hub.secret and not hub.proved:
-        _prove(hub, hub.secret)
-    return token or hub.secret
+    """The credential for a path: an agent's token (TABHUB_TOKEN) for agents' paths, otherwise the person's key."""
+    if path.startswith(("/tools", "/mcp")) and (token := os.environ.get("TABHUB_TOKEN", "").strip()):
+        return token
+    key = _person_key(hub)
+    if key and not hub.proved:
+        _prove(hub)
+    return key
 
 
-def _prove(hub: Hub, secret: str) -> None:
-    """Check that the server on the port knows the secret, before the secret is sent to it."""
+def _person_key(hub: Hub) -> str | None:
+    """The key of the hub's last start; None before the first, and for a hub of an older version."""
+    path = f"{hub.home}/run/person.key"
+    try:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123 - pathlib costs more than the call
+            return file.read().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise CliError(f"{path} cannot be read: {error}.", "Restart the hub: tabhub stop, then tabhub start") from None
+
+
+def _prove(hub: Hub) -> None:
+    """Check that the server on the port knows the extension's key, before the person's key is sent to it."""
     import hmac  # here, because hardly any command needs it
 
     challenge = os.urandom(32).hex()
     facts = decode(request(hub, "GET", f"/health?challenge={challenge}", anonymous=True))
     proof = facts.get("proof") if isinstance(facts, dict) else None
-    expected = hmac.digest(secret.encode(), f"tabhub hub {hub.port} {challenge}".encode(), "sha256").hex()
-    if not isinstance(proof, str) or not hmac.compare_digest(proof.encode(), expected.encode()):
+    expected = hmac.digest(
+        (hub.extension_key or "").encode(), f"tabhub hub {hub.port} {challenge}".encode(), "sha256"
+    ).hex()
+    if (
+        not hub.extension_key
+        or not isinstance(proof, str)
+        or not hmac.compare_digest(proof.encode(), expected.encode())
+    ):
         raise CliError(
-            f"The server on {hub.address} is not the hub of {hub.home}: it does not know its secret.",
-            "The secret was not sent. Stop that server, or start a hub on another port: tabhub start --port N",
+            f"The server on {hub.address} is not the hub of {hub.home}: it does not know the key of its extension.",
+            "Your key was not sent. Stop that server, or start a hub on another port: tabhub start --port N",
         )
     hub.proved = True
 
@@ -149,9 +171,9 @@ def request(
 ) -> Response:
     """Send one request and read its whole response, whatever its status."""
     sent = {"Accept": "application/json"}
-    secret = None if anonymous else bearer(hub, path)
-    if secret:
-        sent["Authorization"] = f"Bearer {secret}"
+    token = None if anonymous else bearer(hub, path)
+    if token:
+        sent["Authorization"] = f"Bearer {token}"
     if body is not None:
         sent["Content-Type"] = "application/json"
     for name, value in (headers or {}).items():
@@ -174,18 +196,6 @@ def request(
         ) from None
     except HttpError as error:
         raise not_a_hub(str(error)) from None
-
-
-def approver_headers(hub: Hub) -> dict[str, str]:
-    """The key for approvals and changes of settings, which agents do not have."""
-    path = f"{hub.home}/run/approver.key"
-    try:
-        with open(path, encoding="ascii") as file:  # noqa: PTH123 - pathlib costs more than the call
-            return {"Tabhub-Approver": file.read().strip()}
-    except FileNotFoundError:
-        raise HubDownError(hub.address) from None
-    except OSError as error:
-        raise CliError(f"{path} cannot be read: {error.strerror}.", "Is the hub of this home running?") from None
 
 
 def decode(response: Response) -> Any:
@@ -228,8 +238,8 @@ def response_error(hub: Hub, response: Response) -> CliError:
     message, hint = _message_and_hint(response)
     if response.status == 401:
         return CliError(
-            f"The hub on {hub.address} does not accept the secret in {hub.home}/extension/auth.json.",
-            "It may be the hub of another home (TABHUB_HOME), or the secret was rotated while it ran: "
+            f"The hub on {hub.address} does not accept the key in {hub.home}/run/person.key, or TABHUB_TOKEN if set.",
+            "It may be the hub of another home (TABHUB_HOME), or of an older version: "
             "`tabhub stop`, then `tabhub start`. `tabhub doctor` shows which.",
         )
     if message is None and (response.status < 400 or not is_json(response)):

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tabhub.calls.sources.upstream import describe_record, merge
-from tabhub.cli.hub.client import approver_headers, fetch, find_hub
+from tabhub.cli.hub.client import fetch, find_hub
 from tabhub.client_errors import CliError, UsageError
 from tabhub.store.home import Home
 from tabhub.store.upstream_servers import Server, UpstreamStore
@@ -32,7 +32,7 @@ def change_servers(action: str, body: dict[str, Any]) -> Facts:
     hub = find_hub()
     if hub.pid is None:
         return _change_stored(action, body)
-    answer = fetch(f"/upstream/{action}", body, hub=hub, headers=approver_headers(hub), timeout=_TIMEOUT)
+    answer = fetch(f"/upstream/{action}", body, hub=hub, timeout=_TIMEOUT)
     servers: Facts = answer["servers"] if action == "add" else [answer.get("server")]
     return servers
 

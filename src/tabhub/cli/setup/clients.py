@@ -18,7 +18,8 @@ class Server:
     """What a client has to know to reach the hub."""
 
     url: str
-    secret: str
+    token: str
+    """The client's own."""
     command: tuple[str, ...]
     env: Mapping[str, str]
 
@@ -58,7 +59,7 @@ class Client:
             else:
                 command["command"], command["args"] = server.command[0], list(server.command[1:])
             return {**command, self.env_key: dict(server.env)} if server.env else command
-        headers = {"Authorization": f"Bearer {server.secret}"}
+        headers = {"Authorization": f"Bearer {server.token}"}
         return {**self.http, self.url_key: server.url, self.headers_key: headers}
 
     def path(self, *, project: bool) -> Path:

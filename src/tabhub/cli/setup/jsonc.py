@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, edited in place: one member is set, everything else stays unchanged.
+"""JSON with comments and trailing commas, edited in place: one member is set or removed, the rest stays unchanged.
 
 Comments and trailing commas are blanked in a copy, so that the standard parser can read it and positions are those of
 the text. It knows nothing of files or clients.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tabhub.errors import JsoncError
 
@@ -39,7 +39,7 @@ def set_member(text: str, path: Sequence[str], value: Any) -> str:
         if plain[start] != "{":
             raise JsoncError(text, start, f"{'.'.join(path[:depth]) or 'the text'} is not an object")
         members = _members(plain, start)
-        found = [(begin, stop) for name, begin, stop in members if name == key]
+        found = [(member.begin, member.end) for member in members if member.key == key]
         if len(found) > 1:
             raise JsoncError(text, found[1][0], f'"{key}" is written twice')
         if found:
@@ -48,7 +48,7 @@ def set_member(text: str, path: Sequence[str], value: Any) -> str:
         for missing in reversed(path[depth + 1 :]):
             value = {missing: value}
         # At the end of the object, below the comments that are there.
-        last = members[-1][2] if members else start + 1
+        last = members[-1].end if members else start + 1
         comma = "," if members and "," not in uncommented[last : end - 1] else ""
         content = len(text[: end - 1].rstrip())
         newline, indent = _layout(text)
@@ -58,15 +58,52 @@ def set_member(text: str, path: Sequence[str], value: Any) -> str:
     return text[:start] + _written(text, value, len(path)) + text[end:]
 
 
-def _members(plain: str, start: int) -> list[tuple[str, int, int]]:
-    """The members of the object at a position: each key, and where its value begins and ends."""
-    members: list[tuple[str, int, int]] = []
+def remove_member(text: str, path: Sequence[str]) -> str:
+    """The text without the member at the path, which must be there; comments stay."""
+    parse(text)
+    uncommented = _without_comments(text)
+    plain = _without_trailing_commas(uncommented)
+    start = _skip(plain, 0)
+    for step in path[:-1]:
+        start = next(member.begin for member in _members(plain, start) if member.key == step)
+    members = _members(plain, start)
+    at = next(number for number, member in enumerate(members) if member.key == path[-1])
+    follows = _skip(uncommented, members[at].end)
+    if uncommented[follows] == ",":
+        return _cut(_cut(text, follows, follows + 1), members[at].start, members[at].end)
+    text = _cut(text, members[at].start, members[at].end)
+    if at == 0:
+        return text
+    comma = uncommented.index(",", members[at - 1].end)
+    return text[:comma] + text[comma + 1 :]
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """The text without a part, and without the line if nothing else is on it."""
+    line, rest = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    if rest >= 0 and line > 0 and not text[line:start].strip() and not text[end:rest].strip():
+        return text[:line] + text[rest + 1 :]
+    return text[:start] + text[end:]
+
+
+class _Member(NamedTuple):
+    """Where a member of an object is: from its key to the end of its value, which begins at `begin`."""
+
+    key: str
+    start: int
+    begin: int
+    end: int
+
+
+def _members(plain: str, start: int) -> list[_Member]:
+    """The members of the object at a position."""
+    members: list[_Member] = []
     at = _skip(plain, start + 1)
     while plain[at] != "}":
-        key, at = _DECODER.raw_decode(plain, at)
-        begin = _skip(plain, _skip(plain, at) + 1)
+        key, colon = _DECODER.raw_decode(plain, at)
+        begin = _skip(plain, _skip(plain, colon) + 1)
         _, end = _DECODER.raw_decode(plain, begin)
-        members.append((key, begin, end))
+        members.append(_Member(key, at, begin, end))
         at = _skip(plain, end)
         if plain[at] == ",":
             at = _skip(plain, at + 1)

@@ -1,4 +1,4 @@
-"""Merge our server into a client's settings file without losing anything that is in it.
+"""Put our server into a client's settings file, or take it out, without losing anything else that is in it.
 
 Owns reading, checking, backing up and replacing that file. A file that cannot be parsed is not changed.
 """
@@ -10,7 +10,8 @@ import json
 import os
 import stat
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,53 @@ class Merged:
 
 def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged | None:
     """Set our entry in the file; all other values stay unchanged. None if the file is up to date."""
+    added = False
+
+    def change(target: Path, text: str) -> str:
+        nonlocal added
+        new, added = (_toml if client.toml else _json)(target, text, client, entry)
+        return new
+
+    done = rewrite(path, change)
+    return done and replace(done, added=added)
+
+
+def remove(path: Path, client: Client) -> Merged | None:
+    """Remove our entry from the file; None if there is none."""
+
+    def change(target: Path, text: str) -> str:
+        try:
+            if find(client, text) is None:
+                return text
+            if client.toml:
+                return toml_table.remove_table(text, client.section, NAME)
+            before = jsonc.parse(text)
+            new = jsonc.remove_member(text, (client.section, NAME))
+            del before[client.section][NAME]
+            if jsonc.parse(new) != before:
+                raise _refused(target, "it is written in a way that cannot be changed safely")
+        except (JsoncError, TomlError) as error:
+            raise _refused(target, f"{error}") from None
+        return new
+
+    return rewrite(path, change)
+
+
+def find(client: Client, text: str) -> dict[str, Any] | None:
+    """Our entry in the text of a client's settings; raises JsoncError or TomlError."""
+    values = toml_table.read(text) if client.toml else jsonc.parse(text) if text.strip() else {}
+    section = values.get(client.section) if isinstance(values, dict) else None
+    entry = section.get(NAME) if isinstance(section, dict) else None
+    return entry if isinstance(entry, dict) else None
+
+
+def rewrite(path: Path, change: Callable[[Path, str], str]) -> Merged | None:
+    """Change the text of a file, with a backup; None if it stays the same."""
     target = Path(os.path.realpath(path))  # settings are often links into a folder of dotfiles
     text, mode = _read(target)
     old = text.removeprefix("\ufeff")
     bom = text[: len(text) - len(old)]
-    new, added = (_toml if client.toml else _json)(target, old, client, entry)
+    new = change(target, old)
     if new == old:
         return None
     owner = target.stat() if target.exists() else None
@@ -47,7 +90,7 @@ def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged | None:
     write_atomic(target, bom + new, mode)
     if owner is not None and owner.st_uid != os.geteuid():
         os.chown(target, owner.st_uid, owner.st_gid)
-    return Merged(added, backup, mode)
+    return Merged(backup is None, backup, mode)
 
 
 def _read(path: Path) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""TOML text edited in place: one table is set, everything else stays unchanged.
+"""TOML text edited in place: one table is set or removed, everything else stays unchanged.
 
 Owns finding a table's lines and writing its values. It knows nothing of files or clients.
 """
@@ -37,18 +37,31 @@ def set_table(text: str, section: str, name: str, values: Mapping[str, Any]) -> 
         changed = f"{text}{gap}[{section}.{name}]{newline}{body}"
     else:
         changed = _replaced(text, f"{section}.{name}", body, newline)
-    unsafe = TomlError(f"[{section}.{name}] is written in a way that cannot be changed safely")
+    return _safe(changed, {**before, section: {**tables, name: dict(values)}}, f"{section}.{name}")
+
+
+def remove_table(text: str, section: str, name: str) -> str:
+    """The text without the table [section.name], which must be there; TomlError rather than any other change."""
+    before = read(text)
+    others = {key: value for key, value in before[section].items() if key != name}
+    after = {key: value for key, value in before.items() if key != section} | ({section: others} if others else {})
+    return _safe(_replaced(text, f"{section}.{name}", None, ""), after, f"{section}.{name}")
+
+
+def _safe(changed: str, expected: dict[str, Any], table: str) -> str:
+    """The changed text, if it says what was expected."""
+    unsafe = TomlError(f"[{table}] is written in a way that cannot be changed safely")
     try:
         after = read(changed)
     except TomlError:
         raise unsafe from None
-    if after != {**before, section: {**tables, name: dict(values)}}:
+    if after != expected:
         raise unsafe
     return changed
 
 
-def _replaced(text: str, table: str, body: str, newline: str) -> str:
-    """Replace the lines of a table and of the tables within it; comments stay."""
+def _replaced(text: str, table: str, body: str | None, newline: str) -> str:
+    """Replace the lines of a table and of the tables within it, or remove them without a body; comments stay."""
     kept: list[str] = []
     inside, written = False, False
     for row in text.splitlines(keepends=True):
@@ -56,7 +69,7 @@ def _replaced(text: str, table: str, body: str, newline: str) -> str:
         if header is not None:
             name = ".".join(part.strip().strip("\"'") for part in header["name"].split("."))
             inside = name == table or name.startswith(f"{table}.")
-            if inside and not written:
+            if inside and not written and body is not None:
                 kept += [row if row.endswith("\n") else row + newline, body]
                 written = True
             if inside:

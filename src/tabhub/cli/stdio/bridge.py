@@ -7,7 +7,6 @@ comes back. Does no I/O: it is given lines, functions that write lines, and the 
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 
@@ -87,14 +86,16 @@ class Bridge:
         self._replayed: dict[str, tuple[str, Any]] = {}
         """The log level and resource subscriptions, as requests."""
 
-    def connected(self, send: Callable[[bytes], None], token: str | None) -> None:
-        """Register, or resume the session, on a new connection."""
+    def connected(self, send: Callable[[bytes], None], token: str | None, agent_token: str | None) -> None:
+        """Register, or resume the session, on a new connection.
+
+        `token` is the socket's, if it needs one; `agent_token` says who the client is.
+        """
         self._send = send
         self._rejection = None
         self._silent_since = None
-        agent = os.environ.get("TABHUB_TOKEN", "").strip() or None
         options: dict[str, Any] = {"surface": self._surface, "tools": self._tools, "sessionId": self._session}
-        options |= {"token": token, "agentToken": agent}
+        options |= {"token": token, "agentToken": agent_token}
         self._send_line({"type": "REGISTER"} | {name: value for name, value in options.items() if value is not None})
 
     def disconnected(self, now: float) -> None:

@@ -33,11 +33,16 @@ _CLOSE_SECONDS = 2.0
 _BACKOFF = (0.05, 0.1, 0.2, 0.2, 0.5, 0.5, 1.0, 2.0)
 
 
-def run_stdio(words: Sequence[str], *, gateway: bool, tools: str | None = None) -> int:
+def run_stdio(words: Sequence[str], *, gateway: bool, tools: str | None = None, agent: str | None = None) -> int:
+    """`agent` names the client whose token is used; without it TABHUB_TOKEN is."""
+    if agent is not None and bridge_socket.client_token(agent) is None:
+        raise CliError(
+            f"There is no token for {agent!r}, or it was revoked.", "Create it: tabhub setup CLIENT --stdio --write"
+        )
     # A stray print goes to stderr: the protocol has its own descriptor.
     out = os.dup(1)
     os.dup2(2, 1)
-    return _Server(out, _connect(words), "gateway" if gateway else "all", tools).run()
+    return _Server(out, _connect(words), "gateway" if gateway else "all", tools, agent).run()
 
 
 def _connect(words: Sequence[str]) -> tuple[socket.socket, str | None]:
@@ -63,8 +68,11 @@ def _connect(words: Sequence[str]) -> tuple[socket.socket, str | None]:
 class _Server:
     """The process between one client and the hub."""
 
-    def __init__(self, out: int, hub: tuple[socket.socket, str | None], surface: str, tools: str | None) -> None:
+    def __init__(
+        self, out: int, hub: tuple[socket.socket, str | None], surface: str, tools: str | None, agent: str | None
+    ) -> None:
         self._out = out
+        self._agent = agent
         self._to_client = bytearray()
         self._to_hub = bytearray()
         self._bridge = Bridge(self._write, surface=surface, tools=tools)
@@ -158,7 +166,7 @@ class _Server:
         self._hub.setblocking(False)
         self._to_hub.clear()
         self._lines = self._hub_lines()
-        self._bridge.connected(self._to_hub.extend, token)
+        self._bridge.connected(self._to_hub.extend, token, bridge_socket.client_token(self._agent))
 
     def _hub_lines(self) -> LineSplitter:
         def too_long(_beginning: bytes) -> None:

@@ -10,7 +10,7 @@ import json
 import os
 import socket
 
-from tabhub.cli.hub.client import Hub, find_hub, read_json
+from tabhub.cli.hub.client import Hub, find_hub, home, read_json
 from tabhub.client_errors import CliError
 from tabhub.platform.socket_path import TCP, bridge_path, peer_uid, tcp_record
 
@@ -74,6 +74,18 @@ def _connect_tcp(hub: Hub) -> tuple[socket.socket, str]:
     if not isinstance(port, int) or not isinstance(token, str):
         raise ConnectionRefusedError("no hub has written its port")
     return socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS), token
+
+
+def client_token(name: str | None) -> str | None:
+    """The token of a client that `tabhub setup` configured, if it was not revoked; without a name TABHUB_TOKEN."""
+    if name is None:
+        return os.environ.get("TABHUB_TOKEN", "").strip() or None
+    path = f"{home()}/client-tokens/{os.path.basename(name)}"  # noqa: PTH119 - pathlib costs a CLI's start
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123 - the same
+            return file.read().strip() or None
+    except OSError:
+        return None
 
 
 def status(hub: Hub) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Installs the extension where a browser can load it, together with the secret of this hub.
+"""Installs the extension where a browser can load it, together with its key for this hub.
 
 Owns the files of `$TABHUB_HOME/extension` and of the managed browser's copy: the extension's files and `auth.json`,
 which only the person can read. It knows no browser.
@@ -15,9 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from tabhub.errors import SetupError
+from tabhub.store.extension_key import SCOPE
 
 AUTH_FILE = "auth.json"
-"""By which the extension in the folder finds the hub and authenticates."""
+"""By which the extension in the folder finds the hub and authenticates; store.extension_key reads it too."""
 ADAPTERS = "adapters"
 """The folder for the scripts of plugins, which are not part of the extension."""
 _MANIFEST = "manifest.json"
@@ -37,7 +38,7 @@ def packaged_extension() -> Path:
     )
 
 
-def install_extension(home_extension_dir: Path, *, secret: str, port: int, managed: bool = False) -> Path:
+def install_extension(home_extension_dir: Path, *, key: str, port: int, managed: bool = False) -> Path:
     """Make the folder contain exactly the shipped extension and `auth.json`, and return it.
 
     Only files that differ are written, each atomically. `manifest.json` comes last, so that a browser that loads the
@@ -46,7 +47,7 @@ def install_extension(home_extension_dir: Path, *, secret: str, port: int, manag
     source = packaged_extension()
     try:
         _own_folder(home_extension_dir)
-        auth = {"secret": secret, "port": port, "host": "127.0.0.1", "managed": managed}
+        auth = {"secret": key, "scope": SCOPE, "port": port, "host": "127.0.0.1", "managed": managed}
         _write_if_changed(home_extension_dir / AUTH_FILE, (json.dumps(auth, indent=2) + "\n").encode(), mode=0o600)
         wanted = _shipped(source)
         for name in sorted(wanted, key=lambda n: n == _MANIFEST):

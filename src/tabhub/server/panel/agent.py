@@ -30,7 +30,7 @@ from tabhub.server.panel.chat import Chat
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.settings import Settings
 from tabhub.store.conversations import Conversation, ConversationStore, Summary
-from tabhub.store.tokens import PANEL
+from tabhub.trust.tokens import PANEL
 from tabhub.wire.panel import AgentMessage, NoParams, OneConversation
 
 log = logging.getLogger("tabhub.agent")

@@ -190,8 +190,8 @@ class Panel:
         session = caller.session
         named = arguments.get("tabId") if call.tool.source.kind in ("browser", "plugin") else None
         tab_id = named if type(named) is int else session.tab
-        facts = {"callId": str(call.id), "tool": call.tool.name, "source": str(call.tool.source)}
-        facts |= {"session": session.short, "client": session.client}
+        facts: dict[str, Any] = {"callId": str(call.id), "tool": call.tool.name, "source": str(call.tool.source)}
+        facts |= {"session": session.short, "client": session.client, "token": session.token}
         self.panels.notify("tool.invocationStart", facts | ({} if tab_id is None else {"tabId": tab_id}))
 
     def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None:
@@ -228,5 +228,8 @@ def _matches(call: Mapping[str, Any], wanted: AuditFilter) -> bool:
         return False
     if wanted.ok is not None and call.get("success") is not wanted.ok:
         return False
-    names = {"tool": wanted.tool, "source": wanted.source, "session": wanted.session, "client": wanted.client}
-    return all(part.lower() in str(call.get(name, "")).lower() for name, part in names.items())
+    names = {"tool": wanted.tool, "source": wanted.source, "session": wanted.session}
+    agent = f"{call.get('client', '')} {call.get('tokenName', '')}"
+    return wanted.client.lower() in agent.lower() and all(
+        part.lower() in str(call.get(name, "")).lower() for name, part in names.items()
+    )

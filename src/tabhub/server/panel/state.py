@@ -78,7 +78,7 @@ class PanelState:
             "settings": {key: value for key, value in config.values().items() if key not in _UNSHOWN},
             "tokensRequired": config.require_tokens,
             "assistant": self._assistant(),
-            "problems": self.health.problems(),
+            "problems": [*self.health.problems(), *self.health.notices()],
         }
 
     def versions(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class PanelState:
         session = self.engine.sessions.get(facts["id"])
         if session is None:
             return facts
-        return {**facts, "color": colour(session)} | ({"token": session.token} if session.token else {})
+        return {**facts, "color": colour(session)}
 
     def tool(self, tool: Tool) -> dict[str, Any]:
         """A tool with its own permission, the effective one, and where that comes from."""

@@ -7,16 +7,19 @@ from tabhub.browser.schemas import boolean, text
 from tabhub.browser.tool_spec import data_result
 from tabhub.browser.tools.managing.cookies import web_origin
 from tabhub.core.tools import ToolResult
+from tabhub.trust.redact import clean
+
+_LONGEST_LINE = 2000
 
 
 @browser_tool(
     "browser_notify",
     "Notify the person",
-    "Shows a notification on the person's desktop. A click on it opens `url`, if given, in a tab in front.",
+    "Shows a notification in your name on the person's desktop. A click on it opens `url`, if any, in a tab in front.",
     params={
         "title": text(least=1, most=200),
         "message": text(most=2000),
-        "iconUrl?": text("A picture as a data: address (png, jpeg or webp); without it, our own.", most=200_000)
+        "iconUrl?": text("A picture to show below the text, as a data: address (png, jpeg or webp).", most=200_000)
         | {"pattern": "^data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+$"},
         "requireInteraction?": boolean("Keep it until the person has seen to it."),
         "contextMessage?": text("A line below, in small letters.", most=200),
@@ -32,7 +35,16 @@ from tabhub.core.tools import ToolResult
 async def notify(call: BrowserCall) -> ToolResult:
     if "url" in call.args:
         web_origin(call.args["url"], "url")
-    wanted = call.given("title", "message", "iconUrl", "requireInteraction", "contextMessage", "url")
+    session, args = call.ctx.session, call.args
+    # Characters that hide or turn text could undo what the extension puts in front of it.
+    wanted = {
+        "agent": clean(session.token or session.name),
+        "title": clean(args["title"]),
+        "message": "\n".join(clean(line, _LONGEST_LINE) for line in args["message"].split("\n")),
+        **call.given("requireInteraction", "url"),
+        **({"contextMessage": clean(args["contextMessage"])} if "contextMessage" in args else {}),
+        **({"imageUrl": args["iconUrl"]} if "iconUrl" in args else {}),
+    }
     answer = await call.run(call.link(), "showNotification", wanted)
     facts = {name: answer[name] for name in ("notificationId", "allowed")}
     if not answer["allowed"]:

@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from tabhub.core.schema_bounds import find_problem
-from tabhub.core.tools import BROWSER, HUB, Source, Tool, ToolResult, compile_schema
+from tabhub.core.tools import BROWSER, HUB, Source, Tool, ToolResult
+from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput
 
 SHOP = Source("plugin", "shop")
@@ -41,10 +42,23 @@ def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str
 @pytest.mark.req("S002-dispatch-01")
 def test_arguments_that_fit_pass_and_the_schema_is_compiled_once() -> None:
     made = tool(ORDER)
-    compiled = made.validator
+    assert made.compiled is None
     assert made.accepts({"item": "tea", "count": 2, "to": {"zip": "12345"}})
+    compiled = made.compiled
     assert made.accepts({"item": "tea"})
-    assert made.validator is compiled
+    assert made.compiled is compiled is not None
+    assert tool(ORDER).accepts({"item": "tea"})
+
+
+def test_tools_with_equal_schemas_share_a_validator_while_one_of_them_exists() -> None:
+    one, other = tool(ORDER), tool(dict(ORDER))
+    assert one.accepts({"item": "tea"}) and other.accepts({"item": "tea"})
+    assert one.compiled is other.compiled
+    gone = weakref.ref(one.compiled or other)
+    del one
+    assert gone() is other.compiled
+    del other
+    assert gone() is None
 
 
 def test_every_field_that_does_not_fit_is_named() -> None:

@@ -290,6 +290,7 @@ class Hub:
             leases=tabs.leases,
             catalogue=everything,
             inbox=approvals,
+            pages=pages,
             plugins=plugins,
             upstream=upstream,
             sessions=session_store,
@@ -464,5 +465,12 @@ def _relays(settings: Sequence[RelaySettings], browsers: Browsers, limits: Limit
 
 
 def _page_settings(config: Config) -> dict[str, Any]:
-    pages = config.pages
-    return {"modelContext": pages.model_context, "allowedOrigins": list(pages.allowed_origins)}
+    pages, limits = config.pages, config.limits
+    return {
+        "modelContext": pages.model_context,
+        "allowedOrigins": list(pages.allowed_origins),
+        "maxTools": limits.page_tools,
+        "maxBytes": limits.page_bytes,
+        "maxDocuments": limits.page_documents,
+        "maxUpdates": limits.page_update_rate,
+    }

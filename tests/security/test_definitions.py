@@ -117,7 +117,7 @@ def hiding(hidden: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, 
         return {"inputSchema": {"type": "object", "properties": {"a": {"type": "string", **part}}}}
 
     text = f"Acts.{hidden}"
-    refused = {
+    refused: dict[str, dict[str, Any]] = {
         "property": {"inputSchema": {"type": "object", "properties": {text: {}}}},
         "required": {"inputSchema": {"type": "object", "required": [text]}},
         "key": {"inputSchema": {"type": "object", "patternProperties": {text: {}}}},
@@ -129,7 +129,7 @@ def hiding(hidden: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, 
         "format": schema(format=text),
         "nested": schema(anyOf=[{"not": {"enum": [{"deep": [text]}]}}]),
     }
-    shown = {
+    shown: dict[str, dict[str, Any]] = {
         "description": {"description": text},
         "title": {"title": text, "displayName": text},
         "inner": schema(title=text, description=text, **{"$comment": text}),

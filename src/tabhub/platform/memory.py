@@ -1,7 +1,7 @@
 """Returning freed memory to the operating system.
 
-Owns when that is worth it. The C allocator keeps what was freed for later use, so a hub that once had thousands of tools
-or sessions would look as large for good.
+Owns when that is worth it. The C allocator keeps what was freed for later use, so a hub that once had thousands of
+tools or sessions would look as large for good.
 """
 
 from __future__ import annotations

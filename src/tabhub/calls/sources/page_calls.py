@@ -323,7 +323,7 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     if not is_error and tool.output is not None:
         if "structuredContent" not in fields:
             problem = "The page promises structured content and gave none."
-        elif not tool.output.get().is_valid(orjson.loads(bytes(fields["structuredContent"]))):
+        elif not tool.output.is_valid(orjson.loads(bytes(fields["structuredContent"]))):
             problem = "The page's structured content does not fit the page's own outputSchema, and is left out."
     if problem is not None:
         blocks.append({"type": "text", "text": f"[{problem}]"})

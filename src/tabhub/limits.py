@@ -127,7 +127,7 @@ class Limits:
     page_tab_bytes: int = _limit(512 * 1024, "bytes of their definitions, `page_bytes` of them for its own page")
     page_site_tools: int = _limit(500, "tools of one site (its registrable domain) in all tabs")
     page_site_bytes: int = _limit(1 * MB, "bytes of their definitions")
-    page_tools_all: int = _limit(5000, "tools of all pages; beyond that the sites with the most give way")
+    page_tools_all: int = _limit(10_000, "tools of all pages; beyond that the sites with the most give way")
     page_bytes_all: int = _limit(8 * MB, "bytes of their definitions")
     page_documents: int = _limit(50, "documents of one tab whose tools are known")
     page_cached: int = _limit(1000, "tools cached after their page has closed; the site with the most gives way")

@@ -208,6 +208,17 @@ def test_the_largest_site_gives_way_and_the_newest_document_first() -> None:
     assert pages.left_out() == {"pay.example": (8, 5), "shop.example": (8, 5)}
 
 
+@pytest.mark.req("B27")
+def test_many_small_sites_lose_no_more_than_has_to_go() -> None:
+    pages = PageToolTable(Limits(page_tools_all=50))
+    for number in range(10):
+        pages.register(frame(number, origin=f"https://s{number}.example"), [tool(f"t{i}") for i in range(5)])
+    change = pages.register(frame(99), [tool("a"), tool("b")])
+    assert change.added == ("a", "b")
+    assert len(change.trimmed) == 2
+    assert sum(len(each.tools) for origin in pages.sites() for each in pages.frames(origin)) == 50
+
+
 @pytest.mark.req("B28")
 def test_a_tool_with_hidden_characters_in_its_name_is_refused_and_in_its_texts_readable() -> None:
     pages = PageToolTable()

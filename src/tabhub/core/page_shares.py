@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from tabhub.limits import Limits
@@ -77,17 +78,22 @@ class PageShares:
             _add(self._sites, place.site, share)
             self._total = self._total.plus(share)
 
+    @property
+    def all_fit(self) -> bool:
+        return self._total.within(self._all) == self._total
+
     def of_site(self, site: str) -> Share:
         return self._sites.get(site, NOTHING)
 
     def overdrawn(self) -> dict[str, Share]:
-        """The sites that have to give way, each with what it may keep, if all together use more than the total."""
-        if self._total.within(self._all) == self._total:
+        """The sites that have to give way, the largest first, each with the least it keeps; empty if all fit."""
+        if self.all_fit:
             return {}
         tools = _fair_part((share.tools for share in self._sites.values()), self._all.tools)
         size = _fair_part((share.size for share in self._sites.values()), self._all.size)
         most = Share(tools, size)
-        return {site: most for site, used in self._sites.items() if used.within(most) != used}
+        largest = sorted(self._sites.items(), key=itemgetter(1), reverse=True)
+        return {site: most for site, used in largest if used.within(most) != used}
 
     def _accounts(self, place: Place) -> list[tuple[tuple[str | int, ...], Share]]:
         found: list[tuple[tuple[str | int, ...], Share]] = [(("tab", place.tab_id), self._tab)]

@@ -256,7 +256,7 @@ class PageToolTable:
             frames = [frame for frame in self._frames.values() if frame.place.site == site]
             for frame in sorted(frames, key=lambda each: (each.key != newest, -each.updated)):
                 excess = self.shares.of_site(site).minus(most)
-                if excess == NOTHING:
+                if excess == NOTHING or self.shares.all_fit:
                     break
                 kept = list(frame.tools.values())
                 while kept and excess != NOTHING:

@@ -23,7 +23,8 @@ from tabhub.core.listing.catalogue import Catalogue
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.json_path import pick_json
 from tabhub.core.schema_bounds import find_problem
-from tabhub.core.tools import CallContext, Source, Tool, ToolResult, compile_schema
+from tabhub.core.tools import CallContext, Source, Tool, ToolResult
+from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput, InvalidParams, ParseError
 from tabhub.limits import Limits
 from tabhub.trust.redact import redact

@@ -462,10 +462,11 @@ export type FrameTimer = {
   after: number;
 };
 
-/** The frame registers its tools. */
+/** The frame registers its tools, or the first of them; `declared` is how many it has. */
 export type FrameTools = {
   type: "register-tools";
   tools: PageTool[];
+  declared: number;
   capabilities: Record<string, unknown>;
 };
 
@@ -473,6 +474,7 @@ export type FrameTools = {
 export type FrameToolsChanged = {
   type: "tools-updated";
   tools: PageTool[];
+  declared: number;
   capabilities: Record<string, unknown>;
 };
 
@@ -713,10 +715,14 @@ export type PageDisconnected = {
   documentId: string;
 };
 
-/** What pages may do. */
+/** What pages may do, and how many tools of a document, documents of a tab and lists per second of a tab are sent. */
 export type PageSettings = {
   modelContext: boolean;
   allowedOrigins: string[];
+  maxTools?: number;
+  maxBytes?: number;
+  maxDocuments?: number;
+  maxUpdates?: number;
 };
 
 /** A tool as a page declares it. */
@@ -869,6 +875,7 @@ export type RegisterTools = {
   title?: string;
   capabilities?: Record<string, unknown>;
   extensions?: unknown;
+  declared?: number;
 };
 
 /** Load the page of a tab again. */
@@ -1072,6 +1079,7 @@ export type UpdateTools = {
   frameId: number;
   documentId: string;
   tools: PageTool[];
+  declared?: number;
 };
 
 /** Change a window. */

@@ -95,17 +95,19 @@ var pageChecks = (() => {
   /**
    * The valid tools of a list, the first of each name, up to the limits; and how many were refused.
    * @param {unknown} given
+   * @param {number} [most] tools
+   * @param {number} [bytes] characters of all of them
    * @returns {{ tools: PageTool[], refused: number }}
    */
-  function tools(given) {
+  function tools(given, most = MAX_TOOLS, bytes = MAX_MESSAGE) {
     if (!Array.isArray(given)) return { tools: [], refused: 1 };
     /** @type {Map<string, PageTool>} */
     const accepted = new Map();
-    let room = MAX_MESSAGE;
+    let room = bytes;
     let refused = 0;
     for (const item of given) {
       try {
-        const clean = accepted.size < MAX_TOOLS ? tool(plain(item, room)) : null;
+        const clean = accepted.size < most ? tool(plain(item, room)) : null;
         if (clean === null) refused++;
         else if (!accepted.has(clean.name)) {
           accepted.set(clean.name, clean);

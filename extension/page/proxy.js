@@ -126,10 +126,11 @@ var PageProxy = class {
 
   #report() {
     if (this.#stopped || this.#hidden || /** @type {any} */ (document).prerendering) return;
-    const { tools } = pageChecks.tools(this.#sources.flatMap((source) => source.tools));
+    const found = this.#sources.flatMap((source) => source.tools);
+    const { tools } = pageChecks.tools(found);
     // A server without tools is reported, since tools may follow; a page without anything is not.
     if (!this.#port && tools.length === 0 && !this.#mcpb.found) return;
-    const list = { tools, capabilities: { browser: this.#mcpb.browser } };
+    const list = { tools, declared: found.length, capabilities: { browser: this.#mcpb.browser } };
     const written = JSON.stringify(list);
     if (this.#port && written === this.#reported) return;
     const type = this.#port || tools.length === 0 ? "tools-updated" : "register-tools";

@@ -194,6 +194,9 @@ function hubBanners(state) {
     (state.problems ?? []).map((problem) =>
       h("div", { class: "banner bad", key: problem }, glyph("alert"), h("p", null, problem)),
     ),
+    (state.notices ?? []).map((notice) =>
+      h("div", { class: "banner warn", key: notice }, glyph("alert"), h("p", null, notice)),
+    ),
   ];
 }
 

@@ -161,6 +161,7 @@
  * @property {Record<string, any>} settings
  * @property {boolean} [tokensRequired]
  * @property {string[]} [problems]
+ * @property {string[]} [notices]
  * @property {{ missing: string[], model: string | null, steps: number, tokens: number }} [assistant] the configured model, and which settings are missing
  */
 

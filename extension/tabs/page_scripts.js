@@ -7,14 +7,22 @@
 
 import { textOf } from "../link/rpc.js";
 
-/** @typedef {{ modelContext: boolean, allowedOrigins: string[] }} PageSettings */
+/**
+ * @typedef {object} PageSettings
+ * @property {boolean} modelContext
+ * @property {string[]} allowedOrigins
+ * @property {number} maxTools of one document
+ * @property {number} maxBytes of the definitions of these tools
+ * @property {number} maxDocuments of one tab
+ * @property {number} maxUpdates lists of tools per second of one tab
+ */
 
 const PROXY = ["bounds", "page_context", "native", "mcpb", "forms", "proxy"].map((name) => `page/${name}.js`);
 const CONTEXT = ["page/model_context.js"];
 /** The scripts registered here; plugins register others. */
 const OWN = ["page-proxy", "page-context"];
 /** @type {PageSettings} */
-const DEFAULTS = { modelContext: true, allowedOrigins: ["*"] };
+const DEFAULTS = { modelContext: true, allowedOrigins: ["*"], maxTools: 100, maxBytes: 262_144, maxDocuments: 50, maxUpdates: 10 };
 
 export class PageScripts {
   /** @type {PageSettings} */
@@ -147,7 +155,16 @@ function originOf(url) {
  * @param {Record<string, unknown>} given
  * @returns {PageSettings}
  */
-export function readSettings({ modelContext, allowedOrigins }) {
+export function readSettings({ modelContext, allowedOrigins, ...limits }) {
   const origins = Array.isArray(allowedOrigins) ? allowedOrigins.filter((origin) => typeof origin === "string") : null;
-  return { modelContext: modelContext !== false, allowedOrigins: origins ?? DEFAULTS.allowedOrigins };
+  const limit = (/** @type {"maxTools" | "maxBytes" | "maxDocuments" | "maxUpdates"} */ name) =>
+    Number.isSafeInteger(limits[name]) ? Number(limits[name]) : DEFAULTS[name];
+  return {
+    modelContext: modelContext !== false,
+    allowedOrigins: origins ?? DEFAULTS.allowedOrigins,
+    maxTools: limit("maxTools"),
+    maxBytes: limit("maxBytes"),
+    maxDocuments: limit("maxDocuments"),
+    maxUpdates: limit("maxUpdates"),
+  };
 }

@@ -21,21 +21,28 @@ import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
  * @property {string} origin
  * @property {string} url
  * @property {PageTool[]} tools
+ * @property {number} declared how many tools its page has
+ * @property {number} refused how many of them are not in the list
  * @property {unknown} capabilities
  * @property {boolean} registered whether it has reported tools
  * @property {boolean} reported whether the current hub knows it
+ * @property {boolean} queued whether a report is waiting, which sends what holds by then
+ * @property {boolean} renew whether the next report is a registration
  * @property {Promise<unknown>} reporting reports about a frame are sent in order
  * @property {Map<string, RunningCall>} calls
  */
 /** @typedef {{ id: string | number, toolName: string, asking: boolean, resolve: (answer: ToolOutcome) => void, reject: (error: Error) => void }} RunningCall */
 
 const MAX_FRAMES = 1000;
+const SECOND = 1000;
 
 export class PageTools {
   /** @type {Map<string, Frame>} */
   #frames = new Map();
   /** @type {Hub | null} */
   #hub = null;
+  /** When each tab has used up its reports; up to a second of them may come together. @type {Map<number, number>} */
+  #paces = new Map();
   #scripts;
   #note;
 
@@ -135,7 +142,7 @@ export class PageTools {
   #connected(port) {
     const { tab, frameId, documentId, origin, url } = port.sender ?? {};
     const known = tab?.id !== undefined && frameId !== undefined && documentId !== undefined && origin !== undefined;
-    if (!known || !this.#scripts.allows(origin) || this.#frames.size >= MAX_FRAMES) {
+    if (!known || !this.#scripts.allows(origin) || this.#isFull(/** @type {number} */ (tab?.id), frameId)) {
       send(port, { type: "refused" });
       port.disconnect();
       return null;
@@ -147,9 +154,13 @@ export class PageTools {
       origin,
       url: url ?? "",
       tools: [],
+      declared: 0,
+      refused: 0,
       capabilities: {},
       registered: false,
       reported: false,
+      queued: false,
+      renew: false,
       reporting: Promise.resolve(),
       calls: new Map(),
     };
@@ -157,6 +168,27 @@ export class PageTools {
     if (before) this.#disconnected(before);
     this.#frames.set(keyOf(frame), frame);
     return frame;
+  }
+
+  /**
+   * Whether a tab has too many documents for one more; its own page is always accepted.
+   * @param {number} tabId
+   * @param {number} frameId
+   */
+  #isFull(tabId, frameId) {
+    if (frameId === 0) return false;
+    const count = this.#documentsOf(tabId, frameId);
+    const { maxDocuments } = this.#scripts.settings;
+    if (count === maxDocuments) this.#note(`Tab ${tabId} has ${count} documents with tools; those of more are not used.`);
+    return count >= maxDocuments || this.#frames.size >= MAX_FRAMES;
+  }
+
+  /**
+   * @param {number} tabId
+   * @param {number} [except] a frame
+   */
+  #documentsOf(tabId, except) {
+    return [...this.#frames.values()].filter(({ where }) => where.tabId === tabId && where.frameId !== except).length;
   }
 
   /**
@@ -175,6 +207,7 @@ export class PageTools {
   #disconnected(frame) {
     if (!this.#isConnected(frame)) return;
     this.#frames.delete(keyOf(frame));
+    if (this.#documentsOf(frame.where.tabId) === 0) this.#paces.delete(frame.where.tabId);
     for (const { reject } of frame.calls.values()) {
       reject(new RpcError(TAB_NOT_FOUND, "The page was closed or navigated during the call.", { sent: true }));
     }
@@ -218,8 +251,12 @@ export class PageTools {
    * @param {Params} given
    */
   #toolsReported(frame, type, given) {
-    const { tools, refused } = pageChecks.tools(given["tools"]);
-    if (refused > 0) this.#note(`${refused} tools of ${frame.origin} were refused: they are invalid, or too many.`);
+    const { maxTools, maxBytes } = this.#scripts.settings;
+    const { tools, refused } = pageChecks.tools(given["tools"], maxTools, maxBytes);
+    if (refused > frame.refused) this.#note(`${refused} tools of ${frame.origin} were refused: they are invalid, or too many.`);
+    const declared = Number(given["declared"]);
+    frame.refused = refused;
+    frame.declared = Number.isSafeInteger(declared) && declared > 0 ? declared : 0;
     frame.tools = tools;
     frame.capabilities = given["capabilities"];
     frame.registered = true;
@@ -231,14 +268,20 @@ export class PageTools {
    * @param {"browser/registerTools" | "browser/updateTools"} method
    */
   #report(frame, method) {
-    const hub = this.#hub;
-    if (!hub || !frame.registered) return;
+    if (!this.#hub || !frame.registered) return;
+    if (method === "browser/registerTools") frame.renew = true;
+    if (frame.queued) return;
+    frame.queued = true;
     frame.reporting = frame.reporting.then(async () => {
-      if (hub !== this.#hub || !this.#isConnected(frame)) return;
-      const { tools, where } = frame;
+      await this.#turn(frame.where.tabId);
+      frame.queued = false;
+      const hub = this.#hub;
+      if (!hub || !this.#isConnected(frame)) return;
+      const { tools, where, declared, renew } = frame;
+      frame.renew = false;
       // An empty list registers nothing.
-      if (tools.length === 0 || (method === "browser/updateTools" && frame.reported)) {
-        hub.notify("browser/updateTools", { ...where, tools });
+      if (tools.length === 0 || (!renew && frame.reported)) {
+        hub.notify("browser/updateTools", { ...where, tools, declared });
         return;
       }
       const tab = await chrome.tabs.get(where.tabId).catch(() => null);
@@ -248,8 +291,21 @@ export class PageTools {
       const { origin, url } = frame;
       const tabUrl = tab?.url ?? (where.frameId === 0 ? url : "");
       const page = { origin, url, tabUrl, title: tab?.title ?? "" };
-      hub.notify("browser/registerTools", { ...where, ...page, tools: frame.tools, capabilities: browser });
+      hub.notify("browser/registerTools", { ...where, ...page, tools: frame.tools, declared, capabilities: browser });
     });
+  }
+
+  /**
+   * Wait until a tab may report again.
+   * @param {number} tabId
+   */
+  async #turn(tabId) {
+    const now = Date.now();
+    const { maxUpdates } = this.#scripts.settings;
+    if (maxUpdates === 0) return;
+    const used = Math.max(this.#paces.get(tabId) ?? 0, now) + SECOND / maxUpdates;
+    this.#paces.set(tabId, used);
+    if (used - now > SECOND) await new Promise((resolve) => setTimeout(resolve, used - now - SECOND));
   }
 
   /**

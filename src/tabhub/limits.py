@@ -119,13 +119,24 @@ class Limits:
     relay_bus_queue: int = _limit(64 * MB, "bytes waiting for a relay's bus before more are refused")
 
     # page tools
-    page_tools: int = _limit(500, "tools of one frame of a page; the rest is ignored")
-    page_tools_all: int = _limit(20_000, "tools of all pages together")
-    page_cached: int = _limit(1000, "tools cached after their page has closed")
+    page_tools: int = _limit(100, "tools of one document of a page; the rest is not listed, here and below")
+    page_bytes: int = _limit(256 * 1024, "bytes of the definitions of these tools")
+    page_embedded_tools: int = _limit(20, "tools of the frames of one other site in a tab")
+    page_embedded_bytes: int = _limit(64 * 1024, "bytes of their definitions")
+    page_tab_tools: int = _limit(200, "tools of one tab, of which `page_tools` are kept for its own page")
+    page_tab_bytes: int = _limit(512 * 1024, "bytes of their definitions, `page_bytes` of them for its own page")
+    page_site_tools: int = _limit(500, "tools of one site (its registrable domain) in all tabs")
+    page_site_bytes: int = _limit(1 * MB, "bytes of their definitions")
+    page_tools_all: int = _limit(10_000, "tools of all pages; beyond that the sites with the most give way")
+    page_bytes_all: int = _limit(8 * MB, "bytes of their definitions")
+    page_documents: int = _limit(50, "documents of one tab whose tools are known")
+    page_cached: int = _limit(1000, "tools cached after their page has closed; the site with the most gives way")
+    page_cached_bytes: int = _limit(2 * MB, "bytes of their definitions")
     page_cache_age: float = _limit(3600.0, "cached tools not seen for that time are dropped when the hub starts")
     page_update_rate: int = _limit(
-        10, "lists of tools accepted per second and origin; beyond that only the last one is used"
+        10, "lists of tools accepted per second of one site, and of one tab; beyond that only the last one is used"
     )
+    page_update_rate_all: int = _limit(100, "lists of tools accepted per second of all pages")
     page_call_rate: int = _limit(6000, "calls per minute of the tools of one origin, by all agents (0: no limit)")
     page_appear: float = _limit(8.0, "time for a tool to appear in a tab that was opened for it")
 

@@ -148,6 +148,14 @@ def test_doctor_reports_readable_and_broken_files(home: Path, hub: FakeHub, tabh
     assert report(tabhub)[1]["checks"]["key"]["level"] == "fail"
 
 
+@pytest.mark.req("B27")
+def test_pages_with_too_many_tools_are_named(home: Path, hub: FakeHub, tabhub: Run) -> None:
+    notice = "news.example offers 20,098 tools; Tabhub lists 100 of them."
+    hub.answer("GET /health", {**HEALTH, "pageNotices": [notice]})
+    _, found = report(tabhub)
+    assert (found["checks"]["pages"]["level"], found["checks"]["pages"]["message"]) == ("warn", notice)
+
+
 def test_hub_problems_and_unknown_settings_are_warnings(home: Path, hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", {**HEALTH, "problems": ["The audit log cannot be written: disk full"]})
     (home / "config.json").write_text('{"prt": 1}')

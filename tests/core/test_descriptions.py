@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_schema, visible
+from tabhub.core.descriptions import ToolLocation, describe, one_line, visible
 
 
 @pytest.mark.req("S000-spec-architecture-06")
@@ -23,10 +23,10 @@ def test_a_description_says_where_the_tool_is_and_marks_the_pages_text() -> None
     )
 
 
-def test_hidden_characters_are_removed_and_counted() -> None:
-    hidden = "Buy\u202e now\u200b\x07" + "".join(chr(0xE0000 + ord(c)) for c in "evil") + "\U000e0101"
-    text = describe(hidden, ToolLocation("a.b", number=1))
-    assert text.endswith("The page says: Buy now [8 hidden characters removed]")
+def test_hidden_characters_are_written_out() -> None:
+    hidden = "Buy\u202e now\u200b\x07 👩\u200d💻"
+    text = describe(hidden, ToolLocation("a.b", "Sh\u2066op", 1))
+    assert text == "[a.b · tab 1 · “Sh\\u{2066}op”] The page says: Buy\\u{202E} now\\u{200B}\\u{0007} 👩\\u{200D}💻"
 
 
 def test_scripts_and_emoji_keep_the_joiners_they_need() -> None:
@@ -38,25 +38,12 @@ def test_scripts_and_emoji_keep_the_joiners_they_need() -> None:
 def test_long_texts_and_titles_are_cut() -> None:
     text = describe("word " * 10_000, ToolLocation("a.b", "t" * 500, 1))
     assert len(text) < 2_300
-    assert one_line("a\n\n  b\u202ec") == "a bc"
+    assert one_line("a\n\n  b\u202ec") == "a b\\u{202E}c"
     assert len(one_line("x" * 500)) == 80
 
 
-def test_schemas_lose_hidden_text_and_nothing_else() -> None:
-    schema = {
-        "type": "object",
-        "description": "x\u202ey",
-        "properties": {"description": {"title": "\u200bT", "enum": ["\u200b"], "items": [{"description": "\u200bq"}]}},
-    }
-    assert strip_schema(schema) == {
-        "type": "object",
-        "description": "xy",
-        "properties": {"description": {"title": "T", "enum": ["\u200b"], "items": [{"description": "q"}]}},
-    }
-
-
 @given(st.text(max_size=200))
-def test_every_hidden_character_is_removed_and_counted(text: str) -> None:
+def test_every_hidden_character_of_a_pages_content_is_removed_and_counted(text: str) -> None:
     seen, hidden = visible(text)
     assert len(seen) + hidden + text.count("\r") == len(text)
     assert visible(seen) == (seen, 0) or "\u200d" in text or "\u200c" in text

@@ -46,13 +46,30 @@ def test_patterns_match_urls_as_browsers_do(pattern: str, url: str, fits: bool) 
         "https://a.example/*****" + "*/x",
         "",
         "https://" + "a" * 2000 + "/*",
+        "*://*.co.uk/*",
+        "https://*.github.io/*",
+        "https://*.github.io:443/app/*",
+        "*://*.CO.UK/*",
+        "*://*.xn--p1ai/*",
     ],
 )
 def test_a_plugin_must_not_claim_every_site_or_an_invalid_pattern(text: str) -> None:
     assert patterns.problem(text) is not None
 
 
-@pytest.mark.parametrize("text", ["https://*.example.com/*", "*://a.example:8080/x/*", "http://localhost/*"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://*.example.com/*",
+        "*://a.example:8080/x/*",
+        "http://localhost/*",
+        "*://*.shop.co.uk/*",
+        "https://ann.github.io/*",
+        "https://*.ann.github.io/*",
+        "https://github.io/*",
+        "http://*.nas.local/*",
+    ],
+)
 def test_a_plugin_may_claim_its_site(text: str) -> None:
     assert patterns.problem(text) is None
 

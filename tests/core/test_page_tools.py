@@ -103,21 +103,35 @@ def test_only_tools_that_ask_for_it_are_cached() -> None:
     pages = PageToolTable()
     pages.register(frame(), [tool("find", **KEPT), tool("buy", annotations={"cache": "yes"}), tool("look")])
     pages.remove_tab(7)
-    assert list(pages.cached(SHOP)) == ["find"]
-    assert pages.cached(SHOP)["find"].url == f"{SHOP}/page"
+    assert list(pages.cached.of(SHOP)) == ["find"]
+    assert pages.cached.of(SHOP)["find"].url == f"{SHOP}/page"
     fresh = PageToolTable()
-    fresh.restore(pages.all_cached())
+    fresh.restore(pages.cached)
     assert fresh.sites() == [SHOP]
     fresh.register(frame(at=9.0), [tool("find", **KEPT)])
     fresh.mark_seen(12.0)
-    assert fresh.cached(SHOP)["find"].seen == 12.0
+    assert fresh.cached.of(SHOP)["find"].seen == 12.0
 
 
 def test_cached_tools_are_bounded_and_the_oldest_is_dropped() -> None:
     pages = PageToolTable(Limits(page_cached=3))
     for at in range(5):
         pages.register(frame(7, document=f"d{at}", at=float(at)), [tool(f"t{at}", **KEPT)])
-    assert list(pages.cached(SHOP)) == ["t2", "t3", "t4"]
+    assert list(pages.cached.of(SHOP)) == ["t2", "t3", "t4"]
+
+
+@pytest.mark.req("B27")
+def test_no_site_pushes_out_what_another_has_cached() -> None:
+    for limits in (Limits(page_cached=4), Limits(page_cached_bytes=600)):
+        pages = PageToolTable(limits)
+        pages.register(frame(at=1.0), [tool("find", **KEPT)])
+        for at in range(2, 9):
+            place = frame(8, document=f"d{at}", origin=PAY, at=float(at))
+            pages.register(place, [tool(f"t{at}", **KEPT)])
+        assert list(pages.cached.of(SHOP)) == ["find"]
+        assert "t8" in pages.cached.of(PAY)
+        assert len(list(pages.cached)) <= limits.page_cached
+        assert sum(each.tool.size for each in pages.cached) <= limits.page_cached_bytes
 
 
 @pytest.mark.req("S000-spec-registration-11", "B15", "B17", "S000-spec-security-02", "S000-spec-security-07")
@@ -159,15 +173,87 @@ def test_hints_are_kept_and_other_annotations_dropped() -> None:
 
 
 def test_the_number_of_tools_is_bounded() -> None:
-    pages = PageToolTable(Limits(page_tools=3, page_tools_all=5))
-    change = pages.register(frame(1), [tool(f"t{i}") for i in range(10)])
-    assert len(change.added) == 3
-    assert "first 3" in change.problems[0]
-    change = pages.register(frame(2), [tool(f"t{i}") for i in range(3)])
-    assert len(change.added) == 2
-    assert "too many" in change.problems[0]
+    pages = PageToolTable(Limits(page_tools=3, page_site_tools=5))
+    assert len(pages.register(frame(1), [tool(f"t{i}") for i in range(10)]).added) == 3
+    assert len(pages.register(frame(2), [tool(f"t{i}") for i in range(3)], declared=7).added) == 2
+    assert pages.left_out() == {"shop.example": (17, 5)}
     pages.remove_tab(1)
     assert len(pages.register(frame(2), [tool(f"t{i}") for i in range(3)]).added) == 1
+    assert pages.left_out() == {}
+
+
+@pytest.mark.req("B27")
+def test_the_documents_of_a_tab_are_bounded_and_its_own_page_is_always_among_them() -> None:
+    pages = PageToolTable(Limits(page_documents=2))
+    for number in (1, 2, 3):
+        change = pages.register(frame(7, number, f"d{number}"), [tool("a")])
+    assert change.sites == frozenset()
+    assert "2 documents" in change.problems[0]
+    assert pages.register(frame(7, 0), [tool("a")]).added == ("a",)
+    assert pages.register(frame(7, 2, "again"), [tool("b")]).added == ("b",)
+
+
+@pytest.mark.req("B27")
+def test_the_largest_site_gives_way_and_the_newest_document_first() -> None:
+    limits = Limits(page_tools_all=10)
+    pages = PageToolTable(limits)
+    pages.register(frame(1, at=1.0), [tool(f"t{i}") for i in range(4)])
+    pages.register(frame(2, at=2.0), [tool(f"t{i}") for i in range(4)])
+    change = pages.register(frame(3, origin=PAY), [tool(f"p{i}") for i in range(4)])
+    assert (change.sites, change.trimmed) == (frozenset({PAY}), frozenset({SHOP}))
+    assert [len(frame.tools) for frame in pages.frames(SHOP)] == [4, 2]
+    assert len(pages.frames(PAY)[0].tools) == 4
+    change = pages.register(frame(4, origin=PAY), [tool(f"q{i}") for i in range(4)])
+    assert (change.sites, change.added) == (frozenset({PAY}), ("q0",))
+    assert pages.left_out() == {"pay.example": (8, 5), "shop.example": (8, 5)}
+
+
+@pytest.mark.req("B27")
+def test_many_small_sites_lose_no_more_than_has_to_go() -> None:
+    pages = PageToolTable(Limits(page_tools_all=50))
+    for number in range(10):
+        pages.register(frame(number, origin=f"https://s{number}.example"), [tool(f"t{i}") for i in range(5)])
+    change = pages.register(frame(99), [tool("a"), tool("b")])
+    assert change.added == ("a", "b")
+    assert len(change.trimmed) == 2
+    assert sum(len(each.tools) for origin in pages.sites() for each in pages.frames(origin)) == 50
+
+
+@pytest.mark.req("B28")
+def test_a_tool_with_hidden_characters_in_its_name_is_refused_and_in_its_texts_readable() -> None:
+    pages = PageToolTable()
+    strange = {"description": "Does\u200b it.", "inputSchema": {"properties": {"a": {"description": "x\u202e"}}}}
+    change = pages.register(frame(), [tool("buy\U000e0041"), tool("good", **strange)])
+    assert change.added == ("good",)
+    assert change.problems == ("tool 'buy\\U000e0041': its name contains a hidden character (U+E0041)",)
+    schema = pages.frames(SHOP)[0].tools["good"].input_schema
+    assert schema["properties"] == {"a": {"description": "x\\u{202E}"}}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 3), st.sampled_from("abcd"), st.integers(0, 12)), max_size=30)
+)
+def test_all_shares_hold_after_any_reports_and_nothing_is_counted_that_is_gone(
+    reports: list[tuple[int, int, str, int]],
+) -> None:
+    limits = Limits(page_tools=6, page_tab_tools=9, page_embedded_tools=2, page_site_tools=10, page_tools_all=20)
+    pages = PageToolTable(limits)
+    for tab, frame_id, site, count in reports:
+        origin = f"https://{site}.example"
+        place = replace(frame(tab, frame_id, origin=origin), embedded=frame_id > 1)
+        pages.register(place, [tool(f"t{n}") for n in range(count)])
+    frames = [each for origin in pages.sites() for each in pages.frames(origin)]
+    assert sum(len(each.tools) for each in frames) <= 20
+    for tab in range(1, 7):
+        assert sum(len(each.tools) for each in frames if each.tab_id == tab) <= 9
+    for site in "abcd":
+        own = [each for each in frames if each.origin == f"https://{site}.example"]
+        assert sum(len(each.tools) for each in own) <= 10
+        for tab in range(1, 7):
+            assert sum(len(each.tools) for each in own if each.tab_id == tab and each.embedded) <= 2
+    for tab in range(1, 7):
+        pages.remove_tab(tab)
+    assert len(pages.shares) == 0
 
 
 @pytest.mark.req("S000-capabilities-02", "S000-page-server-04", "S000-principles-04")

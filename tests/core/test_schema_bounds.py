@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from tabhub.core.schema_bounds import MAX_NODES, MAX_PATTERNS, find_problem
-from tabhub.core.tools import compile_schema
+from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput
 
 REF = {"$ref": "#"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from typing import Any
 
 import jsonschema_rs
@@ -10,7 +11,8 @@ import orjson
 import pytest
 
 from tabhub.core.schema_bounds import find_problem
-from tabhub.core.tools import BROWSER, HUB, Source, Tool, ToolResult, compile_schema
+from tabhub.core.tools import BROWSER, HUB, Source, Tool, ToolResult
+from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput
 
 SHOP = Source("plugin", "shop")
@@ -41,10 +43,24 @@ def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str
 @pytest.mark.req("S002-dispatch-01")
 def test_arguments_that_fit_pass_and_the_schema_is_compiled_once() -> None:
     made = tool(ORDER)
-    compiled = made.validator
+    assert [made.compiled] == [None]
     assert made.accepts({"item": "tea", "count": 2, "to": {"zip": "12345"}})
+    compiled = made.compiled
     assert made.accepts({"item": "tea"})
-    assert made.validator is compiled
+    assert made.compiled is compiled is not None
+    assert tool(ORDER).accepts({"item": "tea"})
+
+
+def test_tools_with_equal_schemas_share_a_validator_while_one_of_them_exists() -> None:
+    one, other = tool(ORDER), tool(dict(ORDER))
+    assert one.accepts({"item": "tea"})
+    assert other.accepts({"item": "tea"})
+    assert one.compiled is other.compiled is not None
+    compiled = weakref.ref(one.compiled)
+    del one
+    assert compiled() is other.compiled
+    del other
+    assert compiled() is None
 
 
 def test_every_field_that_does_not_fit_is_named() -> None:
@@ -186,7 +202,8 @@ def test_results_are_encoded_once_as_mcp_has_them() -> None:
 
 def test_a_copy_with_another_description_is_otherwise_the_same_tool() -> None:
     made = tool({"type": "object", "properties": {"a": {"type": "string"}}})
+    assert made.accepts({})
     again = made.with_description("other words", {"x": 1})
-    assert (again.name, again.input_schema, again.validator) == (made.name, made.input_schema, made.validator)
+    assert (again.name, again.input_schema, again.compiled) == (made.name, made.input_schema, made.compiled)
     assert orjson.loads(again.wire) == {**orjson.loads(made.wire), "description": "other words", "_meta": {"x": 1}}
     assert made.description != "other words"

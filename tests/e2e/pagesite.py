@@ -49,7 +49,20 @@ const asked = who().then((name) => {
   document.modelContext.registerTool({ name: "me", description: "Who is here.", execute: who });
 });
 </script>"""
-OWN = {"/framed": FRAMED, "/counted": COUNTED, "/member": MEMBER}
+MANY = """<!doctype html><title>Many</title><script>
+for (let n = 0; n < 120; n++) {
+  document.modelContext.registerTool({ name: `t${n}`, description: "One of many.", execute: () => location.host });
+}
+</script>"""
+FLOOD = f"""{MANY}<body><script>
+for (let n = 0; n < 5; n++) {{
+  const frame = document.createElement("iframe");
+  frame.allow = "tools";
+  frame.src = `http://s${{n}}.localhost:${{location.port}}/many`;
+  document.body.append(frame);
+}}
+</script>"""
+OWN = {"/many": MANY, "/flood": FLOOD, "/framed": FRAMED, "/counted": COUNTED, "/member": MEMBER}
 
 
 class PageSite(Site):

@@ -16,6 +16,7 @@ from mcp.types import ElicitResult, ToolListChangedNotification
 from tests.e2e import live
 from tests.e2e.live import DevTools, LiveHub
 from tests.e2e.pagesite import ERAS, SHOP, WEBMCP, PageSite, PageTab, data, of_site, prefix, result_text
+from tests.harness.waiting import until_outside
 
 
 @pytest.mark.req("S000-overview-08")
@@ -220,6 +221,26 @@ async def test_a_cached_tool_survives_its_tab_and_a_hub_restart_and_reopens_its_
             await opens_again(client)
     finally:
         live.stop(hub)
+
+
+@pytest.mark.req("B27")
+async def test_a_page_whose_frames_have_hundreds_of_tools_leaves_others_theirs_and_nothing_behind(
+    live_hub: LiveHub, shop: PageSite
+) -> None:
+    async with live_hub.mcp("legacy") as client:
+        page = await PageTab.open(client, f"{shop.url}/pages/webmcp.html")
+        await page.lists(*WEBMCP)
+        before = live_hub.health()["toolCount"]
+        flood = await PageTab.open(client, f"{shop.elsewhere}/flood")
+        wanted = ["localhost offers 720 tools; Tabhub lists 200 of them."]
+        await until_outside(lambda: live_hub.health()["pageNotices"] == wanted)
+        assert live_hub.health()["toolCount"] == before + 200
+        assert len(await flood.tools()) == 100
+        await page.lists(*WEBMCP)
+        assert result_text(await page.call("where")) == f"{shop.url}/pages/webmcp.html"
+        await flood.close()
+        await until_outside(lambda: live_hub.health()["toolCount"] == before)
+        assert live_hub.health()["pageNotices"] == []
 
 
 @pytest.mark.req("S000-spec-testing-05")

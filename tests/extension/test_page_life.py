@@ -198,7 +198,37 @@ async def test_invalid_tools_are_left_out_and_lists_are_bounded(visit: Opener) -
     many = [{"name": f"t{n}"} for n in range(600)]
     detail = orjson.dumps(orjson.dumps({"op": "tools", "tools": many}).decode()).decode()
     await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
-    await page.told(*(f"t{n}" for n in range(500)))
+    assert (await page.told(*(f"t{n}" for n in range(100))))["declared"] == 600
+
+
+@pytest.mark.req("B27")
+@pytest.mark.usefixtures("as_before")
+async def test_documents_of_a_tab_and_their_tools_are_bounded_and_its_own_page_is_always_sent(
+    wire: Wire, visit: Opener
+) -> None:
+    limits = {"maxDocuments": 3, "maxTools": 4, "maxBytes": 2000, "maxUpdates": 10}
+    await wire.notify("pages.settings", modelContext=True, allowedOrigins=["*"], **limits)
+    page = await visit("empty.html")
+    await page.run(
+        """(async () => {
+            for (let n = 0; n < 12; n++) {
+                const frame = document.createElement("iframe");
+                const loaded = new Promise(next => (frame.onload = next));
+                frame.src = "webmcp.html";
+                document.body.append(frame);
+                await loaded;
+            }
+            const execute = () => 1;
+            const offer = (name, description) => document.modelContext.registerTool({ name, description, execute });
+            offer("large", "x".repeat(2000));
+            offer("own", "Own.");
+        })()"""
+    )
+    assert (await page.told("own"))["declared"] == 2
+    frames = {each["params"]["frameId"]: each["params"] for each in page.lists()}
+    del frames[0]
+    assert len(frames) == 3
+    assert all((len(each["tools"]), each["declared"]) == (4, 6) for each in frames.values())
 
 
 @pytest.mark.req("L8", "S000-spec-transport-09")

@@ -40,6 +40,15 @@ def test_the_parts_of_a_package_become_a_plugin(tmp_path: Path) -> None:
     assert plugin.problems == ()
 
 
+def test_patterns_of_local_hosts_are_accepted_with_a_warning(tmp_path: Path) -> None:
+    local = ["http://localhost:3000/*", "http://127.0.0.1/*", "https://*.nas.local/*", "http://intranet/*"]
+    plugin = read_package(folder(tmp_path, urlPatterns=["https://a.example/*", *local, local[0]]))
+    assert plugin.problems == (
+        "it works on localhost, 127.0.0.1, nas.local, intranet: on whatever runs there, on this machine or in its "
+        "network",
+    )
+
+
 @pytest.mark.parametrize("homepage", ["http://[::1", "https://a:99999/", "javascript:1", "nowhere", 5])
 def test_invalid_homepage_is_dropped_and_reported(tmp_path: Path, homepage: Any) -> None:
     plugin = read_package(folder(tmp_path, homepage=homepage))
@@ -52,7 +61,8 @@ def test_published_package_is_read_completely(tmp_path: Path) -> None:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     plugin = read_package(tmp_path, "npm")
-    assert (plugin.name, plugin.package, plugin.problems) == ("counter", publishing.PACKAGE, ())
+    assert (plugin.name, plugin.package) == ("counter", publishing.PACKAGE)
+    assert [problem.partition(":")[0] for problem in plugin.problems] == ["it works on 127.0.0.1"]
     assert [each.name for each in plugin.tools] == ["read_badge", "count_up", "sell_out"]
     assert plugin.pre_script is not None
     assert "X-Badge" in plugin.pre_script
@@ -133,6 +143,8 @@ def test_a_short_name_means_the_packages_that_may_have_it() -> None:
         ({"urlPatterns": []}, "at least one site"),
         ({"urlPatterns": ["<all_urls>"]}, "every site"),
         ({"urlPatterns": ["*://*.com/*"]}, "top-level domain"),
+        ({"urlPatterns": ["*://*.co.uk/*"]}, "many owners below co.uk"),
+        ({"urlPatterns": ["https://a.example/*", "https://*.github.io/*"]}, "many owners below github.io"),
         ({"urlPatterns": "https://a.example/*"}, "must be a list"),
         ({"excludePatterns": ["x"]}, "not a match pattern"),
         ({"displayName": ""}, "displayName"),
@@ -190,14 +202,14 @@ def test_icon_with_a_script_is_dropped(tmp_path: Path) -> None:
     assert plugin.problems == ("the icon is left out: it contains <script>",)
 
 
-def test_invisible_characters_are_removed_and_reported(tmp_path: Path) -> None:
+def test_invisible_characters_are_written_out(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"b": {"type": "string", "description": "A\u2060 b."}}}
     hidden = tool("a", description="Does it.\u200b\u202e", displayName="T\n", input_schema=schema)
     made = folder(tmp_path, displayName="Ja\u202ene\nX", tools=[hidden])
     plugin = read_package(made)
-    assert plugin.display_name == "Jane X"
-    assert plugin.tools[0].description == "Does it. [3 hidden characters removed]"
-    assert plugin.tools[0].input_schema["properties"]["b"]["description"] == "A b."
+    assert plugin.display_name == "Ja\\u{202E}ne X"
+    assert plugin.tools[0].description == "Does it.\\u{200B}\\u{202E}"
+    assert plugin.tools[0].input_schema["properties"]["b"]["description"] == "A\\u{2060} b."
     assert plugin.tools[0].title == "T"
 
 

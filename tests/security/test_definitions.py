@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tabhub.trust.hidden_text import escape_hidden, find_hidden
 from tests.core.test_schema_bounds import doubling
 from tests.harness import pages
 from tests.harness.agent import Agent
@@ -105,6 +106,61 @@ async def test_hostile_schemas_are_dropped_or_bounded_without_affecting_others(t
         assert trap.visits == 0
 
 
+TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "ALL")
+HIDDEN = (TAGS, "\u202eABC\u202c", "\u2066", "\u200b", "\u200d", "\ufeff", "\U000e0101", "\x07")
+
+
+def hiding(hidden: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Definitions that are refused, and definitions that are shown, with hidden characters in every part."""
+
+    def schema(**part: Any) -> dict[str, Any]:
+        return {"inputSchema": {"type": "object", "properties": {"a": {"type": "string", **part}}}}
+
+    text = f"Acts.{hidden}"
+    refused: dict[str, dict[str, Any]] = {
+        "property": {"inputSchema": {"type": "object", "properties": {text: {}}}},
+        "required": {"inputSchema": {"type": "object", "required": [text]}},
+        "key": {"inputSchema": {"type": "object", "patternProperties": {text: {}}}},
+        "enum": schema(enum=["x", text]),
+        "const": schema(const=text),
+        "default": schema(default=text),
+        "examples": schema(examples=[text]),
+        "pattern": schema(pattern=text),
+        "format": schema(format=text),
+        "nested": schema(anyOf=[{"not": {"enum": [{"deep": [text]}]}}]),
+    }
+    shown: dict[str, dict[str, Any]] = {
+        "description": {"description": text},
+        "title": {"title": text, "displayName": text},
+        "inner": schema(title=text, description=text, **{"$comment": text}),
+        "unknown": schema(**{"x-note": text, f"x-{hidden}": 1, "markdownDescription": text}),
+        "annotations": {"annotations": {"title": text, "readOnlyHint": True}},
+        "meta": {"_meta": {"example/note": [text]}},
+    }
+    return refused, shown
+
+
+@pytest.mark.req("B28")
+@pytest.mark.parametrize("hidden", HIDDEN, ids=ascii)
+async def test_hidden_characters_reach_no_agent_in_any_part_of_a_definition(tmp_path: Path, hidden: str) -> None:
+    refused, shown = hiding(hidden)
+    async with offering(tmp_path, {**refused, **shown}) as (hub, browser), Agent(hub) as agent:
+        await browser.offer(7, pages.tool(f"name{hidden}"), title=f"Shop{hidden}", frame=3)
+        answer = await agent.request("tools/list")
+        assert find_hidden(json.dumps(answer, ensure_ascii=False)) is None
+        prefixes = ("website_tool_shop_example_tab1_", "demo_", "mcp__server__")
+        assert set(await named(agent)) == {f"{prefix}{name}" for prefix in prefixes for name in shown}
+        described = (await named(agent))["mcp__server__description"]["description"]
+        assert described == f"Acts.{escape_hidden(hidden)}"
+
+
+@pytest.mark.req("B28")
+async def test_hidden_characters_of_tab_titles_are_written_out(hub: RunningHub) -> None:
+    async with pages.Browser(hub, tab(7, "https://a.example/", title=f"Bank{TAGS} 👩‍💻")) as _, Agent(hub) as agent:
+        (shown,) = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
+        assert shown["title"] == "Bank\\u{E0041}\\u{E004C}\\u{E004C} 👩‍💻"
+
+
 @pytest.mark.req("B18")
 @pytest.mark.parametrize("who", ["plugin", "server", "page"])
 @pytest.mark.parametrize("change", ["words", "hidden"])
@@ -131,7 +187,7 @@ async def test_changed_or_deceptive_definition_needs_a_new_approval(tmp_path: Pa
             assert (await calling)["result"]["isError"] is True
         assert request["reason"] == "pin"
         assert "has changed since" in request["message"]
-        assert ("sends it on" if change == "words" else "hidden characters") in request["diff"].lower()
+        assert ("sends it on" if change == "words" else "200b") in request["diff"].lower()
         hub.hub.engine.audit.flush()
         lines = [json.loads(line) for line in hub.home.audit.read_text().splitlines()]
         assert [line["of"] for line in lines if line["tool"] == "definition changed"] == [name]

@@ -1,4 +1,4 @@
-"""Reading a server's lists of resources, templates and prompts: bounds, prefixes, and invisible characters."""
+"""Reading a server's lists of resources, templates and prompts: bounds, prefixes, and hidden characters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tabhub.core.resources import ListName
 from tabhub.limits import Limits
+from tabhub.trust.hidden_text import find_hidden
 from tabhub.upstream.resources import read_items
 
 LIMITS = Limits(upstream_offers=3)
@@ -38,11 +39,36 @@ def test_required_arguments_of_a_prompt_are_known() -> None:
     assert offer.needs == ("a",)
 
 
-def test_invisible_characters_are_removed_from_texts() -> None:
-    hidden = "do\u200bthis\u202e"
+@pytest.mark.req("B28")
+def test_hidden_characters_of_texts_are_written_out() -> None:
+    hidden, written = "do\u200bthis\u202e", "do\\u{200B}this\\u{202E}"
+    more = {"icons": [{"src": hidden}], "_meta": {"a": [hidden]}, "annotations": {"x": hidden}}
     given = {"name": "p", "title": hidden, "description": hidden, "arguments": [{"name": "a", "description": hidden}]}
-    found, _ = read("prompts", given)
-    assert found[0]["title"] == found[0]["description"] == found[0]["arguments"][0]["description"] == "dothis"
+    found, _ = read("prompts", {**given, **more})
+    (prompt,) = found
+    assert (prompt["title"], prompt["description"]) == (written, written)
+    assert prompt["arguments"] == [{"name": "a", "description": written}]
+    assert (prompt["icons"], prompt["_meta"]) == ([{"src": written}], {"a": [written]})
+    found, problems = read("resources", {"uri": "a:1", "name": hidden, "mimeType": hidden, **more})
+    assert find_hidden(orjson.dumps(found).decode()) is None
+    assert (found[0]["name"], problems) == (written, [])
+
+
+@pytest.mark.req("B28")
+@pytest.mark.parametrize(
+    ("kind", "entry"),
+    [
+        ("resources", {"uri": "a:\U000e0041", "name": "n"}),
+        ("templates", {"uriTemplate": "a:{x}\u200b", "name": "n"}),
+        ("prompts", {"name": "p\u202e"}),
+        ("prompts", {"name": "p", "arguments": [{"name": "a\u2066"}]}),
+        ("prompts", {"name": "p", "_meta": {"k\u200b": 1}}),
+    ],
+)
+def test_an_entry_whose_name_has_hidden_characters_is_skipped(kind: ListName, entry: dict[str, Any]) -> None:
+    found, problems = read(kind, entry)
+    assert found == []
+    assert "contains a hidden character" in problems[0]
 
 
 @pytest.mark.parametrize("bad", [7, {}, {"uri": 7}, {"uri": ""}, {"uri": "x" * 9000}, {"name": "no uri"}])

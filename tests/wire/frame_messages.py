@@ -10,17 +10,23 @@ from typing import Any, Literal
 import msgspec
 
 from tabhub.wire.messages import Object, received, sent
-from tabhub.wire.page_tools import Tools
+from tabhub.wire.page_tools import Count, Tools
 
 FROM_FRAME: tuple[type[msgspec.Struct], ...] = (
     received(
-        "FrameTools", "The frame registers its tools.", type=Literal["register-tools"], tools=Tools, capabilities=Object
+        "FrameTools",
+        "The frame registers its tools, or the first of them; `declared` is how many it has.",
+        type=Literal["register-tools"],
+        tools=Tools,
+        declared=Count,
+        capabilities=Object,
     ),
     received(
         "FrameToolsChanged",
         "All tools of the frame, again.",
         type=Literal["tools-updated"],
         tools=Tools,
+        declared=Count,
         capabilities=Object,
     ),
     received(

@@ -213,6 +213,9 @@ def _hub(hub: Hub) -> Iterator[Finding]:
     if facts.get("skipPermissions"):
         remedy = "tabhub config set skipPermissions false, and start without TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
         yield Finding("permissions", "warn", SKIPPED, remedy)
+    if notices := facts.get("pageNotices"):
+        remedy = "Close such a page, or keep its site out with the setting pages.allowedOrigins."
+        yield Finding("pages", "warn", " ".join(notices), remedy)
     yield _clock(answer, sent)
     yield _bridge(hub)
     yield from _run("browser", lambda: _browsers(facts), "warn")

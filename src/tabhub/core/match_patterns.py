@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tabhub.trust.public_suffixes import is_local, is_public_suffix
 from tabhub.wire import urls as addresses
 
 _PATTERN = re.compile(r"(\*|https?)://([^/?#\s@]+)(/[^#\s]*)")
@@ -71,9 +72,19 @@ def problem(text: str) -> str | None:
         return f"the pattern {shown} {broad}"
     if pattern.host == "*" or (pattern.host.startswith("*.") and "." not in pattern.host[2:]):
         return f"the pattern {shown} means every site, or every site of a top-level domain; name the site's own domain"
+    below = pattern.host.removeprefix("*.")
+    if below != pattern.host and is_public_suffix(below):
+        return f"the pattern {shown} means the sites of many owners below {below}; name the site's own domain"
     if pattern.path.count("*") > _MOST_STARS:
         return f"the pattern {shown} has more than {_MOST_STARS} stars in its path"
     return None
+
+
+def local_host(text: str) -> str | None:
+    """The host of a pattern if it is this machine's or its network's."""
+    pattern = parse(text)
+    host = pattern.host.removeprefix("*.") if pattern is not None else "*"
+    return host if host != "*" and is_local(host) else None
 
 
 def matches(text: str, url: str) -> bool:

@@ -2,24 +2,28 @@
 
 Owns `PageTool`, `Frame` and the storage of both (seed 000's DomainToolStorage). Every method is passed origin, tab and
 frame as the browser reports them, and returns what changed. Declarations of pages are validated, and invalid tools
-rejected one by one. Knows nothing of links, of the names agents use, and of files.
+rejected one by one; how many a document may list is page_shares'. Knows nothing of links, of the names agents use, and
+of files.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
 import orjson
-from jsonschema_rs import Validator
 
+from tabhub.core.definitions import checked_name, shown_annotations, shown_schema
+from tabhub.core.page_shares import NOTHING, PageShares, Place, Share
+from tabhub.core.page_tool_cache import CachedTool, CachedTools
 from tabhub.core.schema_bounds import find_problem
-from tabhub.core.tools import compile_schema
+from tabhub.core.validators import LazyValidator, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.trust.public_suffixes import site_of
 from tabhub.wire.messages import convert
 from tabhub.wire.page_tools import PageTool as DeclaredTool
 
@@ -31,7 +35,10 @@ _HINT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,39}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageTool:
-    """One tool as a page declares it, parsed and checked; two are equal when their `wire` is."""
+    """One tool as a page declares it, parsed and checked; two are equal when their `wire` is.
+
+    Its schemas are as agents are shown them; `wire` is what the page sent.
+    """
 
     name: str
     title: str | None
@@ -41,7 +48,11 @@ class PageTool:
     annotations: Mapping[str, Any]
     via: str
     wire: bytes = field(repr=False)
-    output: Validator | None = field(repr=False, default=None)
+    output: LazyValidator | None = field(repr=False, default=None)
+
+    @property
+    def size(self) -> int:
+        return len(self.wire)
 
     @property
     def cached(self) -> bool:
@@ -63,20 +74,22 @@ class Frame:
     updated: float
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     extensions: Any = None
+    embedded: bool = False
+    """Whether it is a frame in a page of another site."""
+    left_out: int = 0
+    """How many more tools it offers than are listed."""
 
     @property
     def key(self) -> tuple[int, int]:
         return self.tab_id, self.frame_id
 
+    @property
+    def place(self) -> Place:
+        return Place(self.tab_id, not self.frame_id, site_of(self.origin), self.embedded)
 
-@dataclass(frozen=True, slots=True)
-class CachedTool:
-    """A tool that stays listed even if no open page declares it."""
-
-    origin: str
-    url: str
-    tool: PageTool
-    seen: float
+    @property
+    def share(self) -> Share:
+        return Share(len(self.tools), sum(tool.size for tool in self.tools.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,19 @@ class PageChange:
     problems: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    trimmed: frozenset[str] = frozenset()
+    """Other sites that had to give way: some of their tools are no longer listed."""
+
+
+@dataclass(slots=True)
+class _Listing:
+    """A list of tools, parsed."""
+
+    declared: int
+    """How many tools the document has."""
+    tools: dict[str, PageTool] = field(default_factory=dict)
+    refused: int = 0
+    problems: list[str] = field(default_factory=list)
 
 
 class PageToolTable:
@@ -98,22 +124,29 @@ class PageToolTable:
         self._limits = limits
         self._frames: dict[tuple[int, int], Frame] = {}
         self._sites: dict[str, dict[tuple[int, int], Frame]] = {}
-        self._cached: dict[str, dict[str, CachedTool]] = {}
+        self._tabs: dict[int, set[int]] = {}
+        self.shares = PageShares(limits)
+        self.cached = CachedTools(limits)
 
-    def register(self, frame: Frame, raw_tools: list[Any]) -> PageChange:
-        """Set all tools of a frame's document; a new document replaces the old one, the same tools change nothing."""
+    def register(self, frame: Frame, raw_tools: list[Any], declared: int = 0) -> PageChange:
+        """Set all tools of a frame's document; a new document replaces the old one, the same tools change nothing.
+
+        `declared` is how many tools the document has, if these are not all.
+        """
         before = self._frames.get(frame.key)
         same = before is not None and (before.document, before.origin) == (frame.document, frame.origin)
-        tools, problems = self._read(raw_tools, before.tools if before is not None and same else {})
-        return self._put(before, replace(frame, tools=tools), problems)
+        if before is None and frame.frame_id and len(self._tabs.get(frame.tab_id, ())) >= self._limits.page_documents:
+            return PageChange(problems=(f"the tools of {self._limits.page_documents} documents of the tab are known",))
+        return self._put(before, frame, self._read(raw_tools, declared, before.tools if before and same else {}))
 
-    def update(self, tab_id: int, frame_id: int, document: str, raw_tools: list[Any], now: float) -> PageChange:
+    def update(
+        self, tab_id: int, frame_id: int, document: str, raw_tools: list[Any], now: float, declared: int = 0
+    ) -> PageChange:
         """Replace the list of a known document."""
         before = self._frames.get((tab_id, frame_id))
         if before is None or before.document != document:
             return PageChange(problems=("an update of a document that is not registered",))
-        tools, problems = self._read(raw_tools, before.tools)
-        return self._put(before, replace(before, tools=tools, updated=now), problems)
+        return self._put(before, replace(before, updated=now), self._read(raw_tools, declared, before.tools))
 
     def remove_document(self, tab_id: int, frame_id: int, document: str) -> PageChange:
         """A document was unloaded; a newer one in its frame stays."""
@@ -122,11 +155,11 @@ class PageToolTable:
 
     def remove_tab(self, tab_id: int) -> PageChange:
         """A tab closed or became unreachable."""
-        return self._drop([self._frames[key] for key in sorted(self._frames) if key[0] == tab_id])
+        return self._drop(self._of_tab(tab_id))
 
     def sites(self) -> list[str]:
         """The origins with tools of open pages or cached tools."""
-        return sorted({*self._sites, *self._cached})
+        return sorted({*self._sites, *self.cached.origins()})
 
     def frames(self, origin: str) -> list[Frame]:
         """A site's frames by tab, the top frame of each tab first."""
@@ -145,47 +178,46 @@ class PageToolTable:
         return list(found.values())
 
     def sites_of(self, tab_id: int) -> set[str]:
-        return {frame.origin for frame in self._frames.values() if frame.tab_id == tab_id}
+        return {frame.origin for frame in self._of_tab(tab_id)}
+
+    def _of_tab(self, tab_id: int) -> list[Frame]:
+        return [self._frames[tab_id, frame_id] for frame_id in sorted(self._tabs.get(tab_id, ()))]
+
+    def left_out(self) -> dict[str, tuple[int, int]]:
+        """The sites that offer more than is listed: how many tools they offer, and how many are listed."""
+        short = {frame.place.site for frame in self._frames.values() if frame.left_out}
+        counts = dict.fromkeys(sorted(short), (0, 0))
+        for frame in self._frames.values():
+            if (site := frame.place.site) in counts:
+                offered, listed = counts[site]
+                counts[site] = offered + len(frame.tools) + frame.left_out, listed + len(frame.tools)
+        return counts
 
     def capabilities(self) -> dict[str, bool]:
         """The capabilities of all pages combined: one that has it is enough."""
         declared = [frame.capabilities for frame in self._frames.values()]
         return {
             "multiTabSupport": True,
-            "cacheSupported": bool(self._cached) or any(each.get("cacheSupported") is True for each in declared),
+            "cacheSupported": bool(self.cached) or any(each.get("cacheSupported") is True for each in declared),
             "elicitation": any(each.get("elicitation") not in (None, False) for each in declared),
         }
 
-    def cached(self, origin: str) -> dict[str, CachedTool]:
-        return self._cached.get(origin, {})
-
-    def all_cached(self) -> Iterator[CachedTool]:
-        return (cached for tools in self._cached.values() for cached in tools.values())
-
     def restore(self, tools: Iterable[CachedTool]) -> None:
         for cached in tools:
-            self._cache(cached)
+            self.cached.add(cached)
 
     def mark_seen(self, now: float) -> None:
         """Update the `seen` time of cached tools whose pages are open."""
         for frame in self._frames.values():
-            for name in frame.tools.keys() & self._cached.get(frame.origin, {}).keys():
-                self._cached[frame.origin][name] = replace(self._cached[frame.origin][name], seen=now)
+            for name in frame.tools:
+                self.cached.mark_seen(frame.origin, name, now)
 
-    def _cache(self, cached: CachedTool) -> None:
-        self._cached.setdefault(cached.origin, {})[cached.tool.name] = cached
-        if sum(map(len, self._cached.values())) > self._limits.page_cached:
-            oldest = min(self.all_cached(), key=lambda each: each.seen)
-            del self._cached[oldest.origin][oldest.tool.name]
-            if not self._cached[oldest.origin]:
-                del self._cached[oldest.origin]
-
-    def _put(self, before: Frame | None, frame: Frame, problems: list[str]) -> PageChange:
-        others = sum(len(other.tools) for other in self._frames.values() if other is not before)
-        room = self._limits.page_tools_all - others
-        if len(frame.tools) > room:
-            problems.append(f"{len(frame.tools) - room} tools are ignored: all pages together have too many")
-            frame = replace(frame, tools=dict(list(frame.tools.items())[: max(room, 0)]))
+    def _put(self, before: Frame | None, frame: Frame, listing: _Listing) -> PageChange:
+        if before is not None:
+            self._remove(before)
+        tools = self._fitting(frame, listing.tools)
+        left_out = listing.declared - listing.refused - len(tools)
+        frame = replace(frame, tools=tools, left_out=max(left_out, 0))
         sites = {frame.origin}
         if before is not None:
             if before.origin == frame.origin and _same(before.tools, frame.tools):
@@ -194,17 +226,46 @@ class PageToolTable:
                 frame = replace(frame, tools=before.tools, updated=before.updated)
             elif before.origin != frame.origin:
                 sites.add(before.origin)
-            self._remove(before)
-        self._frames[frame.key] = frame
-        self._sites.setdefault(frame.origin, {})[frame.key] = frame
+        self._add(frame)
+        trimmed = self._trim(frame.key)
+        kept = self._frames[frame.key].tools
         if sites:
-            for tool in frame.tools.values():
+            for tool in kept.values():
                 if tool.cached:
-                    self._cache(CachedTool(frame.origin, frame.url, tool, frame.updated))
+                    self.cached.add(CachedTool(frame.origin, frame.url, tool, frame.updated))
         old = before.tools if before is not None and before.origin == frame.origin else {}
-        added = tuple(name for name in frame.tools if name not in old)
-        removed = tuple(name for name in old if name not in frame.tools)
-        return PageChange(frozenset(sites), frozenset({frame.origin}), tuple(problems), added, removed)
+        added = tuple(name for name in kept if name not in old)
+        removed = tuple(name for name in old if name not in kept)
+        problems, others = tuple(listing.problems), frozenset(trimmed - sites)
+        return PageChange(frozenset(sites), frozenset({frame.origin}), problems, added, removed, others)
+
+    def _fitting(self, frame: Frame, tools: Mapping[str, PageTool]) -> dict[str, PageTool]:
+        """The tools that a document may list, in its order."""
+        room = self.shares.room(frame.place)
+        kept: dict[str, PageTool] = {}
+        for name, tool in tools.items():
+            if len(kept) < room.tools and tool.size <= room.size:
+                kept[name] = tool
+                room = Share(room.tools, room.size - tool.size)
+        return kept
+
+    def _trim(self, newest: tuple[int, int]) -> set[str]:
+        """Take tools from the sites that list the most until all are few enough; the origins that lost some."""
+        trimmed: set[str] = set()
+        for site, most in self.shares.overdrawn().items():
+            frames = [frame for frame in self._frames.values() if frame.place.site == site]
+            for frame in sorted(frames, key=lambda each: (each.key != newest, -each.updated)):
+                excess = self.shares.of_site(site).minus(most)
+                if excess == NOTHING or self.shares.all_fit:
+                    break
+                kept = list(frame.tools.values())
+                while kept and excess != NOTHING:
+                    excess = excess.minus(Share(1, kept.pop().size))
+                self._remove(frame)
+                left_out = frame.left_out + len(frame.tools) - len(kept)
+                self._add(replace(frame, tools={tool.name: tool for tool in kept}, left_out=left_out))
+                trimmed.add(frame.origin)
+        return trimmed
 
     def _drop(self, frames: list[Frame]) -> PageChange:
         for frame in frames:
@@ -213,30 +274,44 @@ class PageToolTable:
         sites = frozenset(frame.origin for frame in frames)
         return PageChange(sites, sites, removed=removed)
 
+    def _add(self, frame: Frame) -> None:
+        self._frames[frame.key] = frame
+        self._sites.setdefault(frame.origin, {})[frame.key] = frame
+        self._tabs.setdefault(frame.tab_id, set()).add(frame.frame_id)
+        self.shares.add(frame.place, frame.share)
+
     def _remove(self, frame: Frame) -> None:
         del self._frames[frame.key]
         frames = self._sites[frame.origin]
         del frames[frame.key]
         if not frames:
             del self._sites[frame.origin]
+        documents = self._tabs[frame.tab_id]
+        documents.discard(frame.frame_id)
+        if not documents:
+            del self._tabs[frame.tab_id]
+        self.shares.add(frame.place, Share(-frame.share.tools, -frame.share.size))
 
-    def _read(self, raw_tools: list[Any], known: Mapping[str, PageTool]) -> tuple[dict[str, PageTool], list[str]]:
-        tools: dict[str, PageTool] = {}
-        problems: list[str] = []
-        most = self._limits.page_tools
-        for raw in raw_tools[:most]:
+    def _read(self, raw_tools: list[Any], declared: int, known: Mapping[str, PageTool]) -> _Listing:
+        """Parse a list of tools, as far as one document may list them at all."""
+        listing = _Listing(max(declared, len(raw_tools)))
+        room = self._limits.page_bytes
+        for raw in raw_tools[: self._limits.page_tools]:
+            if room <= 0:
+                break
             try:
                 tool = read_tool(raw, known)
             except BadInput as error:
-                problems.append(error.message)
+                listing.problems.append(error.message)
+                listing.refused += 1
                 continue
-            if tool.name in tools:
-                problems.append(f"tool {tool.name!r} is declared twice; the first is used")
+            if tool.name in listing.tools:
+                listing.problems.append(f"tool {tool.name!r} is declared twice; the first is used")
+                listing.refused += 1
             else:
-                tools[tool.name] = tool
-        if len(raw_tools) > most:
-            problems.append(f"{len(raw_tools)} tools; only the first {most} are used")
-        return tools, problems
+                listing.tools[tool.name] = tool
+                room -= tool.size
+        return listing
 
 
 def _same(one: Mapping[str, PageTool], other: Mapping[str, PageTool]) -> bool:
@@ -250,7 +325,11 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
     name = raw.get("name")
     if not isinstance(name, str) or not name.strip():
         raise BadInput("a tool without a name")
-    annotations = _annotations(raw.get("annotations"))
+    try:
+        checked_name(name)
+        annotations = shown_annotations(_annotations(raw.get("annotations")))
+    except BadInput as error:
+        raise BadInput(f"tool {name[:80]!r}: {error.message}") from None
     declared = convert(f"tool {name[:80]!r}", {"via": "webmcp", **raw, "annotations": annotations}, DeclaredTool)
     try:
         wire = orjson.dumps({field: raw[field] for field in _FIELDS if raw.get(field) is not None})
@@ -271,7 +350,7 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
         annotations,
         declared.via,
         wire,
-        compile_schema(output) if output is not None else None,
+        LazyValidator(output) if output is not None else None,
     )
 
 
@@ -290,9 +369,9 @@ def _schema(name: str, field: str, value: dict[str, Any] | None) -> dict[str, An
         raise BadInput(f"tool {name!r}: {problem}")
     try:
         compile_schema(schema)
+        return shown_schema(schema)
     except BadInput as error:
         raise BadInput(f"tool {name!r}: {error.message}") from None
-    return schema
 
 
 def _annotations(value: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from tabhub.errors import InvalidParams
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.trust.hidden_text import escape_hidden
 from tabhub.wire import urls as addresses
 from tabhub.wire.extension_link import TabInfo, TabStateChanged, tab_info
 
@@ -61,8 +62,8 @@ class Tab:
         """The tab as agents see it; flags only where they are set."""
         description: dict[str, Any] = {
             "tabId": self.tab_id,
-            "title": self.title,
-            "url": self.url,
+            "title": escape_hidden(self.title, allowed="", joiners=True),
+            "url": escape_hidden(self.url, allowed=""),
             "active": self.active,
             "windowId": self.window_id,
             "status": self.status,

@@ -1,4 +1,4 @@
-"""What a tool is: an immutable definition with a source, its schema compiled and its wire form encoded once.
+"""What a tool is: an immutable definition with a source, its wire form encoded once.
 
 Owns `Tool`, `Source` and the result of a tool. Knows nothing of who runs it: a change makes a new Tool.
 """
@@ -14,7 +14,8 @@ import jsonschema_rs
 import msgspec
 import orjson
 
-from tabhub.errors import BadInput, InvalidArguments
+from tabhub.core.validators import CompiledSchema, shared_validator
+from tabhub.errors import InvalidArguments
 from tabhub.wire.param_headers import MARK as HEADER_MARK
 from tabhub.wire.param_headers import ParamHeader, declared
 
@@ -23,11 +24,9 @@ if TYPE_CHECKING:
 
 SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
-_MAX_SCHEMA = 200_000
 _MOST_NAMED = 40
 _LONGEST_PROBLEM = 400
 _HEADER_MARK = HEADER_MARK.encode()
-_PATTERNS = jsonschema_rs.RegexOptions(size_limit=200_000, dfa_size_limit=200_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +84,12 @@ class ToolResult(msgspec.Struct):
         return cls.of([{"type": "text", "text": text}], is_error=is_error)
 
 
-def compile_schema(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
-    """Compile a JSON Schema with linear-time patterns and without following external references."""
-    if len(orjson.dumps(schema)) > _MAX_SCHEMA:
-        raise BadInput(f"The schema is larger than {_MAX_SCHEMA} bytes.")
-    try:
-        return jsonschema_rs.Draft202012Validator(
-            dict(schema), pattern_options=_PATTERNS, retriever=_refuse_reference, validate_formats=False
-        )
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
-        raise BadInput(f"The schema is not valid JSON Schema: {error}") from None
-
-
-def _refuse_reference(uri: str) -> Any:
-    raise ValueError(f"references out of the schema are not followed: {uri}")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Tool:
-    """One tool of the catalogue; two have the same definition when their `wire` is equal."""
+    """One tool of the catalogue; two have the same definition when their `wire` is equal.
+
+    Its schema must be valid: those of others are compiled once when they are read (core.validators).
+    """
 
     name: str
     source: Source
@@ -115,9 +101,8 @@ class Tool:
     timeout: float | None = None
     """Seconds; None is the usual limit."""
     meta: Mapping[str, Any] | None = None
-    validator: jsonschema_rs.Validator = field(init=False, repr=False)
-    accepts: Callable[[Mapping[str, Any]], bool] = field(init=False, repr=False)
-    """Whether arguments are valid; `invalid` says why not."""
+    compiled: CompiledSchema | None = field(init=False, repr=False)
+    """Of its arguments, once it was called."""
     read_only: bool = field(init=False, repr=False)
     param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
     """Arguments that stateless clients repeat as headers."""
@@ -125,8 +110,7 @@ class Tool:
     """The encoded entry of tools/list, spliced into answers."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "validator", compile_schema(self.input_schema))
-        object.__setattr__(self, "accepts", self.validator.is_valid)
+        object.__setattr__(self, "compiled", None)
         object.__setattr__(self, "read_only", self.annotations.get("readOnlyHint") is True)
         object.__setattr__(self, "wire", orjson.dumps(self.listing()))
         object.__setattr__(self, "param_headers", declared(self.input_schema) if _HEADER_MARK in self.wire else ())
@@ -154,10 +138,19 @@ class Tool:
         object.__setattr__(fresh, "wire", orjson.dumps(fresh.listing()))
         return fresh
 
+    def accepts(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether arguments are valid; `invalid` says why not."""
+        return (self.compiled or self._compile()).is_valid(arguments)
+
+    def _compile(self) -> CompiledSchema:
+        compiled = shared_validator(self.input_schema)
+        object.__setattr__(self, "compiled", compiled)
+        return compiled
+
     def invalid(self, arguments: Mapping[str, Any]) -> InvalidArguments:
         """The error for arguments that are not accepted, naming the invalid fields."""
         problems = []
-        for error in self.validator.iter_errors(arguments):
+        for error in (self.compiled or self._compile()).validator.iter_errors(arguments):
             where = "/".join(str(step) for step in error.instance_path) or "arguments"
             problems.append({"field": where, "problem": self._problem(error)})
             if len(problems) == 10:

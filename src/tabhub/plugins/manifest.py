@@ -16,8 +16,9 @@ from typing import Any, cast, get_args
 
 from tabhub.core import match_patterns as patterns
 from tabhub.core import schema_bounds as schemas
-from tabhub.core.descriptions import one_line, strip_hidden, strip_schema
-from tabhub.core.tools import compile_schema
+from tabhub.core.definitions import shown_output_schema, shown_schema, shown_text
+from tabhub.core.descriptions import one_line
+from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput, ParseError, PluginError
 from tabhub.plugins import icons
 from tabhub.plugins.model import Field, FieldKind, Plugin, PluginSource, PluginTool, name_of_package
@@ -101,6 +102,9 @@ def build(name: str, about: Mapping[str, Any], *, tools: Any, settings: Any, ada
     if svg is not None and (why := icons.find_problem(svg)) is not None:
         problems.append(f"the icon is left out: {why}")
         svg = None
+    if local := [host for item in url_patterns if (host := patterns.local_host(item)) is not None]:
+        hosts = ", ".join(dict.fromkeys(local))
+        problems.append(f"it works on {hosts}: on whatever runs there, on this machine or in its network")
     kept = _tools(name, tools, problems)
     return Plugin(
         name=name,
@@ -186,6 +190,8 @@ def _tool(raw: Any) -> PluginTool:
         raise PluginError(why)
     try:
         compile_schema(given)
+        schema = shown_schema(given)
+        shown_output = shown_output_schema(output) if isinstance(output, Mapping) else None
     except BadInput as error:
         raise PluginError(error.message) from None
     hints = raw.get("annotations")
@@ -193,9 +199,9 @@ def _tool(raw: Any) -> PluginTool:
     return PluginTool(
         name=name,
         title=_line(raw.get("displayName")) or name,
-        description=_description(description, given) or "",
-        input_schema=strip_schema(given),
-        output_schema=output if isinstance(output, Mapping) else None,
+        description=_description(description) or "",
+        input_schema=schema,
+        output_schema=shown_output,
         annotations={hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)},
         group=_line(raw.get("group")) or None,
     )
@@ -215,12 +221,8 @@ def _line(value: Any, *most: int) -> str:
     return one_line(value, *most) if isinstance(value, str) else ""
 
 
-def _description(value: Any, *schemas: Mapping[str, Any]) -> str | None:
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    shown = text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 1]}…"
-    return strip_hidden(shown, *schemas)
+def _description(value: Any) -> str | None:
+    return shown_text(value.strip(), _MAX_DESCRIPTION) if isinstance(value, str) else None
 
 
 def _json(folder: Path, name: str) -> Any:

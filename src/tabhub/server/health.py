@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tabhub import __version__
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Engine
+from tabhub.calls.sources.page_tools import PageTools
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
 from tabhub.core.leases import Leases
@@ -43,6 +44,7 @@ class Health:
     leases: Leases
     catalogue: Catalogue
     inbox: ApprovalInbox
+    pages: PageTools
     plugins: Plugins
     upstream: Upstreams
     sessions: SessionStore
@@ -119,6 +121,7 @@ class Health:
             "pluginDetails": self.plugins.details(),
             "failedPlugins": self.plugins.failures(),
             "upstream": self.upstream.brief(),
+            "pageNotices": self.pages.notices(),
             "toolCount": len(tools),
             "browserToolCount": len(own),
             "pluginToolCount": sum(1 for t in tools if t.source.kind == "plugin"),

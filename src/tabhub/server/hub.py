@@ -43,6 +43,7 @@ from tabhub.mcp.resources import UpstreamResources, request_tool
 from tabhub.mcp.rest import Rest
 from tabhub.mcp.subscriptions import ResourceSubscribers
 from tabhub.mcp.surface import FullSurface, Surface
+from tabhub.platform.memory import FreedMemory, return_freed_memory
 from tabhub.platform.socket_path import bridge_path
 from tabhub.plugins.install import Installer
 from tabhub.plugins.npm import find_registry
@@ -116,6 +117,7 @@ class Hub:
         self._port = port
         self._managed = managed
         self._upkeep: asyncio.Task[None] | None = None
+        self._freed = FreedMemory()
         self.settings = settings = Settings(home, config_file)
         self.extension_key = ExtensionKey(home, extension_key)
         config = settings.current
@@ -290,6 +292,7 @@ class Hub:
             leases=tabs.leases,
             catalogue=everything,
             inbox=approvals,
+            pages=pages,
             plugins=plugins,
             upstream=upstream,
             sessions=session_store,
@@ -438,6 +441,8 @@ class Hub:
             await self.pages.keep()
             self.plugins.watcher.poll()
             await asyncio.to_thread(self.engine.results.expire)
+            if self._freed.is_much(len(self.registry.by_name) + len(self.sessions)):
+                await asyncio.to_thread(return_freed_memory)
 
     def _apply_settings(self, config: Config) -> None:
         for part in (self.engine, self.extension, self.approvals, self.permission, self.binding):
@@ -464,5 +469,12 @@ def _relays(settings: Sequence[RelaySettings], browsers: Browsers, limits: Limit
 
 
 def _page_settings(config: Config) -> dict[str, Any]:
-    pages = config.pages
-    return {"modelContext": pages.model_context, "allowedOrigins": list(pages.allowed_origins)}
+    pages, limits = config.pages, config.limits
+    return {
+        "modelContext": pages.model_context,
+        "allowedOrigins": list(pages.allowed_origins),
+        "maxTools": limits.page_tools,
+        "maxBytes": limits.page_bytes,
+        "maxDocuments": limits.page_documents,
+        "maxUpdates": limits.page_update_rate,
+    }

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.trust.hidden_text import is_hidden
+
 _LONGEST = 20_000
 _MAX_DEFINITIONS = 5
 """Approved definitions stored of one tool: two tabs may show two versions of one page."""
@@ -78,14 +80,14 @@ def spell_hidden(text: str) -> str:
     """The text with invisible characters written out as code points."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(f"⟨U+{ord(c):04X}⟩" if is_hidden(c) else c for c in text)
+    return "".join(f"⟨U+{ord(c):04X}⟩" if _is_unseen(c) else c for c in text)
 
 
 def describe_hidden(text: str) -> str:
     """A sentence about the invisible characters; empty if there are none."""
     found: dict[str, int] = {}
     for character in text:
-        if character != "\n" and is_hidden(character):
+        if character != "\n" and _is_unseen(character):
             found[character] = found.get(character, 0) + 1
     if not found:
         return ""
@@ -93,8 +95,6 @@ def describe_hidden(text: str) -> str:
     return f"Hidden characters in the definition: {named[:500]}."
 
 
-def is_hidden(character: str) -> bool:
-    """Whether a person would not see a character: control, direction, zero-width, variation, unassigned."""
-    if character == " " or character.isalnum():
-        return False
-    return not character.isprintable() or "\ufe00" <= character <= "\ufe0d" or "\U000e0000" <= character <= "\U000e01ef"
+def _is_unseen(character: str) -> bool:
+    """Hidden, or a space of another width: in a comparison that is a change nobody would see."""
+    return character not in " \ufe0e\ufe0f" and (is_hidden(character) or unicodedata.category(character) == "Zs")

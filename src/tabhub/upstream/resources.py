@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tabhub.core.descriptions import strip_schema, visible
+from tabhub.core.definitions import checked_name, shown_annotations, shown_text
 from tabhub.core.resources import KINDS, NO_RESOURCES, ListedItem, ListName, ServerResources
 from tabhub.core.upstream_names import upstream_name
 from tabhub.core.upstream_uris import LONGEST, resource_uri, template_uri
-from tabhub.errors import TabhubError
+from tabhub.errors import BadInput, TabhubError
 from tabhub.limits import Limits
 
 if TYPE_CHECKING:
@@ -69,9 +69,12 @@ def read_items(
         if len(kept) >= limits.upstream_offers or size > limits.upstream_answer:
             problems.append(f"It lists more {listing_name} than the maximum; only {len(kept)} are used.")
             break
-        entry = {**_clean_entry(raw, _KEPT[listing_name]), key: name_of(server, own)}
         try:
+            entry = {**_clean_entry(raw, _KEPT[listing_name]), key: name_of(server, checked_name(own, key))}
             wire = orjson.dumps(entry)
+        except BadInput as error:
+            problems.append(f"{own[:100]!r} in its {listing_name} was skipped: {error.message}.")
+            continue
         except (TypeError, ValueError) as error:  # numbers or texts that are no JSON for others
             problems.append(f"{own[:100]!r} in its {listing_name} was skipped: {error}.")
             continue
@@ -86,13 +89,15 @@ def read_items(
 
 
 def _clean_entry(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    """The fields that are passed on, without invisible characters."""
-    entry = {key: raw[key] for key in keys if raw.get(key) is not None}
+    """The fields that are passed on; BadInput if a name in them has hidden characters."""
+    entry = shown_annotations({key: raw[key] for key in keys if raw.get(key) is not None})
     for key, most in (("name", _TITLE), ("title", _TITLE), ("description", _MAX_TEXT)):
         if isinstance(entry.get(key), str):
-            entry[key] = visible(entry[key][:most])[0]
-    if "arguments" in entry:
-        entry |= strip_schema({"arguments": entry["arguments"]})
+            entry[key] = shown_text(entry[key], most)
+    arguments = raw.get("arguments")
+    for argument in arguments if "arguments" in entry and isinstance(arguments, list) else ():
+        if isinstance(argument, Mapping):
+            checked_name(str(argument.get("name")), "argument")
     return entry
 
 

@@ -13,13 +13,21 @@ from typing import Any
 import orjson
 
 from tabhub.core import schema_bounds as schemas
-from tabhub.core.descriptions import strip_hidden, strip_schema, visible
+from tabhub.core.definitions import (
+    checked_name,
+    shown_annotations,
+    shown_output_schema,
+    shown_schema,
+    shown_text,
+)
 from tabhub.core.tools import Source, Tool
 from tabhub.core.upstream_names import upstream_name
+from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput
 
 _KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
 _MAX_TEXT = 20_000
+_TITLE = 200
 _LONGEST_NAME = 500
 _LARGEST = 400_000
 
@@ -72,15 +80,16 @@ def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
         raise BadInput(f"its inputSchema cannot be used: {why}.")
     description = raw.get("description")
     try:
+        compile_schema(schema)
         return Tool(
-            upstream_name(server, raw["name"]),
+            upstream_name(server, checked_name(raw["name"])),
             Source("upstream", server),
-            strip_hidden(description[:_MAX_TEXT] if isinstance(description, str) else "", schema, output or {}),
-            strip_schema({"type": "object", **schema}),
-            title=visible(title[:200])[0] if isinstance(title, str) else None,
-            output_schema=strip_schema(output) if output is not None else None,
-            annotations=dict(annotations),
-            meta=meta,
+            shown_text(description, _MAX_TEXT) if isinstance(description, str) else "",
+            {"type": "object", **shown_schema(schema)},
+            title=shown_text(title, _TITLE) if isinstance(title, str) else None,
+            output_schema=shown_output_schema(output) if output is not None else None,
+            annotations=shown_annotations(annotations),
+            meta=shown_annotations(meta) if meta is not None else None,
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"its definition cannot be used: {error}") from None

@@ -33,6 +33,9 @@ class PageTool(Received):
 Tools = Annotated[list[Any], items_of(PageTool)]
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+
+
 class PageMessage(Received):
     """What every message of a page's document has; from the browser, never from the page."""
 
@@ -51,12 +54,15 @@ class RegisterTools(PageMessage):
     title: str | None = None
     capabilities: Object | None = None
     extensions: Any = None
+    declared: Count = 0
+    """How many tools the document has, if it has more than these."""
 
 
 class UpdateTools(PageMessage):
     """All tools, again, of a registered document."""
 
     tools: Tools
+    declared: Count = 0
 
 
 class PageDisconnected(PageMessage):
@@ -102,7 +108,16 @@ class ToolOutcome(Received):
 
 
 ConfirmationAnswer = sent("ConfirmationAnswer", "The answer to ElicitConfirmation.", confirmed=bool, reason=str | None)
-PageSettings = sent("PageSettings", "What pages may do.", model_context=bool, allowed_origins=list[str])
+PageSettings = sent(
+    "PageSettings",
+    "What pages may do, and how many tools of a document, documents of a tab and lists per second of a tab are sent.",
+    model_context=bool,
+    allowed_origins=list[str],
+    max_tools=int | None,
+    max_bytes=int | None,
+    max_documents=int | None,
+    max_updates=int | None,
+)
 
 read_outcome = msgspec.json.Decoder(ToolOutcome).decode
 """Reads a page's answer; raises msgspec.DecodeError, because only the caller knows whose answer it is."""

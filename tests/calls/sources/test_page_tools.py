@@ -242,7 +242,7 @@ async def test_errors_have_the_codes_of_mcp_and_a_tab_that_is_not_there_has_its_
 
 @pytest.mark.req("B14", "B15")
 async def test_odd_names_are_mapped_and_lead_back(hub: RunningHub) -> None:
-    names = ["__proto__", "constructor", "a b", "ü", "\u202egnp", "x" * 128, "__", "tab2_x", "browser_click"]
+    names = ["__proto__", "constructor", "a b", "ü", "x" * 128, "__", "tab2_x", "browser_click"]
     async with Browser(hub) as browser, Agent(hub) as agent:
         browser.handlers["browser/executeTool"] = lambda params: text(params["toolName"])
         await browser.offer(7, *(tool(name) for name in names))
@@ -256,7 +256,10 @@ async def test_only_allowed_origins_register_tools_and_browsers_get_the_setting(
         tabs = [tab(7, f"{SHOP}/p"), tab(8, PAY)]
         async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
             settings = (await browser.next_notification("pages.settings"))["params"]
-            assert settings == {"modelContext": False, "allowedOrigins": [SHOP]}
+            assert settings == {
+                "modelContext": False, "allowedOrigins": [SHOP],
+                "maxTools": 100, "maxBytes": 262_144, "maxDocuments": 50, "maxUpdates": 10,
+            }  # fmt: skip
             await browser.offer(7, tool("add", annotations={"cache": True}))
             await browser.offer(8, tool("pay"), origin=PAY)
             assert list(await listed(agent)) == [ADD]
@@ -283,7 +286,7 @@ async def test_calls_of_a_site_are_rate_limited_and_its_texts_cleaned(
         with caplog.at_level(logging.WARNING):
             await browser.offer(7, tool("add", description="adds\u202e"), tool("look"), tool(""))
         await browser.offer(8, tool("pay"), origin=PAY)
-        assert (await listed(one))[ADD]["description"].endswith("adds [1 hidden characters removed]")
+        assert (await listed(one))[ADD]["description"].endswith("adds\\u{202E}")
         assert "tab 7, frame 0: refused: a tool without a name" in caplog.text
         for agent, name in ((one, "add"), (two, "add"), (one, "look")):
             assert text_of(await agent.call(f"website_tool_shop_example_tab1_{name}")) == f"{name} in 7"
@@ -334,8 +337,8 @@ async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub:
     pages, registry = hub.hub.pages, hub.hub.registry
     async with Browser(hub) as browser, Agent(hub) as agent:
         for site in range(50):
-            offered = page(7, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example", frame=site)
-            pages.receive(7, READERS["browser/registerTools"](offered))
+            offered = page(1000 + site, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example")
+            pages.receive(1000 + site, READERS["browser/registerTools"](offered))
         before = await all_names(agent)
         entries = {name: registry.by_name.get(name) for name in before}
         assert len(before) >= 500

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabhub.core.listing.search import ToolIndex, nearest
+from tabhub.core.listing.search import IndexEntries, ToolIndex, nearest
 from tabhub.core.tools import Source, Tool
 
 HERE = Path(__file__).parent
@@ -135,11 +136,12 @@ def test_ties_are_broken_by_name() -> None:
 def test_an_index_with_reused_entries_ranks_as_a_new_one(steps: list[list[int]], shuffle: random.Random) -> None:
     pool = CATALOGUE[90:150]
     index: ToolIndex | None = None
+    known: IndexEntries = WeakKeyDictionary()
     chosen: list[Tool] = []
     for step in steps:
         chosen = [pool[i] for i in dict.fromkeys(step)]
         shuffle.shuffle(chosen)
-        index = ToolIndex(chosen, index)
+        index = ToolIndex(chosen, known)
     assert index is not None
     assert len(index.search("")) == len(chosen)
     once = ToolIndex(sorted(chosen, key=lambda tool: tool.name))
@@ -149,7 +151,9 @@ def test_an_index_with_reused_entries_ranks_as_a_new_one(steps: list[list[int]],
 
 def test_a_new_tool_replaces_one_of_the_same_name() -> None:
     old, new = make("x_thing", "About apples."), make("x_thing", "About pears.")
-    index = ToolIndex([new], ToolIndex([old]))
+    known: IndexEntries = WeakKeyDictionary()
+    ToolIndex([old], known)
+    index = ToolIndex([new], known)
     assert names("apples", index) == []
     assert index.search("pears") == [new]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.inbox import ApprovalInbox
@@ -53,9 +54,9 @@ from tabhub.trust.verdicts import apply_site_rule, tool_verdict
 
 log = logging.getLogger("tabhub.permissions")
 
-_CACHED_VERDICTS = 20_000
 _BATCH = batch.browser_act.tool.name
 """The tool that runs steps of other tools: their settings hold in it."""
+_NO_VERDICTS: dict[str | None, Verdict] = {}
 _PANEL = EXTENSION_ORIGIN.decode()
 
 
@@ -93,7 +94,7 @@ class PermissionCheck(Permission):
         self._call_sites = sites
         self._declared = declared
         self._require_free = require_free
-        self._verdicts: dict[tuple[Tool, str | None], Verdict] = {}
+        self._verdicts: WeakKeyDictionary[Tool, dict[str | None, Verdict]] = WeakKeyDictionary()
         memory.on_pin(self._verdicts.clear)
         self.apply_settings(config)
 
@@ -112,7 +113,7 @@ class PermissionCheck(Permission):
             tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
             if tab is not None and tab.url.startswith(_PANEL):  # there an agent could approve its own calls
                 return Denied(_panel_only(tool))
-        verdict = self._verdicts.get((tool, session.token)) or self._judge(tool, session.token)
+        verdict = self.verdict(tool, session.token)
         guarded = self._dataflow != "off" and not tool.read_only and self._memory.flows.knows(flow_key(session))
         steps = tuple(batch.tool_calls(arguments)) if tool.name == _BATCH else ()
         if verdict.level == "auto" and not guarded and not steps and self.sites.empty:
@@ -304,15 +305,14 @@ class PermissionCheck(Permission):
 
     def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
         """What holds for a tool; without `client`, for clients without settings of their own."""
-        return self._verdicts.get((tool, client)) or self._judge(tool, client)
+        return self._verdicts.get(tool, _NO_VERDICTS).get(client) or self._judge(tool, client)
 
     def is_off(self, tool: Tool) -> bool:
         return self.verdict(tool).level == "off"
 
     def _judge(self, tool: Tool, client: str | None) -> Verdict:
-        if len(self._verdicts) >= _CACHED_VERDICTS:
-            self._verdicts.clear()
-        verdict = self._verdicts[tool, client] = self._look_up(tool, client)
+        verdict = self._look_up(tool, client)
+        self._verdicts.setdefault(tool, {})[client] = verdict
         return verdict
 
     def _look_up(self, tool: Tool, client: str | None) -> Verdict:

@@ -245,7 +245,7 @@ class PageCalls:
     async def open_site(self, call: PageCall) -> Frame:
         """The tool in a tab that is opened for it."""
         origin, tool, ctx = call.key.origin, call.key.tool, call.ctx
-        cached = self.pages.cached(origin).get(tool)
+        cached = self.pages.cached.of(origin).get(tool)
         url = site_url(origin, cached.url if cached is not None else None)
         if url is None:
             raise PageToolGone(f"No open page offers {tool} of {origin}.", hint="Open the page that does.")

@@ -1,7 +1,8 @@
 """Page tools in the hub: what pages register becomes tools of the registry, by site, and is removed with the page.
 
-Owns the intake of registrations (origin, permission, rate), names and descriptions of the listed tools, and which tools
-outlive their page. Calls are page_calls'. Messages come through the transport, whatever that is.
+Owns the intake of registrations (origin, permission, rate), names and descriptions of the listed tools, which tools
+outlive their page, and the notices about pages with too many tools. Calls are page_calls'. Messages come through the
+transport, whatever that is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tabhub.calls.sources.page_calls import PageCalls
 from tabhub.calls.sources.tab_calls import TabCalls
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import PageSettings
-from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_schema
+from tabhub.core.descriptions import ToolLocation, describe, one_line
 from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
 from tabhub.core.page_tools import Frame, PageChange, PageTool, PageToolTable
 from tabhub.core.registry import Entry, Registry
@@ -31,6 +32,7 @@ from tabhub.limits import Limits
 from tabhub.links.transport import Sites, TabHubTransport
 from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
+from tabhub.trust.public_suffixes import load_list, site_of
 from tabhub.trust.redact import clean
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, UpdateTools
@@ -44,6 +46,7 @@ _TEXT = 8192
 _LOGGED = 5
 _LOGGED_A_MINUTE = 60
 _NAMES = 50
+_NOTICES = 5
 
 ToolList = RegisterTools | UpdateTools
 
@@ -77,14 +80,17 @@ class PageTools:
 
     def __post_init__(self, sites: Sites, limits: Limits, leases: TabBinding, approvals: ApprovalInbox | None) -> None:
         self.pages = PageToolTable(limits)
-        self._timeout = limits.page_call_timeout
+        self._limits = limits
+        load_list()  # now, because later it would hold up calls
         self._namer = ToolNamer()
         self._numbers = TabNumbers()
         self._keys: dict[str, set[PageKey]] = {}
         self._built: dict[str, dict[str, tuple[PageTool, Tool]]] = {}
         self._rate = SlidingWindow(limits.page_update_rate, 1.0)
+        self._rate_all = SlidingWindow(limits.page_update_rate_all, 1.0)
         self._log_rate = SlidingWindow(_LOGGED_A_MINUTE)
         self._delayed: dict[tuple[int, int], ToolList] = {}
+        self._logged_counts: dict[str, int] = {}
         self._logged_problems: dict[tuple[int, int], tuple[str, ...]] = {}
         self._followed: set[int] = set()
         """Tabs whose end matters here: those that have sent something."""
@@ -134,12 +140,20 @@ class PageTools:
             return
         frame = self.pages.frame(*place)
         origin = frame.origin if frame is not None else getattr(message, "origin", "")[:_TEXT]
-        wait = self._rate.hit(origin, self.clock())
-        if wait is None:
-            self._apply_list(place, message)
-        else:
-            self._delayed[place] = message
-            asyncio.get_running_loop().call_later(wait, self._apply_delayed, place)
+        now = self.clock()
+        # The total comes last: what one tab or site sends too often does not count against the others.
+        for window, key in (self._rate, f"tab {place[0]}"), (self._rate, site_of(origin)), (self._rate_all, "all"):
+            wait = window.hit(key, now)
+            if wait is not None:
+                self._delayed[place] = self._shortened(message)
+                asyncio.get_running_loop().call_later(wait, self._apply_delayed, place)
+                return
+        self._apply_list(place, message)
+
+    def _shortened(self, message: ToolList) -> ToolList:
+        """A list that waits, without the tools that are too many anyway."""
+        tools, most = message.tools, self._limits.page_tools
+        return msgspec.structs.replace(message, tools=tools[:most], declared=max(message.declared, len(tools)))
 
     def _apply_delayed(self, place: tuple[int, int]) -> None:
         message = self._delayed.pop(place, None)
@@ -151,7 +165,7 @@ class PageTools:
 
     def _apply_list(self, place: tuple[int, int], message: ToolList) -> None:
         if isinstance(message, UpdateTools):
-            change = self.pages.update(*place, message.document_id, message.tools, self.wall())
+            change = self.pages.update(*place, message.document_id, message.tools, self.wall(), message.declared)
         else:
             frame = self._frame(place, message)
             if not self.settings.allow(frame.origin):
@@ -159,13 +173,14 @@ class PageTools:
                 return
             self._logged_problems.pop(place, None)
             before = self.pages.frame(*place)
-            change = self.pages.register(frame, message.tools)
+            change = self.pages.register(frame, message.tools, message.declared)
             if before is not None and before.document != frame.document:
                 self.calls.document_unloaded(*place, before.document)
         if not message.tools:
             log.info("tab %d, frame %d: the page offers no tools", *place)
         self._log_problems(place, change)
         self._apply(place[0], change)
+        self._log_left_out()
 
     def _frame(self, place: tuple[int, int], message: RegisterTools) -> Frame:
         """The frame as the browser describes it; what the page claims about itself decides nothing."""
@@ -178,6 +193,8 @@ class PageTools:
             raise InvalidParams(f"tools of {origin} are refused: the URL of their page is {clean(message.url, 100)}")
         capabilities = message.capabilities or {}
         browser = capabilities.get("browser", capabilities)
+        browser = browser if isinstance(browser, dict) else {}
+        top = origin_of(message.tab_url)
         return Frame(
             *place,
             document=message.document_id,
@@ -186,8 +203,12 @@ class PageTools:
             title=(message.title or "")[:_TEXT],
             tools={},
             updated=self.wall(),
-            capabilities=browser if isinstance(browser, dict) else {},
+            capabilities={
+                "cacheSupported": browser.get("cacheSupported") is True,
+                "elicitation": browser.get("elicitation") not in (None, False),
+            },
             extensions=message.extensions,
+            embedded=place[1] != 0 and (top is None or site_of(top) != site_of(origin)),
         )
 
     def _log_problems(self, place: tuple[int, int], change: PageChange) -> None:
@@ -213,6 +234,25 @@ class PageTools:
         else:  # it may come back, and keeps its number until it is closed
             self.transport.on_disconnect(tab_id, self._tab_disconnected)
 
+    def notices(self) -> list[str]:
+        """What the person should know: sites that offer more tools than are listed."""
+        counts = sorted(self.pages.left_out().items(), key=lambda each: -each[1][0])
+        shown = [
+            f"{site} offers {offered:,} tools; Tabhub lists {listed:,} of them."
+            for site, (offered, listed) in counts[:_NOTICES]
+        ]
+        more = len(counts) - len(shown)
+        return [*shown, f"{more} more sites offer more tools than are listed."] if more else shown
+
+    def _log_left_out(self) -> None:
+        """Log notices once, not with every list of tools; a site is named again when it offers twice as many."""
+        counts = self.pages.left_out()
+        self._logged_counts = {site: logged for site, logged in self._logged_counts.items() if site in counts}
+        for site, (offered, listed) in counts.items():
+            if offered >= 2 * self._logged_counts.get(site, 0):
+                self._logged_counts[site] = offered
+                log.warning("%s offers %d tools; Tabhub lists %d of them", site, offered, listed)
+
     def tabs_changed(self, tabs: Iterable[Tab]) -> None:
         """Update descriptions, which say which tab is active."""
         touched = {origin for tab in tabs for origin in self.pages.sites_of(tab.tab_id)}
@@ -229,6 +269,9 @@ class PageTools:
             self._publish(origin)
 
     def _apply(self, tab_id: int, change: PageChange) -> None:
+        for origin in sorted(change.trimmed):
+            self._publish(origin)
+            log.info("%s: fewer tools are listed, because all pages together have too many", origin)
         for origin in sorted(change.sites):
             self._publish(origin)
             self.calls.tools_changed(origin)
@@ -283,7 +326,7 @@ class PageTools:
                     key = PageKey(origin, number, tool.name, frame.frame_id)
                 offered[key] = _Offer(tool, place, facts, frame.tab_id)
                 holders.setdefault(tool.name, []).append(frame)
-        kept = self.pages.cached(origin) if self.settings.allow(origin) else {}
+        kept = self.pages.cached.of(origin) if self.settings.allow(origin) else {}
         for name in sorted({*holders, *kept}):
             there = holders.get(name, [])
             newest = max(there, key=lambda frame: frame.updated, default=None)
@@ -308,7 +351,7 @@ class PageTools:
             description = describe(declared.description, place)
             meta = {"tabhub/page": {**facts, "via": declared.via}}
             if known is None or known[0].wire != declared.wire:
-                tool = _tool(name, origin, declared, description, meta, self._timeout)
+                tool = _tool(name, origin, declared, description, meta, self._limits.page_call_timeout)
             else:
                 tool = known[1]
                 if tool.description != description or tool.meta != meta:
@@ -335,23 +378,22 @@ class PageTools:
         if self._dirty:
             self._dirty = False
             self.pages.mark_seen(now)
-            if not await asyncio.to_thread(self.store.save, list(self.pages.all_cached())):
+            if not await asyncio.to_thread(self.store.save, list(self.pages.cached)):
                 self._dirty = True
 
     def close(self) -> None:
         self.pages.mark_seen(self.wall())
-        self.store.save(self.pages.all_cached())
+        self.store.save(self.pages.cached)
 
 
 def _tool(name: str, origin: str, declared: PageTool, description: str, meta: dict[str, Any], timeout: float) -> Tool:
-    output = declared.output_schema
     return Tool(
         name,
         Source("page", origin),
         description,
-        strip_schema(declared.input_schema),
+        declared.input_schema,
         title=one_line(declared.title) or None if declared.title else None,
-        output_schema=strip_schema(output) if output is not None else None,
+        output_schema=declared.output_schema,
         annotations=declared.annotations,
         timeout=timeout,
         meta=meta,

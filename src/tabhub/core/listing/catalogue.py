@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import orjson
 
 from tabhub.core.listing.compact_listing import compact
 from tabhub.core.listing.pages import decode_cursor, encode_page
 from tabhub.core.listing.profiles import EVERYTHING, Selection
-from tabhub.core.listing.search import ToolIndex
+from tabhub.core.listing.search import IndexEntries, ToolIndex
 from tabhub.core.registry import Registry, sort_key
 from tabhub.core.tools import Tool
 from tabhub.limits import Limits
@@ -60,9 +61,10 @@ class Catalogue:
         self._tools: tuple[Tool, ...] = ()
         self._keys: list[str] = []
         self._pages: dict[tuple[int, bool], bytes] = {}
-        self._wires: dict[tuple[Tool, bool], bytes] = {}
+        # Weakly, here and in the index: a listing that nobody asks for must not keep the tools of closed pages.
+        self._wires: WeakKeyDictionary[Tool, dict[bool, bytes]] = WeakKeyDictionary()
+        self._entries: IndexEntries = WeakKeyDictionary()
         self._index: ToolIndex | None = None
-        self._index_version = -1
 
     def tools(self) -> tuple[Tool, ...]:
         self._refresh()
@@ -70,15 +72,14 @@ class Catalogue:
 
     def index(self) -> ToolIndex:
         self._refresh()
-        if self._index is None or self._index_version != self._version:
-            self._index = ToolIndex(self._tools, self._index)
-            self._index_version = self._version
+        if self._index is None:
+            self._index = ToolIndex(self._tools, self._entries)
         return self._index
 
     def show(self, *, marked: bool) -> None:
         """Permissions or settings changed: rebuild the listing."""
         self.mark = marked
-        self._version = self._index_version = -1
+        self.drop()
 
     def page(self, cursor: str | None, *, stateless: bool) -> bytes:
         self._refresh()
@@ -96,12 +97,16 @@ class Catalogue:
         tools = self.registry.tools()
         if not self.selection.everything:
             tools = tuple(tool for tool in tools if self.selection.shows(tool))
+        self.drop()
         self._tools = tools if self.mark else tuple(t for t in tools if not self.disabled(t))
         self._keys = [_key(tool) for tool in self._tools]
-        self._pages.clear()
-        kept = set(self._tools)
-        self._wires = {k: v for k, v in self._wires.items() if k[0] in kept}
         self._version = self.registry.revision
+
+    def drop(self) -> None:
+        """Forget the listing, which is built again when somebody asks for it."""
+        self._version = -1
+        self._tools, self._keys, self._index = (), [], None
+        self._pages.clear()
 
     def _build(self, start: int, *, stateless: bool) -> bytes:
         chunk = self._tools[start : start + self._size]
@@ -115,8 +120,7 @@ class Catalogue:
         short = not self.selection.everything and tool.source.kind in ("browser", "hub")
         if not (marked or extended or short):
             return tool.wire
-        key = (tool, stateless)
-        wire = None if marked else self._wires.get(key)
+        wire = None if marked else self._wires.get(tool, {}).get(stateless)
         if wire is None:
             listing = tool.listing()
             if marked:
@@ -127,7 +131,7 @@ class Catalogue:
                 listing = compact(listing)
             wire = orjson.dumps(listing)
             if not marked:
-                self._wires[key] = wire
+                self._wires.setdefault(tool, {})[stateless] = wire
         return wire
 
 
@@ -139,6 +143,7 @@ class Catalogues:
         self._mark = mark
         self.everything = self._make(mark)
         self._others: dict[Selection, Catalogue] = {}
+        registry.on_change(self._drop)
 
     def of(self, selection: Selection) -> Catalogue:
         if selection.everything:
@@ -153,6 +158,10 @@ class Catalogues:
         self._mark = marked
         for catalogue in (self.everything, *self._others.values()):
             catalogue.show(marked=marked)
+
+    def _drop(self) -> None:
+        for catalogue in (self.everything, *self._others.values()):
+            catalogue.drop()
 
 
 def _key(tool: Tool) -> str:

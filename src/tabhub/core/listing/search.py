@@ -19,6 +19,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 from operator import add
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from tabhub.core.listing.search_terms import ARTICLES, PHRASES, STOP, SYNONYMS, stems_of
 from tabhub.core.tools import Tool
@@ -46,7 +47,6 @@ _MIN_SCORE = 0.2
 class _Entry:
     """What the index stores of one tool."""
 
-    tool: Tool
     weights: Mapping[str, float]
     """By term."""
     name_terms: str
@@ -87,21 +87,28 @@ def _entry(tool: Tool) -> _Entry:
         for stem, count in Counter(stems).items():
             sums[stem] = sums.get(stem, 0.0) + share * count
     weights = {stem: total / (_SATURATION + total) for stem, total in sums.items()}
-    return _Entry(tool, weights, " ".join(name), compact)
+    return _Entry(weights, " ".join(name), compact)
+
+
+IndexEntries = WeakKeyDictionary[Tool, _Entry]
+"""Entries of earlier indexes, for the tools that still exist."""
 
 
 class ToolIndex:
     """Tools, ready to be searched; built once for a catalogue and never changed."""
 
-    def __init__(self, tools: Iterable[Tool], previous: ToolIndex | None = None) -> None:
-        """Index the tools; entries of the same Tool objects are reused from `previous`."""
-        known = previous._entries if previous is not None else {}
-        self._entries: dict[Tool, _Entry] = {tool: known.get(tool) or _entry(tool) for tool in tools}
+    def __init__(self, tools: Iterable[Tool], known: IndexEntries | None = None) -> None:
+        """Index the tools; the entries of `known` are reused, and new ones added to it."""
+        self._entries: dict[Tool, _Entry] = {}
+        for tool in tools:
+            entry = self._entries[tool] = (known.get(tool) if known is not None else None) or _entry(tool)
+            if known is not None:
+                known[tool] = entry
         self._matches: dict[str, list[tuple[Tool, float]]] = {}
         """By term, the tools that have it and its weight there."""
-        for entry in self._entries.values():
+        for tool, entry in self._entries.items():
             for term, weight in entry.weights.items():
-                self._matches.setdefault(term, []).append((entry.tool, weight))
+                self._matches.setdefault(term, []).append((tool, weight))
 
     @cached_property
     def _vocabulary(self) -> list[str]:

@@ -59,7 +59,9 @@ def engine_limits(limits: Limits) -> Limits:
         tabs_per_browser=min(limits.tabs_per_browser, 500),
         tab_text=min(limits.tab_text, 2048),
         page_tools_all=min(limits.page_tools_all, 2000),
+        page_bytes_all=min(limits.page_bytes_all, size // 4),
         page_cached=min(limits.page_cached, 100),
+        page_cached_bytes=min(limits.page_cached_bytes, size // 64),
     )
 
 

@@ -79,6 +79,7 @@ class PanelState:
             "tokensRequired": config.require_tokens,
             "assistant": self._assistant(),
             "problems": [*self.health.problems(), *self.health.notices()],
+            "notices": self.health.pages.notices(),
         }
 
     def versions(self) -> dict[str, Any]:

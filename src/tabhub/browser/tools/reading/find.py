@@ -12,7 +12,7 @@ from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, find_element, names_element
 from tabhub.browser.schemas import free_object, integer, list_of, rows, text
 from tabhub.browser.tool_spec import Call, data_result, tool
-from tabhub.core.descriptions import one_line
+from tabhub.core.descriptions import one_line, visible
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -48,7 +48,7 @@ async def find(call: Call) -> ToolResult:
     if total > len(elements):
         lines.append(f"[{total - len(elements)} more match; raise limit, or narrow text or role.]")
     if not elements:
-        nearest = [one_line(str(name), _MAX_NAME) for answer in answers for name in answer.get("nearest") or []][:6]
+        nearest = [_shown(name) for answer in answers for name in answer.get("nearest") or []][:6]
         facts["nearest"] = nearest
         there = f" Nearest matches: {', '.join(nearest)}." if nearest else " Nothing there is similar."
         lines = [f"Nothing in tab {page.tab_id} ({page.tab.url[:200]}) matches.{there}"]
@@ -66,14 +66,19 @@ async def _search(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _element_facts(one: dict[str, Any]) -> dict[str, Any]:
-    details = {name: one_line(str(one[name]), _MAX_NAME) for name in ("where", "states") if one.get(name)}
+    details = {name: _shown(one[name]) for name in ("where", "states") if one.get(name)}
     return {
         "ref": str(one["ref"]),
         "role": str(one["role"])[:40],
-        "name": one_line(str(one["name"]), _MAX_NAME),
+        "name": _shown(one["name"]),
         "visible": one.get("visible") is True,
         **details,
     }
+
+
+def _shown(text: Any) -> str:
+    """A text of the page, so that it can be given back as a target."""
+    return one_line(visible(str(text))[0], _MAX_NAME)
 
 
 def _line(element: dict[str, Any]) -> str:

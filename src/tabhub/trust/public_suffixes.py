@@ -1,0 +1,59 @@
+"""Which part of a host name one owner registers: `shop.co.uk` of `www.shop.co.uk`, by the Public Suffix List.
+
+Owns what counts as a site here and which hosts belong to this machine or its network. Two names below a public suffix
+(`co.uk`, `github.io`) have different owners. The list is data of the package publicsuffixlist; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import cache, lru_cache
+from urllib.parse import urlsplit
+
+from publicsuffixlist import PublicSuffixList
+
+_LOCAL_ENDINGS = ("localhost", "local", "internal", "lan", "home.arpa")
+
+
+@cache
+def load_list() -> PublicSuffixList:
+    """The list, parsed once; that takes a moment."""
+    return PublicSuffixList()
+
+
+def is_public_suffix(host: str) -> bool:
+    """Whether names below this host belong to different owners."""
+    return not _is_address(host) and not is_local(host) and load_list().is_public(host)
+
+
+def registrable_domain(host: str) -> str:
+    """The part of a host name that its owner registered; an address, a public suffix or `localhost` is its own."""
+    host = host.lower().removesuffix(".")
+    if _is_address(host):
+        return host
+    if host == "localhost" or host.endswith(".localhost"):
+        return "localhost"
+    return load_list().privatesuffix(host) or host
+
+
+@lru_cache(maxsize=1024)
+def site_of(origin: str) -> str:
+    """The site of an origin: its registrable domain, whatever its scheme and port; `file` for files."""
+    return registrable_domain(urlsplit(origin).hostname or "") or origin.partition(":")[0]
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine or in its network: what runs there differs from place to place."""
+    host = host.lower().removesuffix(".")
+    if _is_address(host):
+        address = ipaddress.ip_address(host.strip("[]"))
+        return address.is_private or address.is_loopback or address.is_link_local
+    return "." not in host or any(host.endswith(f".{ending}") for ending in _LOCAL_ENDINGS)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True

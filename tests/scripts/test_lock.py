@@ -97,5 +97,3 @@ def test_setup_and_the_image_install_from_the_lock_files() -> None:
     assert "ci --ignore-scripts" in setup
     for file in ("runtime", "build"):
         assert f"--require-hashes --only-binary :all: -r requirements/{file}.txt" in image
-    installs = [line for line in (setup + image).splitlines() if re.search(r"\b(pip|npm)\b.* install", line)]
-    assert all(re.search(r"--require-hashes|--no-deps|\\$", line) for line in installs), installs

@@ -147,7 +147,8 @@ def _checked(token: str, claims: Mapping[str, Any], now: float, rules: Rules) ->
     url = claims.get("connection_url")
     if url is not None and not isinstance(url, str):
         raise InvalidToken("connection_url is not a text")
-    return Claims(user, expires, token_id(token, claims), url, other_ids(token, claims))
+    ident = token_id(token, claims)
+    return Claims(user, expires, ident, url, other_ids(token, claims) - {ident})
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float | None:

@@ -265,7 +265,7 @@ const relay = new Relay({
   }),
   identity: async () => ({ instanceId: await identity, ...(await facts) }),
   agentsChanged: (rpc) => {
-    hubs.relay = rpc && relayView.member(rpc, releaseRequest);
+    hubs.relay = rpc && relayView.member(rpc);
     if (!rpc) {
       relayPermissions.endApprovals();
       cdp.unsubscribe((owner) => owner !== DIRECT);
@@ -280,17 +280,6 @@ const relay = new Relay({
   },
   note: (message) => log("warning", "relay", message),
 });
-
-/**
- * Continue a request that was paused for an agent over the relay, if the agent gets nothing of its site.
- * @param {Params} event
- */
-function releaseRequest({ tabId, sessionId, method, params }) {
-  if (method !== "Fetch.requestPaused" || hubs.direct) return;
-  const { requestId } = /** @type {Params} */ (params);
-  const session = { tabId: Number(tabId), ...(sessionId === undefined ? {} : { sessionId: String(sessionId) }) };
-  chrome.debugger.sendCommand(session, "Fetch.continueRequest", { requestId }).catch((error) => log("warning", "relay", textOf(error)));
-}
 
 function relayState() {
   return { ...relay.state(), questions: relayPermissions.questions() };

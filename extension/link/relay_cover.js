@@ -1,7 +1,8 @@
 /**
  * Covers secret fields in pictures for agents over a relay that may only look: their text is not drawn.
  *
- * Owns which fields are secret. A page cannot undo it: of two important declarations a user's style sheet wins.
+ * Owns which fields are secret, and the style sheets that cover them: a user's for the document, over which the page's own
+ * do not win, and one in each shadow root, which that one does not reach.
  */
 
 import { FAILED, RpcError } from "./rpc.js";
@@ -36,7 +37,7 @@ export async function coverSecretFields(tabId, take) {
   const style = { target: { tabId, allFrames: true }, css: CSS, origin: /** @type {const} */ ("USER") };
   covered.set(tabId, (covered.get(tabId) ?? 0) + 1);
   try {
-    await chrome.scripting.insertCSS(style).catch(() => {
+    await Promise.all([chrome.scripting.insertCSS(style), inShadowRoots(tabId, CSS)]).catch(() => {
       throw new RpcError(FAILED, REFUSED);
     });
     return await take();
@@ -46,7 +47,38 @@ export async function coverSecretFields(tabId, take) {
     else {
       covered.delete(tabId);
       // A closed tab has nothing to uncover.
-      await chrome.scripting.removeCSS(style).catch(() => {});
+      await Promise.all([chrome.scripting.removeCSS(style), inShadowRoots(tabId, "")]).catch(() => {});
     }
   }
+}
+
+/**
+ * Set the style sheet of all shadow roots of a tab's pages.
+ * @param {number} tabId
+ * @param {string} css
+ */
+function inShadowRoots(tabId, css) {
+  return chrome.scripting.executeScript({ target: { tabId, allFrames: true }, func: styleShadowRoots, args: [css], injectImmediately: true });
+}
+
+/**
+ * Runs in a page, in the extension's own world.
+ * @param {string} css
+ */
+function styleShadowRoots(css) {
+  const world = /** @type {{ tabhubCover?: CSSStyleSheet }} */ (globalThis);
+  const sheet = (world.tabhubCover ??= new CSSStyleSheet());
+  sheet.replaceSync(css);
+  const hosts = /-|^(?:article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span)$/;
+  const visit = (/** @type {Document | ShadowRoot} */ root) => {
+    for (const element of root.querySelectorAll("*")) {
+      if (!(element instanceof HTMLElement) || !hosts.test(element.localName)) continue;
+      const inner = /** @type {ShadowRoot | null} */ (chrome.dom.openOrClosedShadowRoot(element));
+      if (!inner) continue;
+      const others = inner.adoptedStyleSheets.filter((each) => each !== sheet);
+      inner.adoptedStyleSheets = css ? [...others, sheet] : others;
+      visit(inner);
+    }
+  };
+  visit(document);
 }

@@ -13,6 +13,7 @@
 /** From the strictest: no access, looking, asking, acting. @type {readonly Level[]} */
 export const LEVELS = ["nothing", "off", "ask", "auto"];
 const MAX_SITES = 500;
+const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
 const SITE = /^(?:(https?):\/\/)?(\*\.)?([^/?#@\s:[\]]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?\/?$/i;
 
 export class Levels {
@@ -92,7 +93,7 @@ function readSite(text) {
   const [, scheme = "", star, name = "", port = ""] = (typeof text === "string" && SITE.exec(text.trim())) || [];
   const url = URL.parse(`${scheme || "https"}://${name}${port && `:${port}`}`);
   const host = url?.hostname.replace(/\.$/, "");
-  if (!url || !host || host.includes("*")) throw new Error("Enter a site like bank.example or https://bank.example");
+  if (!url || !host || !HOST.test(host)) throw new Error("Enter a site like bank.example or https://bank.example");
   return { scheme: scheme.toLowerCase(), wide: star !== undefined || scheme === "", host, port: scheme ? url.port : port };
 }
 

@@ -7,7 +7,7 @@
  */
 
 import { FAILED, RpcError, isObject } from "./rpc.js";
-import { originOf } from "./command_sites.js";
+import { isWide, originOf } from "./command_sites.js";
 import { Levels } from "./relay_levels.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
@@ -22,6 +22,7 @@ import { Levels } from "./relay_levels.js";
  */
 
 const HIDDEN = "The person keeps agents over a relay off this site.";
+const BEYOND = "Commands that reach beyond a page are refused, because the person keeps agents over a relay off some sites.";
 const WEB = /^(?:blob:|view-source:)*(?:https?|wss?):/i;
 /** Content of a page, which may name other sites. */
 const CONTENT = ["click", "hover", "type", "screenshot", "tool.dispatch", "browser/executeTool"];
@@ -77,6 +78,7 @@ export class RelayView {
    */
   async check(name, params) {
     if (!this.levels.hides) return;
+    if (isWide(name, params)) throw new RpcError(FAILED, BEYOND);
     const { ahead, follow, tabId, ...given } = params;
     const chained = [ahead, follow].flat().filter((each) => isObject(each) && !CONTENT_CDP.test(String(each["method"])));
     const named = [...(isContent(name, params) ? [] : [given]), ...chained];
@@ -103,10 +105,9 @@ export class RelayView {
   /**
    * The connection to a relay, without notifications about what is hidden.
    * @param {Member} rpc
-   * @param {(event: Params) => void} dropped called with an event that is not sent
    * @returns {Member}
    */
-  member(rpc, dropped) {
+  member(rpc) {
     /** @param {string} method @param {Params} params */
     const send = async (method, params) => {
       await this.#seeded;
@@ -114,7 +115,6 @@ export class RelayView {
       if (method === "cdp.event") await this.isHidden(params["tabId"]);
       const kept = this.notification(method, params);
       if (kept) rpc.notify(method, kept);
-      else if (method === "cdp.event") dropped(params);
     };
     return {
       notify: (method, params) => {

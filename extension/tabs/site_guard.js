@@ -35,14 +35,11 @@ export async function requireSite(tabId, site) {
  * @returns {Command}
  */
 export function restrictToSite({ method, params }, site, url) {
-  const { expression, source, functionDeclaration, objectId, urls } = params;
+  const { expression, functionDeclaration, objectId, urls } = params;
   if (method === "Network.getCookies" && urls === undefined) return { method, params: { ...params, urls: [url] } };
   if (method === "Runtime.evaluate" && typeof expression === "string") {
-    return { method, params: { ...params, expression: checked(expression, site) } };
-  }
-  // It would run in all later pages of the tab.
-  if (method === "Page.addScriptToEvaluateOnNewDocument" && typeof source === "string") {
-    return { method, params: { ...params, source: checked(source, site) } };
+    const strict = STRICT.exec(expression)?.[0] ?? "";
+    return { method, params: { ...params, expression: strict + siteCheck(site) + expression.slice(strict.length) } };
   }
   // An object id is valid in one page only.
   if (method === "Runtime.callFunctionOn" && typeof functionDeclaration === "string" && objectId === undefined) {
@@ -50,16 +47,6 @@ export function restrictToSite({ method, params }, site, url) {
     return { method, params: { ...params, functionDeclaration: wrapped } };
   }
   return { method, params };
-}
-
-/**
- * A script that runs only on one site.
- * @param {string} script
- * @param {string} site
- */
-function checked(script, site) {
-  const strict = STRICT.exec(script)?.[0] ?? "";
-  return strict + siteCheck(site) + script.slice(strict.length);
 }
 
 /**

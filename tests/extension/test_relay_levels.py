@@ -31,7 +31,9 @@ window.fill = (text) => [...document.querySelectorAll("input"), ...root.children
 localStorage.token = "LSTOKEN-123";
 document.cookie = "sid=COOKIE-777";
 """
-FIELDS = "[...document.querySelectorAll('input')].map((field) => field.value).join() + localStorage.token + document.cookie"
+FIELDS = (
+    "[...document.querySelectorAll('input')].map((field) => field.value).join() + localStorage.token + document.cookie"
+)
 
 
 def cdp(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
@@ -185,7 +187,10 @@ NAMED: list[tuple[str, dict[str, Any]]] = [
     cdp("Page.navigate", url="blob:{bank}/b2c3a0ae-8f4b-4c4c-8a0c-1d2e3f405060"),
     cdp("Page.navigate", url="view-source:{bank}/other"),
     cdp("Network.setExtraHTTPHeaders", headers={"Referer": "{bank}/"}),
-    ("forwardCDPCommand", {"method": "Page.enable", "ahead": [{"method": "Page.navigate", "params": {"url": "{bank}/"}}]}),
+    (
+        "forwardCDPCommand",
+        {"method": "Page.enable", "ahead": [{"method": "Page.navigate", "params": {"url": "{bank}/"}}]},
+    ),
 ]
 """Commands elsewhere that name a hidden site."""
 BEYOND: list[tuple[str, dict[str, Any]]] = [
@@ -239,21 +244,15 @@ async def test_agents_get_nothing_of_a_hidden_site(relay: RunningRelay, panel: A
         for method, params in BEYOND:
             refused = await agent.error(method, {"tabId": plain, **at_bank(params, site)})
             assert "reach beyond a page are refused" in refused["message"], (method, params)
-        assert (await agent.result("searchHistory", {"text": ""}))["visits"]
-        later = cdp("Page.addScriptToEvaluateOnNewDocument", source="addEventListener('load', () => (window.ran = true))")
-        await agent.result(later[0], {"tabId": plain, **later[1]})
+        assert (await agent.result("searchHistory", {"text": ""}))["entries"]
         # The person navigates a tab that the agent listens to.
         await agent.result("subscribeCDPEvents", {"tabId": plain, "events": ["Network.", "Page.", "Runtime."]})
         for domain in ("Network", "Page", "Runtime"):
             await agent.result("forwardCDPCommand", {"tabId": plain, "method": f"{domain}.enable"})
         await wire.ask("browser_navigate", tabId=plain, url=f"{bank}/other", waitUntil="load")
         await wire.cdp(plain, "Runtime.evaluate", expression="document.title = 'Balance 4,000'; console.log('Balance')")
-        ran = await wire.cdp(plain, "Runtime.evaluate", expression="String(window.ran)")
-        assert ran["result"]["value"] == "undefined"
         assert (await agent.error("screenshot", {"tabId": plain}))["message"] == HIDDEN
         await wire.ask("browser_navigate", tabId=plain, url=f"{site.url}/", waitUntil="load")
-        ran = await wire.cdp(plain, "Runtime.evaluate", expression="String(window.ran)")
-        assert ran["result"]["value"] == "true"
         # Its own navigation that ends there: the page sends it on.
         script = f"setTimeout(() => location.href = '{bank}/other', 0)"
         await agent.ask("forwardCDPCommand", {"tabId": plain, **cdp("Runtime.evaluate", expression=script)[1]})
@@ -265,8 +264,9 @@ async def test_agents_get_nothing_of_a_hidden_site(relay: RunningRelay, panel: A
         await eventually(arrived)
         assert (await agent.error("closeTab", {"tabId": plain}))["message"] == HIDDEN
         received = json.dumps(agent.received)
-        for text in (f"localhost:{site.port}", "Balance", "Statement", "Written by", "COOKIE-777", '"Other"', "Outer"):
-            assert text not in received, text
+        for text in (f"localhost:{site.port}", "Balance", "Statement", "Written by", "COOKIE-777", '"title": "Other"'):
+            found = received.find(text)
+            assert found < 0, received[max(0, found - 300) : found + 200]
         assert '"cdp.event"' in received
     for tab_id in (*hidden, plain):
         await wire.ask("closeTab", tabId=tab_id)

@@ -194,7 +194,7 @@
  * @property {string} url
  * @property {boolean} hasToken
  * @property {RelayLevel} acting what agents over it may do on sites without a level of their own
- * @property {SiteLevel[]} [sites]
+ * @property {SiteLevel[]} sites
  * @property {boolean} instead whether the hub on this computer is not connected to
  * @property {"off" | "connecting" | "connected" | "waiting"} phase
  * @property {string | null} reason

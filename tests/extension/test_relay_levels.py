@@ -1,4 +1,4 @@
-"""What agents over a relay get at the levels "no access" and "look only": a real Chromium and relay, and the rules alone."""
+"""What agents over a relay get at the levels "no access" and "look only": a real Chromium and relay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ document.body.innerHTML = `
 for (const field of document.querySelectorAll("input")) field.value = field.getAttribute("value");
 const root = document.getElementById("host").attachShadow({ mode: "closed" });
 root.innerHTML = "<input type=password value=hunter2-SECRET><input name=user_otp value=734921>";
-window.fill = (text) => [...document.querySelectorAll("input"), ...root.children].forEach((field) => (field.value = text));
+const fields = [...document.querySelectorAll("input"), ...root.children];
+window.fill = (text) => fields.forEach((field) => (field.value = text));
 localStorage.token = "LSTOKEN-123";
 document.cookie = "sid=COOKIE-777";
 """

@@ -123,7 +123,7 @@ function levelChoice(label, value, pick) {
  * @param {RelayFacts} relay
  */
 function sites(app, relay) {
-  const rows = relay.sites ?? [];
+  const rows = relay.sites;
   const draft = () => app.ui["relay site"] ?? "";
   const others = (/** @type {string} */ site) => rows.filter((row) => row.site !== site);
   const add = async () => {

@@ -11,7 +11,8 @@ import pytest
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Wire
 from tests.extension.test_relay import Ask, answered, connected, panel, relay, state
-from tests.harness.waiting import eventually
+from tests.harness.waiting import eventually, until
+from tests.relay.engines.httpworld import http_relay
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, token
 
@@ -271,6 +272,27 @@ async def test_agents_get_nothing_of_a_hidden_site(relay: RunningRelay, panel: A
         assert '"cdp.event"' in received
     for tab_id in (*hidden, plain):
         await wire.ask("closeTab", tabId=tab_id)
+
+
+async def test_agents_over_mcp_at_the_relay_get_nothing_of_a_hidden_site(panel: Ask, wire: Wire, site: Site) -> None:
+    bank = f"http://localhost:{site.port}"
+    secret = await opened(wire, f"{bank}/other", "document.title = 'Balance 3,000'")
+    async with http_relay() as relay, relay.agent() as agent:
+        await connected(panel, relay.relay, acting="auto", sites=[{"site": bank, "level": "nothing"}])
+        (engine,) = relay.engines()
+        await until(lambda: any(tab.chrome_id == secret for tab in engine.browsers.book))
+        (tab_id,) = [tab.tab_id for tab in engine.browsers.book if tab.chrome_id == secret]
+        answers = [await agent.call("browser_list_tabs")]
+        for name in ("browser_snapshot", "browser_screenshot_tab", "browser_get_page_html", "browser_close_tab"):
+            answers.append(await agent.call(name, {"tabId": tab_id}))
+            assert answers[-1]["result"]["isError"], name
+        for name in ("browser_open_tab", "browser_get_cookies"):
+            answers.append(await agent.call(name, {"url": f"{bank}/"}))
+            assert HIDDEN in str(answers[-1]["result"]["content"]), name
+        assert "Balance" not in str(answers)
+        assert bank not in str(answers[:-2])  # the last two name it as the agent did
+        await panel("relay.set", url="", token="")
+    await wire.ask("closeTab", tabId=secret)
 
 
 async def test_without_access_by_default_only_sites_with_a_level_are_seen(

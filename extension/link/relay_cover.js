@@ -7,7 +7,11 @@
 
 import { FAILED, RpcError } from "./rpc.js";
 
-const NAMES = ["passw", "pwd", "passcode", "otp", "one-time", "onetime", "cvc", "cvv", "csc", "cardnum", "card-num", "card_num"];
+/** Parts of names of fields; the hub's kit (secret_fields.js) recognises more, but needs a script in the page. */
+const NAMES = [
+  ...["passw", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "otp", "one-time", "onetime", "ssn"],
+  ...["cvc", "cvv", "csc", "cardnum", "card-num", "card_num", "ccnum"],
+];
 const FIELDS = [
   "input[type=password i]",
   "[autocomplete*=password i]",

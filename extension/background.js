@@ -18,6 +18,7 @@ import { browserFacts, browserId } from "./link/identity.js";
 import { keepRestarting } from "./link/keepalive.js";
 import * as read from "./link/params.js";
 import { Relay } from "./link/relay.js";
+import { RelayView } from "./link/relay_view.js";
 import { relayNotifications } from "./link/relay_notifications.js";
 import { Rpc, commandMap, textOf } from "./link/rpc.js";
 import { Link } from "./link/socket.js";
@@ -45,9 +46,10 @@ const facts = browserFacts();
 let rpc = null;
 let reports = 0;
 
+const relayView = new RelayView();
 const hubs = new Hubs((question) => relayPermissions.confirmForPage(question));
 const cdp = new Debugger({
-  event: (event, wantedBy) => hubs.notifyOwners(wantedBy, "cdp.event", event, () => (relayPermissions.level === "auto" ? event : redact(event))),
+  event: (event, wantedBy) => hubs.notifyOwners(wantedBy, "cdp.event", event, () => (relayView.levels.unrestricted ? event : redact(event))),
   detached: (tabId, reason) => void hubs.notify("cdp.detached", { tabId, reason }),
   changed: (attached) => {
     hubs.notify("debugger.changed", { attached });
@@ -247,6 +249,7 @@ async function reportAll() {
 }
 
 const relayPermissions = new RelayPermissions({
+  view: relayView,
   watched: () => panel.open(),
   changed: () => panel.event("relay.changed", relayState()),
   note: (message) => log("warning", "relay", message),
@@ -256,12 +259,13 @@ const relay = new Relay({
   notifications: relayNotifications({
     plugins: plugins.notifications(),
     direct: () => hubs.direct !== null,
-    may: () => relayPermissions.may(RELAY, "", "run the code of its plugins in your pages"),
+    // Their code would also run in the pages that agents get nothing of.
+    may: async () => !relayView.levels.hides && relayPermissions.may(RELAY, "", "run the code of its plugins in your pages"),
     note: (message) => log("warning", "relay", message),
   }),
   identity: async () => ({ instanceId: await identity, ...(await facts) }),
   agentsChanged: (rpc) => {
-    hubs.relay = rpc;
+    hubs.relay = rpc && relayView.member(rpc);
     if (!rpc) {
       relayPermissions.endApprovals();
       cdp.unsubscribe((owner) => owner !== DIRECT);
@@ -269,7 +273,7 @@ const relay = new Relay({
     void reportAll();
   },
   changed: () => {
-    relayPermissions.level = relay.settings.acting;
+    relayView.change(relay.levels);
     relayPermissions.place = relay.place;
     link.setRelayOnly(relay.settings.instead && relay.settings.url !== "");
     panel.event("relay.changed", relayState());
@@ -319,6 +323,7 @@ watchPopups({
   note: (message) => log("warning", "tabs", message),
 });
 watchNavigation();
+relayView.start();
 watchNotifications((message) => log("warning", "notify", message));
 scripts.start();
 pages.start();

@@ -57,10 +57,11 @@ export async function targetsOf(name, params) {
 }
 
 /**
+ * Whether a command reaches beyond the page of its tab.
  * @param {string} name
  * @param {Params} params
  */
-function isWide(name, params) {
+export function isWide(name, params) {
   if (name === "subscribeCDPEvents") {
     const { events, children } = params;
     const commands = (Array.isArray(children) ? children : []).filter(isObject).map(({ method }) => String(method));

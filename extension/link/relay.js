@@ -6,12 +6,14 @@
  */
 
 import { Heartbeat } from "./keepalive.js";
+import { LEVELS, Levels, readSites } from "./relay_levels.js";
 import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
 /** @typedef {import("./rpc.js").Handler} Handler */
-/** @typedef {import("./relay_permissions.js").Level} Level */
-/** @typedef {{ url: string, token: string, acting: Level, instead: boolean }} Settings */
+/** @typedef {import("./relay_levels.js").Level} Level */
+/** @typedef {import("./relay_levels.js").SiteLevel} SiteLevel */
+/** @typedef {{ url: string, token: string, acting: Level, sites: SiteLevel[], instead: boolean }} Settings `acting` is the level of sites that are not in `sites` */
 /** @typedef {{ instanceId: string, browserName: string, browserVersion: string }} Identity */
 
 /**
@@ -31,10 +33,8 @@ const HANDSHAKE_MS = 10_000;
 const STABLE_MS = 5_000;
 const MAX_UNSENT = 32 * 1024 * 1024;
 const MAX_TOKEN_LENGTH = 8192;
-/** @type {readonly Level[]} */
-const LEVELS = ["off", "ask", "auto"];
 /** @type {Settings} */
-const UNSET = { url: "", token: "", acting: "ask", instead: false };
+const UNSET = { url: "", token: "", acting: "ask", sites: [], instead: false };
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
   [4000, "The same browser has connected to the relay again. This happens with a copied profile."],
@@ -75,11 +75,15 @@ export class Relay {
     return URL.canParse(url) ? new URL(url).host : "no relay";
   }
 
+  get levels() {
+    return new Levels(this.settings.acting, this.settings.sites);
+  }
+
   /** The state for a panel, without the token. */
   state() {
-    const { url, token, acting, instead } = this.settings;
+    const { url, token, acting, sites, instead } = this.settings;
     const connection = { phase: this.#phase, reason: this.#reason, retryAt: this.#retryAt };
-    return { url, hasToken: token !== "", acting, instead, user: this.#user, agents: this.#agents, ...connection };
+    return { url, hasToken: token !== "", acting, sites, instead, user: this.#user, agents: this.#agents, ...connection };
   }
 
   /** Read the settings and connect. */
@@ -101,10 +105,14 @@ export class Relay {
   async change(given) {
     const next = readSettings(given, this.settings);
     await chrome.storage.local.set({ [STORAGE_KEY]: next });
-    const moved = urlOf(next) !== urlOf(this.settings) || next.token !== this.settings.token;
+    const { settings } = this;
+    const moved = urlOf(next) !== urlOf(settings) || next.token !== settings.token;
+    // Connected agents keep what they have seen, so they start again without it.
+    const hidden = [next, settings].some(({ acting, sites }) => new Levels(acting, sites).hides);
+    const other = next.acting !== settings.acting || JSON.stringify(next.sites) !== JSON.stringify(settings.sites);
     this.settings = next;
-    if (moved) this.#reconnect();
     this.#wiring.changed();
+    if (moved || (hidden && other)) this.#reconnect();
   }
 
   /** Connect now, if it is configured and not connected. */
@@ -232,12 +240,13 @@ export class Relay {
  */
 export function readSettings(given, before) {
   const { url = before.url, token = before.token, acting = before.acting, instead = before.instead } = given;
+  const sites = readSites(given["sites"] ?? before.sites);
   if (typeof url !== "string" || typeof token !== "string") throw new Error("The relay's URL and token must be strings.");
   const level = LEVELS.find((each) => each === acting);
-  if (!level) throw new Error("acting must be off, ask or auto.");
+  if (!level) throw new Error(`acting must be ${LEVELS.join(", ")}.`);
   const [address, secret] = [url.trim().replace(/\/+(extension|mcp)?$/, ""), token.trim()];
   if (secret.length > MAX_TOKEN_LENGTH || /[^A-Za-z0-9._-]/.test(secret)) throw new Error("This is not a relay token.");
-  const next = { url: address, token: secret, acting: level, instead: instead === true };
+  const next = { url: address, token: secret, acting: level, sites, instead: instead === true };
   if (address) checkUrl(address);
   if (secret) checkUrl(urlOf({ ...next, url: address || "wss://relay.invalid" }));
   return next;

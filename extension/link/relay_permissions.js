@@ -1,18 +1,21 @@
 /**
- * Permissions of agents over a relay: reading is allowed, acting is off, ask or auto, as the person has set it.
+ * Permissions of agents over a relay: the level of a site decides whether they get nothing of it, may look, may act once
+ * they are approved, or may act.
  *
- * Owns the list of commands that only read (all others act), the pending approvals, and what was approved: for one
- * connection of the relay and one site, until that connection ends.
+ * Owns the list of commands that only look (all others act), the pending approvals, and what was approved: for one
+ * connection of the relay and one site, until that connection ends. Looking shows tabs, titles, URLs and pictures, with
+ * secret fields covered. Everything that gives the content of a page acts: it would also give fields and storage.
  */
 
 import { ownerOf } from "./recipients.js";
 import { FAILED, METHOD_NOT_FOUND, RpcError, isObject, textOf } from "./rpc.js";
 import { describeCommand, targetsOf } from "./command_sites.js";
+import { coverSecretFields } from "./relay_cover.js";
 import { ownPage } from "../tabs/errors.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
 /** @typedef {import("./rpc.js").Handler} Handler */
-/** @typedef {"off" | "ask" | "auto"} Level */
+/** @typedef {import("./relay_view.js").RelayView} RelayView */
 /** @typedef {{ id: string, key: string, what: string, site: string, place: string, at: number, once: boolean, decide: (allowed: boolean) => void }} Question */
 
 const ANSWER_MS = 120_000;
@@ -27,31 +30,23 @@ const PREFIX = "relay:";
 const MAX_SITE_LENGTH = 80;
 
 const READING = new Set(["screenshot", "getState", "getTabs", "getGroups", "getWindows", "getPanels", "getAdapters"]);
+/** None of these gives a value that a page or its fields contain. Scripts act, also those without side effects. */
 const READING_CDP = new Set([
-  ...["enable", "disable", "getFullAXTree", "getPartialAXTree", "getRootAXNode", "queryAXTree"].map(
-    (name) => `Accessibility.${name}`,
-  ),
-  ...["enable", "disable", "getDocument", "describeNode", "getBoxModel", "getContentQuads", "querySelector"].map(
-    (name) => `DOM.${name}`,
-  ),
-  ...["querySelectorAll", "getOuterHTML", "getAttributes", "getFrameOwner", "resolveNode"].map((name) => `DOM.${name}`),
-  ...["enable", "disable", "captureScreenshot", "getLayoutMetrics", "getFrameTree", "getNavigationHistory"].map(
+  ...["Accessibility", "CSS", "DOM", "Page"].flatMap((domain) => [`${domain}.enable`, `${domain}.disable`]),
+  ...["DOM.getBoxModel", "DOM.getContentQuads", "DOM.getFrameOwner", "Log.enable", "Runtime.releaseObject"],
+  ...["captureScreenshot", "getLayoutMetrics", "getFrameTree", "getNavigationHistory", "setLifecycleEventsEnabled"].map(
     (name) => `Page.${name}`,
   ),
-  ...["CSS.enable", "CSS.disable", "CSS.getComputedStyleForNode", "DOMSnapshot.captureSnapshot", "Log.enable"],
-  ...["Page.setLifecycleEventsEnabled", "Performance.enable", "Performance.getMetrics", "Runtime.releaseObject"],
+  ...["Performance.enable", "Performance.getMetrics"],
 ]);
-/** Scripts act, unless the browser prevents side effects. */
-const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
-const READING_EVENTS = /^(Page|DOM|Accessibility|Inspector|Target|Log)\./;
+/** Not those of the DOM, which report what is entered in fields. */
+const READING_EVENTS = /^(Page|Inspector|Target|Log)\./;
 
 const FILES =
   "Agents over a relay have no access to files of this computer: not for file inputs, and not through file: URLs. " +
   "Send the content of a file instead; browser_upload_file of a hub does that.";
 
 export class RelayPermissions {
-  /** @type {Level} */
-  level = "ask";
   /** The relay's host, for messages. */
   place = "";
   /** @type {Map<string, Promise<boolean>>} */
@@ -62,7 +57,7 @@ export class RelayPermissions {
   #pending = new Map();
   #wiring;
 
-  /** @param {{ changed: () => void, watched: () => boolean, note: (message: string) => void }} wiring `watched` returns whether a panel is open, which shows approvals itself */
+  /** @param {{ view: RelayView, changed: () => void, watched: () => boolean, note: (message: string) => void }} wiring `watched` returns whether a panel is open, which shows approvals itself */
   constructor(wiring) {
     this.#wiring = wiring;
     chrome.notifications.onButtonClicked.addListener((notice, button) => {
@@ -89,6 +84,8 @@ export class RelayPermissions {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
     await refuseFileTab(params);
+    const { view } = this.#wiring;
+    await view.check(name, params);
     if (isActing(name, params)) {
       refuseFiles(params);
       const asked = new Set();
@@ -96,31 +93,54 @@ export class RelayPermissions {
         // A tab may navigate while the person decides, and an approval is for one site only.
         const { sites, page } = await targetsOf(name, params);
         const site = sites.find((each) => !asked.has(each));
-        call.site = this.level === "auto" ? undefined : page;
+        call.site = view.levels.unrestricted ? undefined : page;
         await refuseOwnPages(params);
         if (site === undefined) break;
-        if (!(await this.may(owner, site, describeCommand(name, params, site)))) throw new RpcError(FAILED, this.#denialText());
+        if (!(await this.may(owner, site, describeCommand(name, params, site)))) throw new RpcError(FAILED, this.#denialText(site));
         if (call.cancelled) return {};
         asked.add(site);
       }
+      if (asked.size > 0) await view.check(name, params);
+      return view.result(name, params, await run(params, call));
     }
-    return run(params, call);
-  }
-
-  #denialText() {
-    const off = "Agents over a relay may only read in this browser: acting is off in its Tabhub settings.";
-    return this.level === "off" ? off : "The person at the browser did not allow it.";
+    const picture = name === "screenshot" || params["method"] === "Page.captureScreenshot";
+    const covered = picture && !(await this.#mayAlreadyAct(owner, name, params));
+    const take = async () => run(params, call);
+    const result = await (covered ? coverSecretFields(/** @type {number} */ (params["tabId"]), take) : take());
+    return view.result(name, params, result);
   }
 
   /**
-   * Whether an action is allowed; asks the person if the level is ask.
+   * Whether an agent may act in a page without being asked again.
+   * @param {string} owner
+   * @param {string} name
+   * @param {Params} params
+   */
+  async #mayAlreadyAct(owner, name, params) {
+    const { page = "" } = await targetsOf(name === "screenshot" ? "click" : name, params);
+    if (this.#wiring.view.levels.of(page) === "auto") return true;
+    const deciding = this.#wiring.view.levels.of(page) === "ask" ? this.#approved.get(`${owner} ${page}`) : undefined;
+    return Promise.race([deciding ?? false, Promise.resolve().then(() => false)]);
+  }
+
+  /** @param {string} site */
+  #denialText(site) {
+    const level = this.#wiring.view.levels.of(site);
+    if (level === "nothing") return "The person keeps agents over a relay off this site.";
+    const off = "Agents over a relay may only look in this browser: acting is off in its Tabhub settings.";
+    return level === "off" ? off : "The person at the browser did not allow it.";
+  }
+
+  /**
+   * Whether an action is allowed; asks the person if the level of the site is ask.
    * @param {string} owner
    * @param {string} site "" for the browser itself
    * @param {string} what
    * @returns {Promise<boolean>}
    */
   async may(owner, site, what) {
-    if (this.level !== "ask") return this.level === "auto";
+    const level = this.#wiring.view.levels.of(site);
+    if (level !== "ask") return level === "auto";
     const key = `${owner} ${site}`;
     const known = this.#approved.get(key);
     if (known) return known;
@@ -142,10 +162,11 @@ export class RelayPermissions {
    */
   async confirmForPage({ message, toolName, callId }) {
     const what = `confirm “${plain(message, 200)}” for the page's tool ${plain(toolName, 100)}`;
-    if (this.level !== "off") this.#checkLimits(ownerOf(callId));
+    const { mayAct } = this.#wiring.view.levels;
+    if (mayAct) this.#checkLimits(ownerOf(callId));
     const key = `${ownerOf(callId)} ${what}`;
-    const confirmed = this.level !== "off" && (await this.#ask(key, "", what, true));
-    if (!confirmed && this.level !== "off") this.#denied.set(key, Date.now() + DENIED_MS);
+    const confirmed = mayAct && (await this.#ask(key, "", what, true));
+    if (!confirmed && mayAct) this.#denied.set(key, Date.now() + DENIED_MS);
     return { confirmed, reason: confirmed ? "" : "The person at the browser did not confirm it." };
   }
 
@@ -251,10 +272,8 @@ export function isActing(name, params) {
     return !Array.isArray(events) || events.some((event) => typeof event !== "string" || !READING_EVENTS.test(event));
   }
   if (name !== "forwardCDPCommand" || params["ahead"] !== undefined || params["follow"] !== undefined) return true;
-  const { method, params: given } = params;
-  if (typeof method !== "string") return true;
-  if (SCRIPTS.includes(method)) return !(isObject(given) && given["throwOnSideEffect"] === true);
-  return !READING_CDP.has(method);
+  const { method } = params;
+  return typeof method !== "string" || !READING_CDP.has(method);
 }
 
 /**

@@ -4,6 +4,8 @@
  */
 
 /** @typedef {"off" | "ask" | "auto"} Permission */
+/** @typedef {import("../link/relay_levels.js").Level} RelayLevel */
+/** @typedef {import("../link/relay_levels.js").SiteLevel} RelaySite */
 /** @typedef {"allow_once" | "allow_session" | "allow_always" | "deny"} Decision */
 
 /** @typedef {"every_site" | "every_agent"} WiderScope */
@@ -192,7 +194,8 @@
  * @typedef {object} RelayFacts
  * @property {string} url
  * @property {boolean} hasToken
- * @property {Permission} acting whether agents over it may act, besides reading
+ * @property {RelayLevel} acting what agents over it may do on sites without a level of their own
+ * @property {RelaySite[]} sites
  * @property {boolean} instead whether the hub on this computer is not connected to
  * @property {"off" | "connecting" | "connected" | "waiting"} phase
  * @property {string | null} reason
@@ -215,7 +218,7 @@
  * @property {readonly Approval[]} waiting pending approvals, of the hub's agents and of agents over a relay
  * @property {<M extends string>(method: M, params?: ParamsOf<M>) => Promise<any>} ask
  * @property {<M extends string>(method: M, params?: ParamsOf<M>, success?: string, change?: (state: HubState) => void) => Promise<any>} act send a request, show the result and read the state again; undefined if it was refused. `change` is applied to the state at once, and to every state from before the hub's answer
- * @property {(changes: { url?: string, token?: string, acting?: Permission, instead?: boolean }, success?: string) => Promise<boolean>} changeRelay the same for the relay's settings; false if it was refused
+ * @property {(changes: { url?: string, token?: string, acting?: RelayLevel, sites?: RelaySite[], instead?: boolean }, success?: string) => Promise<boolean>} changeRelay the same for the relay's settings; false if it was refused
  * @property {(view: string) => void} go
  * @property {() => void} changed request a redraw
  * @property {(text: string, tone?: "good" | "bad") => void} say

@@ -57,7 +57,9 @@ class Limits:
     admin_rate: int = _limit(10, "requests per minute to each of /reload, /extension/reload and /plugin-settings")
     session_rate: int = _limit(60, "new MCP sessions per minute")
     call_rate: int = _limit(0, "tool calls per minute and session (0: no limit)")
-    auth_failure_rate: int = _limit(60, "failed authentications per minute before all are slowed")
+    auth_failure_rate: int = _limit(
+        60, "failed authentications per minute before all are refused; at a relay, of one address"
+    )
     list_changed_rate: int = _limit(2, "list_changed notifications per second, agent and list")
 
     # approvals

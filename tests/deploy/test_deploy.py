@@ -90,6 +90,17 @@ def test_every_deployment_uses_options_of_the_command_line(way: str, monkeypatch
         assert options.revoked_file is not None
         assert options.bus is not None
         assert run.make_bus(options.bus, "n").node == "n"
+        assert options.admin_port == 9790
+
+
+def test_metrics_are_scraped_at_the_admin_port_which_is_not_published() -> None:
+    scraped = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yml").read_text())["scrape_configs"][0]
+    assert scraped["static_configs"] == [{"targets": ["relay-1:9790", "relay-2:9790"]}]
+    annotations = manifest("Deployment", "tabhub-relay")["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["prometheus.io/port"] == "9790"
+    (port,) = manifest("Service", "tabhub-relay")["spec"]["ports"]
+    assert port["targetPort"] == "ws"
+    assert "9790" not in (DEPLOY / "Caddyfile").read_text() + (DEPLOY / "nginx.conf").read_text()
 
 
 def test_systemd_units_are_complete_and_the_relays_is_sandboxed() -> None:

@@ -6,7 +6,7 @@
 
 /** A browser that no relay was set for. */
 const RELAY = {
-  ...{ url: "", hasToken: false, acting: "ask", instead: false, user: "", agents: 0 },
+  ...{ url: "", hasToken: false, acting: "ask", sites: [], instead: false, user: "", agents: 0 },
   ...{ phase: "off", reason: null, retryAt: null, questions: [] },
 };
 

@@ -66,6 +66,27 @@ async def test_the_fields_of_the_relay_are_below_their_description(browser: Brow
         assert await asked(page, "relay.set") == [{"url": "wss://relay.example"}]
 
 
+async def test_the_level_of_a_site_over_the_relay_is_added_changed_and_removed(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "settings", width=320) as page:
+        section = page.locator("[data-setting=relay-sites]")
+        field = section.get_by_label("Keep agents over the relay off")
+        await field.fill(" bank.example ")
+        await field.press("Enter")
+        level = section.get_by_label("Level of bank.example")
+        await expect(level).to_have_value("nothing")
+        await expect(field).to_have_value("")
+        assert await overflow(page) == [0, 0, 0]
+        assert await violations(page) == []
+        await level.select_option("off")
+        await expect(level).to_have_value("off")
+        await section.get_by_role("button", name="Remove bank.example").click()
+        await expect(level).to_have_count(0)
+        levels = [given["sites"] for given in await asked(page, "relay.set")]
+        assert levels == [*([{"site": "bank.example", "level": level}] for level in ("nothing", "off")), []]
+        choices = page.get_by_label("Agents over the relay", exact=True).locator("option")
+        await expect(choices).to_have_text(["No access", "Look only", "Ask me first", "Act without approval"])
+
+
 async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:
     for theme in THEMES:
         low, high = (200, 255) if theme == "light" else (0, 60)

@@ -60,7 +60,7 @@ async def panel(wire: Wire, context: BrowserContext) -> AsyncIterator[Page]:
     await page.goto(f"chrome-extension://{EXTENSION_ID}/panel/panel.html?full#home")
     await expect(page.locator("#bar")).to_contain_text("Connected")
     yield page
-    off = {"url": "", "token": "", "acting": "ask", "instead": False}
+    off = {"url": "", "token": "", "acting": "ask", "sites": [], "instead": False}
     await page.evaluate(ANSWER, ["relay.set", off])
     await page.close()
 

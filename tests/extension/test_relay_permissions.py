@@ -30,11 +30,11 @@ def cdp(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
 
 LOOKING = [
     ("getTabs", {}),
-    cdp("DOM.getDocument", depth=0),
-    cdp("Runtime.evaluate", expression="1", throwOnSideEffect=True),
+    cdp("Page.getLayoutMetrics"),
+    cdp("DOM.enable"),
 ]
 ACTING = [
-    cdp("Runtime.evaluate", expression="1"),
+    cdp("Runtime.evaluate", expression="1", throwOnSideEffect=True),
     cdp("Input.dispatchKeyEvent", type="char", text="a"),
     cdp("Page.navigate", url="about:blank#{n}"),
     ("subscribeCDPEvents", {"events": ["Network.requestWillBeSent"]}),

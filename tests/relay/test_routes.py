@@ -11,6 +11,7 @@ import json
 import logging
 import warnings
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import jwt
@@ -23,6 +24,14 @@ from websockets.frames import Frame, Opcode
 from websockets.typing import Origin
 
 from tabhub.errors import SetupError
+from tabhub.http.server import HttpServer
+from tabhub.http.write_batch import WriteBatch
+from tabhub.relay.engines.endpoint import RelayHttp
+from tabhub.relay.engines.metadata import RelayUrl
+from tabhub.relay.health import near
+from tabhub.relay.node import Node
+from tabhub.relay.routes import AdminApp
+from tabhub.relay.run import listen
 from tabhub.trust.jwt import Rules, read_keys
 from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
@@ -287,19 +296,75 @@ async def test_a_full_node_refuses_connections() -> None:
         assert refused.value.response.status_code == 503
 
 
+@asynccontextmanager
+async def admin_port(node: Node) -> AsyncIterator[RunningRelay]:
+    batch = WriteBatch()
+    engines = RelayHttp(node, RelayUrl("http", 0), batch).engines
+    with listen("127.0.0.1", 0) as sock:
+        port: int = sock.getsockname()[1]
+        server = HttpServer(AdminApp(node, engines, port=port), node.limits, batch)
+        await server.start([sock])
+        yield RunningRelay(node, port, server)
+        await server.stop(0.0)
+
+
 async def test_health_metrics_and_status(relay: RunningRelay) -> None:
-    async with IndependentExtension(relay.url, token()), IndependentAgent(relay.url, token()) as agent:
+    async with (
+        admin_port(relay.node) as admin,
+        IndependentExtension(relay.url, token()),
+        IndependentAgent(relay.url, token()) as agent,
+    ):
         await agent.ready()
         await agent.result("getTabs")
         assert await get(relay, "/healthz") == (200, b'{"status":"ok"}')
         assert (await get(relay, "/readyz"))[0] == 200
-        status, page = await get(relay, "/metrics")
+        status, page = await get(admin, "/metrics")
         assert status == 200
         assert b"tabhub_relay_forwarded_total 1.0" in page
         assert b"tabhub_relay_browsers 1.0" in page
-        figures = json.loads((await get(relay, "/status"))[1])
+        figures = json.loads((await get(admin, "/status"))[1])
         assert (figures["agents"], figures["browsers"], figures["users"], figures["connections"]) == (1, 1, 1, 1)
-        assert (await get(relay, "/metrics", **{"X-Forwarded-For": "203.0.113.9"}))[0] == 404
+
+
+_FORWARDING = ("Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "CF-Connecting-IP")
+
+
+@pytest.mark.parametrize("header", [None, *_FORWARDING])
+async def test_the_port_of_clients_has_no_metrics_whatever_the_headers_say(
+    relay: RunningRelay, header: str | None
+) -> None:
+    for path in ("/metrics", "/status"):
+        status, text = await get(relay, path, **({header: "127.0.0.1"} if header is not None else {}))
+        assert status == 404
+        assert b"--admin-port" in text
+
+
+async def test_the_admin_port_refuses_web_pages_and_other_hosts_and_serves_nothing_else(relay: RunningRelay) -> None:
+    async with admin_port(relay.node) as admin:
+        for path in ("/metrics", "/status"):
+            assert (await get(admin, path, Host=f"evil.example:{admin.port}"))[0] == 403
+            assert (await get(admin, path, Origin="https://evil.example"))[0] == 403
+        assert (await get(admin, "/mcp"))[0] == 404
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"{admin.url}/mcp")
+        assert refused.value.response.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("peer", "answered"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("10.1.2.3", True),
+        ("::ffff:10.1.2.3", True),
+        ("203.0.114.9", False),
+        ("::ffff:203.0.114.9", False),
+        ("2606:4700::1", False),
+        (None, False),
+    ],
+)
+def test_status_and_metrics_are_for_private_networks(peer: str | None, answered: bool) -> None:
+    assert near(peer) is answered
 
 
 async def test_no_token_reaches_the_log(relay: RunningRelay, caplog: pytest.LogCaptureFixture) -> None:

@@ -24,6 +24,7 @@ from websockets.asyncio.client import connect
 from tabhub.cli import main
 from tabhub.errors import SetupError
 from tabhub.relay.run import RelayOptions, check_transport, make_bus
+from tests.harness.ports import free_port
 from tests.harness.process import environment, tabhub
 from tests.relay.independent import IndependentAgent, IndependentExtension
 
@@ -83,8 +84,11 @@ async def test_status_and_revocation_from_the_command_line(
     tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     access = issued(capsys, key)
-    async with relay_process(tmp_path, "--key-file", str(key)) as (url, _):
-        port = url.rpartition(":")[2]
+    port = str(free_port())
+    async with relay_process(tmp_path, "--key-file", str(key), "--admin-port", port) as (url, _):
+        clients_port = url.rpartition(":")[2]
+        assert await asyncio.to_thread(main, ["relay", "status", "--port", clients_port]) == 1
+        assert "relay start --admin-port" in capsys.readouterr().err
         async with IndependentAgent(url, access) as agent:
             await agent.handshake()
             assert await asyncio.to_thread(main, ["relay", "status", "--port", port, "--json"]) == 0

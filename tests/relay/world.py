@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +24,7 @@ from tabhub.relay.run import listen, running
 from tabhub.trust.jwt import Rules, issue, read_keys
 
 SECRET = "0123456789abcdef" * 4
+_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 KEY = read_keys(SECRET.encode())[0]
 
 
@@ -30,6 +32,14 @@ def token(user: str = "ann", *, ttl: float = 600, ident: str | None = None, **mo
     """A valid token of a user's."""
     name = ident or str(uuid.uuid4())
     return issue(KEY, user, now=time.time(), ttl=ttl, token_id=name, rules=Rules(), **more)
+
+
+def other_signature(access: str) -> str:
+    """The same ES256 token with its second valid signature: s replaced by n - s."""
+    head, _, encoded = access.rpartition(".")
+    raw = base64.urlsafe_b64decode(encoded + "==")
+    s = (_P256_ORDER - int.from_bytes(raw[32:])).to_bytes(32)
+    return f"{head}.{base64.urlsafe_b64encode(raw[:32] + s).rstrip(b'=').decode()}"
 
 
 @dataclass(frozen=True, slots=True)

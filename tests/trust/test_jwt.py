@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tabhub.errors import InvalidToken, SetupError, UnknownSigningKey
 from tabhub.trust.jwt import Claims, Rules, issue, read_keys, read_published, token_id, unverified, verify
+from tests.relay.world import other_signature
 
 NOW = 1_800_000_000.0
 SECRET = b"s" * 32
@@ -193,9 +194,76 @@ def test_a_public_key_cannot_issue() -> None:
         issue(read_keys(public_pem(ED))[0], "ann", now=NOW, ttl=1, token_id="x", rules=RULES)
 
 
-def test_a_token_without_jti_is_named_by_its_fingerprint() -> None:
-    token = signed(without("jti"))
-    assert judged(token).token_id == token_id(token, {}) == f"sha256-{hashlib.sha256(token.encode()).hexdigest()}"
+def test_a_token_without_jti_is_identified_by_what_is_signed() -> None:
+    token = signed(without("jti"), EC, "ES256")
+    twin = other_signature(token)
+    known, alike = judged(token, public_pem(EC)), judged(twin, public_pem(EC))
+    assert token != twin
+    assert known.token_id == alike.token_id == token_id(token, {})
+    assert known.ids == alike.ids
+    assert signed(without("jti"), EC, "ES256") != token  # signed again, it is the same token
+    assert judged(signed(without("jti"), EC, "ES256"), public_pem(EC)).token_id == known.token_id
+    later = signed({**without("jti"), "exp": NOW + 61}, EC, "ES256")
+    assert not judged(later, public_pem(EC)).ids & known.ids
+
+
+@pytest.mark.parametrize("listed", ["the token", "its twin"])
+def test_a_fingerprint_of_version_0_1_names_every_signature_of_a_token(listed: str) -> None:
+    token = signed(without("jti"), EC, "ES256")
+    twin = other_signature(token)
+    written = f"sha256-{hashlib.sha256((token if listed == 'the token' else twin).encode()).hexdigest()}"
+    for each in (token, twin):
+        assert written in judged(each, public_pem(EC)).ids
+    plain = signed(without("jti"))
+    assert f"sha256-{hashlib.sha256(plain.encode()).hexdigest()}" in judged(plain).ids
+
+
+def test_the_same_jti_of_two_issuers_is_two_tokens() -> None:
+    one, other = (judged(signed({**CLAIMS, "iss": f"https://{name}.example"})) for name in ("a", "b"))
+    assert one.token_id != other.token_id
+    assert judged(signed({**CLAIMS, "iss": "https://a.example", "iat": NOW})).token_id == one.token_id
+    # An operator who revokes a jti, as version 0.1 wrote it, means it of any issuer.
+    assert "t1" in one.ids & other.ids
+    assert judged(signed(CLAIMS)).ids == {"t1"}
+
+
+@pytest.mark.parametrize("jti", ["a b", "", " ", "x" * 129, "a\u202eb", 7, None])
+def test_a_jti_that_no_revocation_could_name_does_not_identify_a_token(jti: Any) -> None:
+    claims = {**CLAIMS, "jti": jti} if jti is not None else without("jti")
+    head = part({"alg": "HS256", "typ": "JWT"})
+    body = part(claims)
+    mac = hmac.new(SECRET, f"{head}.{body}".encode(), hashlib.sha256).digest()
+    found = judged(f"{head}.{body}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}")
+    assert found.token_id == f"signed-sha256-{hashlib.sha256(f'{head}.{body}'.encode()).hexdigest()}"
+
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_a_token_has_one_encoding(index: int) -> None:
+    for padding in range(3):
+        parts = signed({**CLAIMS, "x": "y" * padding}, **({"x": "y" * padding} if index == 0 else {})).split(".")
+        given = parts[index]
+        unused = {0: 0, 2: 4, 3: 2}[len(given) % 4]
+        others = {f"{given}=", f"{given}==", f"{given}\n", f"{given} ", f"{given}A"}
+        last = _ALPHABET.index(given[-1])
+        others |= {given[:-1] + _ALPHABET[last + more] for more in range(1, 2**unused)}
+        for other in others:
+            spoilt = ".".join([*parts[:index], other, *parts[index + 1 :]])
+            with pytest.raises(InvalidToken):
+                judged(spoilt)
+            if other != f"{given}A":
+                with pytest.raises(SetupError, match="not a JWT"):
+                    unverified(spoilt)
+
+
+@given(st.binary(max_size=40), st.binary(min_size=1, max_size=40))
+def test_every_canonical_encoding_is_read(first: bytes, second: bytes) -> None:
+    encoded = [base64.urlsafe_b64encode(each).rstrip(b"=").decode() for each in (b"{}" + first, second, second)]
+    with pytest.raises(InvalidToken) as refused:
+        judged(".".join(encoded))
+    assert refused.value.reason != "not a signed JWT"
 
 
 @given(st.text(max_size=300))

@@ -4,13 +4,15 @@
  */
 
 import { h } from "../dom.js";
-import { button, section, toggle } from "../components.js";
+import { button, iconButton, section, toggle } from "../components.js";
 
 /** @typedef {import("../types.js").App} App */
 /** @typedef {import("../types.js").RelayFacts} RelayFacts */
+/** @typedef {import("../types.js").RelayLevel} RelayLevel */
 
-const OPTIONS = [
-  ["off", "Read only"],
+const LEVELS = [
+  ["nothing", "No access"],
+  ["off", "Look only"],
   ["ask", "Ask me first"],
   ["auto", "Act without approval"],
 ];
@@ -22,7 +24,7 @@ export function relaySection(app) {
   return section(
     "Relay",
     null,
-    h("div", { class: "card settings" }, address(app, relay), acting(app, relay), instead(app, relay)),
+    h("div", { class: "card settings" }, address(app, relay), acting(app, relay), sites(app, relay), instead(app, relay)),
   );
 }
 
@@ -94,18 +96,82 @@ function acting(app, relay) {
       "div",
       null,
       h("h3", { id: "label-relay-acting" }, "Agents over the relay"),
-      h("p", { class: "quiet" }, "They can always read tabs. You approve actions once per site and connection."),
+      h(
+        "p",
+        { class: "quiet" },
+        "To look is to see tabs, addresses and pictures, with secret fields covered. You approve everything else once per site and connection.",
+      ),
+    ),
+    levelChoice({ "aria-labelledby": "label-relay-acting" }, relay.acting, (level) => app.changeRelay({ acting: level })),
+  );
+}
+
+/**
+ * @param {Record<string, string>} label
+ * @param {RelayLevel} value
+ * @param {(level: RelayLevel) => Promise<boolean>} pick
+ */
+function levelChoice(label, value, pick) {
+  const onchange = (/** @type {Event} */ event) =>
+    void pick(/** @type {RelayLevel} */ (/** @type {HTMLSelectElement} */ (event.target).value));
+  const options = LEVELS.map(([level, text]) => h("option", { value: level }, text));
+  return h("select", { ...label, value, onchange }, options);
+}
+
+/**
+ * @param {App} app
+ * @param {RelayFacts} relay
+ */
+function sites(app, relay) {
+  const rows = relay.sites;
+  const draft = () => app.ui["relay site"] ?? "";
+  const others = (/** @type {string} */ site) => rows.filter((row) => row.site !== site);
+  const add = async () => {
+    const site = draft().trim();
+    if (await app.changeRelay({ sites: [...rows, { site, level: "nothing" }] }, `Relay: no access to ${site}.`)) delete app.ui["relay site"];
+    app.changed();
+  };
+  return h(
+    "div",
+    { class: "setting stacked", key: "sites", "data-setting": "relay-sites" },
+    h(
+      "div",
+      null,
+      h("h3", null, "Sites with a level of their own"),
+      h("p", { class: "quiet" }, "With no access, agents over the relay get nothing of a site: no address, no picture, no history."),
+    ),
+    rows.map(({ site, level }) =>
+      h(
+        "div",
+        { class: "field site-level", key: site, "data-site": site },
+        h("span", { class: "path" }, site),
+        levelChoice({ "aria-label": `Level of ${site}` }, level, (level) =>
+          app.changeRelay({ sites: rows.map((row) => (row.site === site ? { site, level } : row)) }),
+        ),
+        iconButton(`Remove ${site}`, "close", () => void app.changeRelay({ sites: others(site) })),
+      ),
     ),
     h(
-      "select",
-      {
-        "aria-labelledby": "label-relay-acting",
-        value: relay.acting,
-        onchange: (/** @type {Event} */ event) =>
-          void app.changeRelay({ acting: /** @type {any} */ (event.target).value }),
-      },
-      OPTIONS.map(([value, text]) => h("option", { value }, text)),
+      "div",
+      { class: "field", key: "add" },
+      h("label", { for: "relay-site" }, "Keep agents over the relay off"),
+      h("input", {
+        type: "text",
+        id: "relay-site",
+        placeholder: "bank.example",
+        autocomplete: "off",
+        spellcheck: "false",
+        value: draft(),
+        oninput: (/** @type {Event} */ event) => {
+          app.ui["relay site"] = /** @type {HTMLInputElement} */ (event.target).value;
+          app.changed();
+        },
+        onkeydown: (/** @type {KeyboardEvent} */ event) => {
+          if (event.key === "Enter" && draft().trim()) void add();
+        },
+      }),
     ),
+    draft().trim() ? button("Add", { small: true, kind: "primary", onclick: () => void add() }) : null,
   );
 }
 

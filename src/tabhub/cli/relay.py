@@ -41,10 +41,12 @@ def start(args: Namespace) -> int:
     return serve(RelayOptions(**options, limits=limits, on_ready=_greet))
 
 
-def _greet(url: str) -> None:
+def _greet(url: str, admin_url: str | None) -> None:
     print(f"The relay is running on {paint(url, 'cyan')}")
     print(f"  browsers connect to {url}/extension")
     print(f"  agents connect to   {url}/mcp, MCP clients to {url.replace('ws', 'http', 1)}/mcp")
+    if admin_url is not None:
+        print(f"  status and metrics  {admin_url}/status, {admin_url}/metrics")
     sys.stdout.flush()
 
 
@@ -80,7 +82,7 @@ def inspect(args: Namespace) -> int:
             verdict, valid = f"refused: {error.reason}", False
     revoked = Revocations(_revoked_file(args))
     revoked.reload(time.time())
-    if valid and ident in revoked:
+    if valid and revoked.names_any({ident, *jwt.other_ids(token, claims)}):
         verdict, valid = "refused: it was revoked", False
     if args.json:
         print_json({**facts, "tokenId": ident, "verdict": verdict})
@@ -124,8 +126,8 @@ def revoke(args: Namespace) -> None:
         claims = jwt.unverified(token)["claims"]
         ident = jwt.token_id(token, claims)
         ends = claims.get("exp")
-        if isinstance(ends, int) and not isinstance(ends, bool) and 0 < ends < 1e11:
-            until = ends + 60
+        if isinstance(ends, (int, float)) and not isinstance(ends, bool) and 0 < ends < 1e11:
+            until = int(ends) + 60
     if not re.fullmatch(r"\S{1,128}", ident):
         raise UsageError("A token id has at most 128 characters and no spaces.")
     append(file, ident, until)
@@ -141,17 +143,17 @@ def _revoked_file(args: Namespace) -> Path | None:
 
 def status(args: Namespace) -> int:
     try:
-        answer = http_client.request("GET", args.host, args.port, "/status", headers={}, timeout=5, tls=args.tls)
+        answer = http_client.request("GET", args.host, args.port, "/status", headers={}, timeout=5)
         facts = json.loads(answer.body)
     except (HttpError, ValueError) as error:
         raise UsageError(
             f"No relay answers on {args.host}:{args.port}: {error}.",
-            f"Start one: tabhub relay start --port {args.port} --key-file FILE",
+            f"Start one: tabhub relay start --port PORT --admin-port {args.port} --key-file FILE",
         ) from None
     if answer.status != 200 or not isinstance(facts, dict) or "counts" not in facts:
         raise CliError(
             f"The server on {args.host}:{args.port} does not report the status of a relay (HTTP {answer.status}).",
-            "It may not be a relay, or it may need --tls. For a hub, use `tabhub status`.",
+            "Give the port of `relay start --admin-port`. For a hub, use `tabhub status`.",
         )
     if args.json:
         print_json(facts)
@@ -252,6 +254,13 @@ COMMAND = Group(
             option("--tls-cert", metavar="FILE", type=Path, help="certificate chain, PEM"),
             option("--tls-key", metavar="FILE", type=Path, help="its private key, PEM"),
             option("--behind-proxy", action="store_true", help="a reverse proxy terminates TLS"),
+            option(
+                "--admin-host",
+                metavar="ADDRESS",
+                default="127.0.0.1",
+                help="where status and metrics are served (default: 127.0.0.1); never publish it",
+            ),
+            option("--admin-port", metavar="PORT", type=port, help="their port (default: they are not served)"),
             option("--public-url", metavar="URL", help="how MCP clients reach it, e.g. https://relay.example.com"),
             option(
                 "--auth-server",
@@ -273,9 +282,8 @@ COMMAND = Group(
         ),
         "status": Command(
             status,
-            _HOST,
-            _PORT,
-            option("--tls", action="store_true", help="connect with TLS"),
+            option("--host", metavar="ADDRESS", default="127.0.0.1", help="its --admin-host (default: 127.0.0.1)"),
+            option("--port", metavar="PORT", type=port, required=True, help="its --admin-port"),
             JSON,
             summary="Show the status of a running node",
         ),

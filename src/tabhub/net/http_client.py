@@ -40,11 +40,10 @@ def request(
     headers: Mapping[str, str],
     body: bytes | None = None,
     timeout: float = 10.0,
-    tls: bool = False,
 ) -> Response:
     """Send a request and read its response within `timeout` seconds; raises HttpError. Proxies are not used."""
     message = _encode(method, target, f"[{host}]:{port}" if ":" in host else f"{host}:{port}", headers, body)
-    with _connect(host, port, tls=tls) as connection:
+    with _connect(host, port) as connection:
         reader = io.BufferedReader(_Received(connection, time.monotonic() + timeout))
         try:
             # A server that refuses a request early (413) may close before it has read all of it; its response is there.
@@ -69,16 +68,11 @@ def _encode(method: str, target: str, host: str, headers: Mapping[str, str], bod
     return "\r\n".join(lines).encode("ascii") + b"\r\n\r\n" + (body or b"")
 
 
-def _connect(host: str, port: int, *, tls: bool) -> socket.socket:
+def _connect(host: str, port: int) -> socket.socket:
     try:
-        connection = socket.create_connection((host, port), timeout=_CONNECT_TIMEOUT)
-        if tls:
-            import ssl
-
-            connection = ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+        return socket.create_connection((host, port), timeout=_CONNECT_TIMEOUT)
     except (OSError, ValueError) as error:
         raise HttpConnectError(str(getattr(error, "strerror", None) or error)) from None
-    return connection
 
 
 class _Received(io.RawIOBase):

@@ -1,7 +1,6 @@
 """Health of a relay node: readiness, status and Prometheus metrics.
 
-Owns the content of these replies. Liveness and readiness are public; status and metrics are for callers on the node's
-own network that do not come through a proxy.
+Owns the content of these replies. Liveness and readiness are public; status and metrics are for the operator.
 """
 
 from __future__ import annotations
@@ -18,16 +17,15 @@ from tabhub import __version__
 from tabhub.relay.node import Node
 from tabhub.relay.records import Counts
 
-_FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
 
-
-def near(peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a request comes directly from this machine or its private network, not through a proxy."""
+def near(peer: str | None) -> bool:
+    """Whether a connection comes from this machine or its private network."""
     try:
         address = ip_address(peer or "")
     except ValueError:
         return False
-    return address.is_private and not any(name in _FORWARDED for name, _ in headers)
+    # A socket for both families reports IPv4 addresses as IPv6 ones, all of which count as private.
+    return (getattr(address, "ipv4_mapped", None) or address).is_private
 
 
 def readiness(node: Node) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class Node:
             claims = verify(token, self.keyring.keys, self._wall(), self.rules)
         except InvalidToken as refused:
             return refused
-        return InvalidToken("revoked") if claims.token_id in self.revocations else claims
+        return InvalidToken("revoked") if self.revocations.names_any(claims.ids) else claims
 
     def token_refused(self, verdict: InvalidToken) -> None:
         self.run(self.state.auth_failed("agent", verdict))

@@ -132,7 +132,7 @@ class Client:
     deadline: float
     """When it must be authenticated; after that, when its token expires."""
     user: User | None = None
-    token_id: str = ""
+    token_ids: frozenset[str] = frozenset()
     verifying: bool = False
 
 

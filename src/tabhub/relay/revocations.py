@@ -25,8 +25,9 @@ class Revocations:
         self._expiry: dict[str, int] = {}
         """Token ids, and when each token expires."""
 
-    def __contains__(self, token_id: str) -> bool:
-        return token_id in self._expiry
+    def names_any(self, ids: Iterable[str]) -> bool:
+        """Whether one of a token's ids is listed."""
+        return any(token_id in self._expiry for token_id in ids)
 
     def __len__(self) -> int:
         return len(self._expiry)

@@ -15,7 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from tabhub.relay.engines.metadata import RelayUrl, read_url
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations, default_file
-from tabhub.relay.routes import App
+from tabhub.relay.routes import AdminApp, App
 from tabhub.trust.jwt import AUDIENCE, Rules
 from tabhub.trust.redact import redact
 from tabhub.wire import urls as addresses
@@ -55,13 +55,17 @@ class RelayOptions:
     behind_proxy: bool = False
     audience: str = AUDIENCE
     issuer: str | None = None
+    admin_host: str = "127.0.0.1"
+    admin_port: int | None = None
+    """Where status and metrics are served; None for nowhere."""
     public_url: str | None = None
     """The URL clients use, if it differs from the address the node listens on."""
     auth_servers: tuple[str, ...] = ()
     """Token issuers, for OAuth clients."""
     audit_file: Path | None = None
     limits: Limits = DEFAULTS
-    on_ready: Callable[[str], None] | None = None
+    on_ready: Callable[[str, str | None], None] | None = None
+    """Called with the node's URL and that of its admin port."""
 
 
 class JsonLines(logging.Formatter):
@@ -114,7 +118,14 @@ def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -
     public_url = read_url("--public-url", options.public_url) if options.public_url is not None else None
     auth_servers = [read_url("--auth-server", server) for server in options.auth_servers]
     url = RelayUrl(scheme, port, public_url)
-    return RelayHttp(node, url, batch, auth_servers=auth_servers, audit_file=options.audit_file)
+    return RelayHttp(
+        node,
+        url,
+        batch,
+        auth_servers=auth_servers,
+        audit_file=options.audit_file,
+        behind_proxy=options.behind_proxy,
+    )
 
 
 def tls_context(options: RelayOptions) -> ssl.SSLContext | None:
@@ -148,26 +159,46 @@ def serve(options: RelayOptions) -> int:
     check_transport(options)
     _log()
     node = make_node(options)
-    with listen(options.host, options.port) as sock, asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(options, node, sock))
+    with ExitStack() as stack:
+        sock = stack.enter_context(listen(options.host, options.port))
+        admin = None
+        if options.admin_port is not None:
+            admin = stack.enter_context(listen(options.admin_host, options.admin_port))
+        runner = stack.enter_context(asyncio.Runner(loop_factory=new_event_loop))
+        runner.run(_serve(options, node, sock, admin))
     return 0
 
 
-async def _serve(options: RelayOptions, node: Node, sock: socket.socket) -> None:
+async def _serve(options: RelayOptions, node: Node, sock: socket.socket, admin: socket.socket | None) -> None:
     port: int = sock.getsockname()[1]
     batch = WriteBatch()
     http = make_http(node, options, port, batch)
-    # Clients of a loopback address are on this machine: only a web page would use another name.
-    local_port = port if addresses.names_this_machine(options.host) else None
-    app = App(node, http, port=None if options.behind_proxy else local_port, figures_port=local_port)
+    app = App(node, http, port=None if options.behind_proxy else _local_port(options.host, sock))
     tls = tls_context(options)
     stop = stop_signal()
-    async with running(node, app, sock, batch, tls):
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(running(node, app, sock, batch, tls))
+        if admin is not None:
+            figures = AdminApp(node, http.engines, port=_local_port(options.admin_host, admin))
+            server = HttpServer(figures, node.limits, batch)
+            await server.start([admin])
+            stack.push_async_callback(server.stop, 0.0)
         freeze_startup_objects()
         if options.on_ready is not None:
-            host = f"[{options.host}]" if ":" in options.host else options.host
-            options.on_ready(f"{'ws' if tls is None else 'wss'}://{host}:{port}")
+            url = f"{'ws' if tls is None else 'wss'}://{_host(options.host)}:{port}"
+            admin_url = f"http://{_host(options.admin_host)}:{admin.getsockname()[1]}" if admin is not None else None
+            options.on_ready(url, admin_url)
         await stop.wait()
+
+
+def _local_port(host: str, sock: socket.socket) -> int | None:
+    """The port that a Host header must name. Clients of a loopback address are on this machine: only a web page would
+    use another name for it."""
+    return sock.getsockname()[1] if addresses.names_this_machine(host) else None
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
 
 @asynccontextmanager

@@ -69,7 +69,7 @@ class Users:
             raise verdict
         if client.user is not None and client.user.name != verdict.user:
             raise InvalidToken("of another user")
-        client.deadline, client.token_id = now + remaining, verdict.token_id
+        client.deadline, client.token_ids = now + remaining, verdict.ids
         return verdict
 
     def auth_failed(self, role: str, error: TabhubError) -> None:

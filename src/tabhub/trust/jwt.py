@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -26,7 +27,11 @@ LEEWAY = 5.0
 _SHORTEST_SECRET = 32
 _SHORTEST_RSA = 2048
 _LONGEST_USER = 256
-_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_BASE64URL = r"(?=[A-Za-z0-9_-])(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?"
+"""Without padding, and the unused bits of the last character are zero: there is one encoding of each part."""
+_JWT = re.compile(rf"{_BASE64URL}\.{_BASE64URL}\.{_BASE64URL}")
+_JTI = re.compile(r"[!-~]{1,128}")
+_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _PRIVATE = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey)
 
 
@@ -37,8 +42,14 @@ class Claims:
     user: str
     expires: float
     token_id: str
-    """Its `jti`, or a fingerprint of the token: what a revocation names."""
+    """Identifies what is signed, whatever the signature: two valid signatures of the same claims are one token."""
     connection_url: str | None = None
+    other_ids: frozenset[str] = frozenset()
+    """Further ids by which a revocation may name it."""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return self.other_ids | {self.token_id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +147,8 @@ def _checked(token: str, claims: Mapping[str, Any], now: float, rules: Rules) ->
     url = claims.get("connection_url")
     if url is not None and not isinstance(url, str):
         raise InvalidToken("connection_url is not a text")
-    return Claims(user, expires, token_id(token, claims), url)
+    ident = token_id(token, claims)
+    return Claims(user, expires, ident, url, other_ids(token, claims) - {ident})
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float | None:
@@ -149,15 +161,41 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def token_id(token: str, claims: Mapping[str, Any]) -> str:
-    """The id of a token in a revocation list."""
-    named = claims.get("jti")
-    if isinstance(named, str) and 0 < len(named) <= 128 and named.isprintable() and not named.isspace():
-        return named
-    return "sha256-" + sha256(token.encode()).hexdigest()
+    """Its issuer and `jti`, else a hash of what is signed. An id has no spaces, so that a revocation can name it."""
+    if (jti := _jti(claims)) is None:
+        return "signed-sha256-" + sha256(token.rpartition(".")[0].encode()).hexdigest()
+    if (issuer := claims.get("iss")) is None:
+        return jti
+    return "jti-sha256-" + sha256(json.dumps([issuer, jti]).encode()).hexdigest()
+
+
+def other_ids(token: str, claims: Mapping[str, Any]) -> frozenset[str]:
+    """Its `jti` of any issuer, which an operator may revoke; without one, the fingerprints that version 0.1 wrote.
+
+    Those cover the signature, and with (r, s) an ES256 signature is also valid as (r, n - s).
+    """
+    if (jti := _jti(claims)) is not None:
+        return frozenset({jti})
+    signed, _, encoded = token.rpartition(".")
+    signatures = {encoded}
+    raw = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+    if len(raw) == 64 and 0 < (s := int.from_bytes(raw[32:])) < _P256_ORDER:
+        twin = raw[:32] + (_P256_ORDER - s).to_bytes(32)
+        signatures.add(urlsafe_b64encode(twin).rstrip(b"=").decode())
+    return frozenset(f"sha256-{sha256(f'{signed}.{each}'.encode()).hexdigest()}" for each in signatures)
+
+
+def _jti(claims: Mapping[str, Any]) -> str | None:
+    jti = claims.get("jti")
+    return jti if isinstance(jti, str) and _JTI.fullmatch(jti) else None
 
 
 def unverified(token: str) -> dict[str, Any]:
     """Header and claims without verification, for display or for a client to find its relay URL in."""
+    if not _JWT.fullmatch(token):
+        raise SetupError(
+            "This is not a JWT.", hint="A token has three parts in base64url without padding, separated by dots."
+        )
     try:
         parts = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, ValueError) as error:

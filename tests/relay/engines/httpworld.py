@@ -76,10 +76,12 @@ async def http_relay(
     public_url: str | None = None,
     auth_servers: tuple[str, ...] = (),
     audit_file: Path | None = None,
+    behind_proxy: bool = False,
     **more: Any,
 ) -> AsyncIterator[HttpRelay]:
     """Start a node with MCP over HTTP; `more` is for the node itself."""
-    made = _Made(more={"public_url": public_url, "http": {"auth_servers": auth_servers, "audit_file": audit_file}})
+    given = {"auth_servers": auth_servers, "audit_file": audit_file, "behind_proxy": behind_proxy}
+    made = _Made(more={"public_url": public_url, "http": given})
     async with running_relay(http=made.make, **more) as relay:
         yield HttpRelay(relay, made.http[0])
 

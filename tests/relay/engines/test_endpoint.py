@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import time
 import uuid
@@ -12,17 +13,21 @@ from typing import Any
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken, ProtectedResourceMetadata
 from pydantic import AnyUrl
 from websockets.asyncio.client import connect
 
+from tabhub.cli import main
+from tabhub.relay.revocations import Revocations, append
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tests.harness.agent import ACCEPT, message, stateless
 from tests.harness.waiting import until
 from tests.relay.engines.httpworld import META, HttpRelay, browser, http_relay, sdk
 from tests.relay.independent import IndependentAgent
-from tests.relay.world import SECRET, token
+from tests.relay.world import SECRET, other_signature, token
 
 INITIALIZE = message(
     "initialize",
@@ -295,3 +300,57 @@ async def test_the_audit_line_of_a_call_names_the_user_and_no_arguments(tmp_path
     )
     assert (second["tool"], second["success"]) == ("browser_close_tab", False)
     assert "12345" not in json.dumps({**second, "error": ""})
+
+
+@pytest.mark.req("B10")
+@pytest.mark.parametrize("written_by", ["this version", "version 0.1"])
+async def test_a_revoked_token_stays_revoked_with_its_other_signature(tmp_path: Path, written_by: str) -> None:
+    private = ec.generate_private_key(ec.SECP256R1())
+    public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    exp = int(time.time()) + 600
+    access = jwt.encode({"sub": "ann", "aud": "tabhub-relay", "exp": exp}, private, algorithm="ES256")
+    twin = other_signature(access)
+    file = tmp_path / "revoked"
+    async with http_relay(key=public.decode(), revocations=Revocations(file)) as relay:
+        async with relay.agent(access) as one, relay.agent(twin) as two:
+            assert (await one.post(LIST)).status_code == 200
+            assert (await two.post(LIST)).status_code == 200
+            assert len(relay.engines()) == 1
+            if written_by == "this version":
+                assert main(["relay", "token", "revoke", access, "--revoked-file", str(file)]) == 0
+            else:
+                append(file, f"sha256-{hashlib.sha256(access.encode()).hexdigest()}", exp)
+            await until(lambda: not relay.engines())
+            assert [(await each.post(LIST)).status_code for each in (one, two)] == [401, 401]
+        for each in (access, twin):
+            async with IndependentAgent(relay.ws, each) as agent:
+                await agent.error("mcp_handshake", {"accessToken": each})
+                assert (await agent.closed())[0] == 4001
+
+
+@pytest.mark.req("B22")
+async def test_wrong_tokens_are_rate_limited_by_address_and_valid_ones_never() -> None:
+    async with http_relay(auth_failure_rate=3) as relay, relay.client("") as http, relay.client() as good:
+        wrong = {**ACCEPT, "Authorization": "Bearer x"}
+        answers = [await http.post("/mcp", json=INITIALIZE, headers=wrong) for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [401, 401, 401, 429, 429]
+        assert 0 < int(answers[-1].headers["retry-after"]) <= 60
+        assert answers[-1].headers["connection"] == "close"
+        assert relay.relay.node.state.tables.counts.auth_failed == 3
+        assert (await http.post("/mcp", json=INITIALIZE, headers=ACCEPT)).status_code == 401  # how to get a token
+        assert (await good.post("/mcp", json=INITIALIZE, headers=ACCEPT)).status_code == 200
+
+
+async def test_behind_a_proxy_wrong_tokens_are_counted_by_the_address_that_it_reports() -> None:
+    async with http_relay(auth_failure_rate=1, behind_proxy=True) as relay, relay.client("") as http:
+
+        async def status(forwarded: str) -> int:
+            headers = {**ACCEPT, "Authorization": "Bearer x", "X-Forwarded-For": forwarded}
+            return (await http.post("/mcp", json=INITIALIZE, headers=headers)).status_code
+
+        assert [await status("203.0.113.9"), await status("203.0.113.9")] == [401, 429]
+        # What the client itself sends comes first, what the proxy adds last.
+        assert [await status("198.51.100.1, 203.0.113.9"), await status("203.0.113.9, 198.51.100.1")] == [429, 401]
+        one_network = [await status("2001:db8::1"), await status("2001:db8::2")]
+        assert [*one_network, await status("2001:db8:0:1::1")] == [401, 429, 401]
+        assert [await status("x"), await status("y")] == [401, 429]

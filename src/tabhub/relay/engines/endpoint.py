@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 
 from tabhub.errors import (
@@ -16,6 +17,7 @@ from tabhub.errors import (
     Forbidden,
     InvalidToken,
     MethodNotAllowed,
+    RateLimited,
     TabhubError,
     TooLarge,
     Unauthorized,
@@ -28,6 +30,7 @@ from tabhub.relay.engines.pool import RelayEngines
 from tabhub.relay.node import Node
 from tabhub.trust.guard import origin_allowed
 from tabhub.trust.jwt import Claims
+from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.trust.tokens import bearer
 from tabhub.wire.jsonrpc import encode_failure
 from tabhub.wire.mcp import HANDSHAKE_VERSIONS
@@ -47,9 +50,13 @@ class RelayHttp:
         *,
         auth_servers: Sequence[str] = (),
         audit_file: Path | None = None,
+        behind_proxy: bool = False,
         wall: Callable[[], float] = time.time,
     ) -> None:
+        """Behind a proxy, the last address in X-Forwarded-For is the client's."""
         self._node = node
+        self._behind_proxy = behind_proxy
+        self._failures = SlidingWindow(node.limits.auth_failure_rate)
         self._place = place
         self._auth_servers = tuple(auth_servers)
         self._wall = wall
@@ -77,7 +84,7 @@ class RelayHttp:
             if length > self._node.limits.relay_stranger or b"transfer-encoding" in request.headers:
                 raise Busy("The key of this token is not loaded yet.", hint="Send the request again in a few seconds.")
             return partial(self._fetch_key_and_serve, token.decode())
-        return partial(self._serve, self._valid(verdict))
+        return partial(self._serve, self._valid(verdict, request))
 
     def refusal(self, request: Request, error: TabhubError) -> Response:
         """The response to a refused request; without a valid token, it says how to get one."""
@@ -97,7 +104,7 @@ class RelayHttp:
 
     async def _fetch_key_and_serve(self, token: str, request: Request) -> Response | None:
         await self._node.keyring.fetch()
-        return await self._serve(self._valid(self._node.check_token(token)), request)
+        return await self._serve(self._valid(self._node.check_token(token), request), request)
 
     async def _serve(self, claims: Claims, request: Request) -> Response | None:
         if self._node.closing:
@@ -106,15 +113,34 @@ class RelayHttp:
         request.agent = claims.user  # sessions belong to a user: the token of another does not find them
         return await self._node.fair_share.run(claims.user, engine.serve(request))
 
-    def _valid(self, verdict: Claims | InvalidToken) -> Claims:
-        if isinstance(verdict, InvalidToken):
-            self._node.token_refused(verdict)
+    def _valid(self, verdict: Claims | InvalidToken, request: Request) -> Claims:
         if isinstance(verdict, InvalidToken) or verdict.expires <= self._wall():
+            retry_after = self._failures.hit(client_address(request, self._behind_proxy), self._node.clock())
+            if retry_after is not None:
+                request.keep_alive = False
+                raise RateLimited("Too many requests with a wrong token.", retry_after=int(retry_after) + 1)
+            if isinstance(verdict, InvalidToken):
+                self._node.token_refused(verdict)
             raise Unauthorized(
                 "The token is not valid: it may have expired, been revoked, or be for something else.",
                 hint="Get a new one from the relay's operator; `tabhub relay token inspect` shows its claims.",
             )
         return verdict
+
+
+def client_address(request: Request, behind_proxy: bool) -> str:
+    """The address by which wrong tokens are counted: one client has all of an IPv6 network of 64 bits."""
+    text = request.peer or ""
+    if behind_proxy:
+        forwarded = [value for name, value in request.raw_headers if name == b"x-forwarded-for"]
+        text = forwarded[-1].rpartition(b",")[2].strip().decode("latin-1") if forwarded else text
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return ""
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return str(IPv6Network((address, 64), strict=False))
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _check_headers(request: Request) -> None:

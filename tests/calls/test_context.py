@@ -135,3 +135,15 @@ async def test_answer_says_where_a_redirect_arrived(tmp_path: Path, url: str) ->
         answer = await agent.call("browser_navigate_tab", {"tabId": 7, "url": f"{EVIL}/go"})
         note = answer["result"]["structuredContent"].get("note", "")
         assert note.startswith(f"The tab was redirected from {EVIL} to {BANK}") is (url == f"{BANK}/pay")
+
+
+@pytest.mark.req("B26")
+@pytest.mark.parametrize("step", [{"action": "press", "key": "b"}, {"action": "wait", "text": "Balance"}])
+async def test_batch_stops_before_a_step_on_a_blocked_site(tmp_path: Path, step: dict[str, Any]) -> None:
+    actions = {"tabId": 7, "actions": [KEYS["actions"][0], step]}
+    blocking = running_hub(tmp_path, sites={"bank.example": "block"})
+    async with blocking as hub, Browser(hub) as browser, Agent(hub) as agent:
+        text, error = error_of(await agent.call("browser_act", actions))
+        assert "Action 2 of 2" in text
+        assert "do not act on that site" in text
+        assert (error["category"], browser.pressed) == ("permission", [f"a {EVIL}"])

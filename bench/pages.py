@@ -154,6 +154,7 @@ async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
         find_browsers(os.environ)[0],
         port=running.port,
         key=running.extension_key,
+        files=running.home.files,
         headless=True,
         only_if_needed=False,
     )

@@ -30,12 +30,14 @@ import { tabCommands } from "./tabs/commands.js";
 import { Debugger } from "./tabs/debugger.js";
 import { groupCommands } from "./tabs/groups.js";
 import { PageScripts, readSettings } from "./tabs/page_scripts.js";
+import { failure } from "./tabs/errors.js";
 import { AgentBadges } from "./tabs/agent_badges.js";
 import { interactionCommands } from "./tabs/interaction.js";
 import { watchNavigation } from "./tabs/navigation.js";
 import { PageTools } from "./tabs/page_tools.js";
 import { watchPopups } from "./tabs/popups.js";
-import { reportTabNow, reportTabsTo, watchTabs } from "./tabs/state.js";
+import { reportTab, reportTabNow, reportTabsTo, watchTabs } from "./tabs/state.js";
+import { isStopped, resumeIn, stopIn, stoppedKnown, watchStopped, withoutStopped } from "./tabs/stopped.js";
 
 /** @typedef {import("./link/rpc.js").Handler} Handler */
 
@@ -51,6 +53,10 @@ const hubs = new Hubs((question) => relayPermissions.confirmForPage(question));
 const cdp = new Debugger({
   event: (event, wantedBy) => hubs.notifyOwners(wantedBy, "cdp.event", event, () => (relayView.levels.unrestricted ? event : redact(event))),
   detached: (tabId, reason) => void hubs.notify("cdp.detached", { tabId, reason }),
+  stopped: (tabId) => {
+    void stopIn(tabId).then(() => reportTabNow(tabId));
+    panel.refresh();
+  },
   changed: (attached) => {
     hubs.notify("debugger.changed", { attached });
     panel.refresh();
@@ -83,9 +89,26 @@ async function getState() {
 
 /** What a panel shows of the connection. */
 async function panelState() {
-  const [tabs, { browserName }] = await Promise.all([chrome.tabs.query({}), facts]);
+  const [tabs, { browserName }] = await Promise.all([chrome.tabs.query({}), facts, stoppedKnown()]);
   const [debugged, lastError] = [cdp.attached().length, lastErrorText()];
-  return { link: link.state, tabs: tabs.length, debugged, browserName, lastError };
+  const stopped = tabs
+    .filter(({ id }) => isStopped(id))
+    .map(({ id = chrome.tabs.TAB_ID_NONE, title = "", url = "" }) => ({ tabId: id, title, url }));
+  return { link: link.state, tabs: tabs.length, debugged, browserName, lastError, stopped };
+}
+
+/**
+ * The person returns a tab to the agents.
+ * @param {number} tabId
+ */
+async function resumeTab(tabId) {
+  await resumeIn(tabId);
+  panel.refresh();
+  try {
+    return reportTab(await chrome.tabs.get(tabId));
+  } catch (error) {
+    throw failure(error, tabId);
+  }
 }
 
 /** Maximum number of chained commands: enough for a text of some hundred keys. */
@@ -104,7 +127,7 @@ function chainedCommands(params, name) {
 }
 
 /** All requests of the hub; others are refused. @type {ReadonlyMap<string, Handler>} */
-const methods = new Map([
+const methods = withoutStopped(new Map([
   ...tabCommands(cdp, (message) => log("warning", "tabs", message)),
   ...interactionCommands(cdp, (tabId, run) => badges.hideDuring(tabId, run)),
   ...groupCommands,
@@ -123,6 +146,7 @@ const methods = new Map([
       const method = read.requiredString(params, "method");
       const given = read.optionalObject(params, "params") ?? {};
       const tabId = read.tabIdOf(params);
+      call.site ??= read.optionalString(params, "site");
       const options = {
         sessionId: read.optionalString(params, "sessionId"),
         interruptible: read.optionalBoolean(params, "interruptible"),
@@ -141,7 +165,9 @@ const methods = new Map([
       return {};
     },
   ],
-]);
+]));
+/** Requests that only the hub on this machine may send, on behalf of the person. */
+const ownMethods = new Map([...methods, ...commandMap({ resumeTab: (params) => resumeTab(read.tabIdOf(params)) })]);
 
 /** Notifications that are passed on to the panel. */
 const PANEL_EVENTS = [
@@ -180,7 +206,7 @@ const notifications = new Map(
 const link = new Link({
   browserId: () => identity,
   opened: (auth, send) => {
-    const opened = new Rpc({ send, methods, notifications, note: (message) => log("warning", "link", message) });
+    const opened = new Rpc({ send, methods: ownMethods, notifications, note: (message) => log("warning", "link", message) });
     rpc = opened;
     if (auth.debuggerIdleMs !== undefined) cdp.idleMs = auth.debuggerIdleMs;
     introduce(opened, auth.managed).catch((error) => {
@@ -304,6 +330,7 @@ const panel = servePanel({
         },
       ],
       ["relay.answer", (params) => relayPermissions.answer(params)],
+      ["tabs.resume", (params) => resumeTab(read.tabIdOf(params))],
     ]),
   ),
 });
@@ -316,6 +343,7 @@ function wakeLinks() {
 self.addEventListener("unhandledrejection", (event) => log("error", "worker", textOf(event.reason)));
 self.addEventListener("error", (event) => log("error", "worker", event.message));
 log("info", "worker", `The extension's worker started (version ${chrome.runtime.getManifest().version}).`);
+watchStopped((message) => log("warning", "tabs", message));
 watchTabs();
 watchPopups({
   isUsed: (tabId) => cdp.attached().includes(tabId),

@@ -395,6 +395,7 @@ export type ForwardCdpCommand = {
   params?: Record<string, unknown>;
   sessionId?: string;
   interruptible?: boolean;
+  site?: string;
   ahead?: CdpCommand[];
   follow?: CdpCommand[];
 };
@@ -1008,6 +1009,7 @@ export type TabInfo = {
   discarded?: boolean;
   audible?: boolean;
   lastAccessed?: number;
+  stopped?: boolean;
 };
 
 /** All tabs. */
@@ -1215,6 +1217,7 @@ export interface Commands {
   goBack: { params: OneTab; result: Arrival };
   goForward: { params: OneTab; result: Arrival };
   reloadTab: { params: ReloadTab; result: Arrival };
+  resumeTab: { params: OneTab; result: TabInfo };
   forwardCDPCommand: { params: ForwardCdpCommand; result: unknown };
   subscribeCDPEvents: { params: SubscribeCdpEvents; result: Nothing };
   click: { params: Click; result: Pointed };

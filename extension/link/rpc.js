@@ -14,6 +14,8 @@ export const INVALID_PARAMS = -32602;
 export const FAILED = -32000;
 export const TAB_NOT_FOUND = -32001;
 export const CANCELLED = -32010;
+/** The person stopped the agents in the tab. */
+export const STOPPED = -32017;
 
 /** The largest message that the hub accepts; a larger one would close the connection. */
 export const MAX_MESSAGE = 10 * 1024 * 1024;

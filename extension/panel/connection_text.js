@@ -11,6 +11,7 @@
  * @property {number} debugged tabs with the debugger attached
  * @property {string} browserName
  * @property {string | null} lastError
+ * @property {{ tabId: number, title: string, url: string }[]} [stopped] tabs in which the person stopped the agents
  */
 
 /** @type {Record<LinkState["phase"], string>} */

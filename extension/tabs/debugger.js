@@ -13,6 +13,7 @@ import { runChained, wantsToProceed } from "./chained_commands.js";
 import { Interrupts } from "./interrupt.js";
 import { couldShowOwn, isOwn, refuseOwnPages } from "./extension_pages.js";
 import { requireSite, restrictToSite } from "./site_guard.js";
+import { isStopped, refuseStopped, stoppedError } from "./stopped.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */
@@ -45,6 +46,7 @@ import { requireSite, restrictToSite } from "./site_guard.js";
  * @typedef {object} Listener
  * @property {(event: { tabId: number, sessionId?: string, method: string, params: CdpObject }, owners: string[]) => void} event
  * @property {(tabId: number, reason: string) => void} detached
+ * @property {(tabId: number) => void} stopped the person pressed the browser's Cancel button
  * @property {(attached: number[]) => void} changed
  * @property {(message: string) => void} note
  */
@@ -82,7 +84,9 @@ export class Debugger {
   start() {
     chrome.debugger.onEvent.addListener((source, method, params) => this.#event(source, method, params));
     chrome.debugger.onDetach.addListener((source, reason) => {
-      if (source.tabId !== undefined) this.#detached(source.tabId, reason);
+      if (source.tabId === undefined) return;
+      if (reason === "canceled_by_user") void this.#listener.stopped(source.tabId);
+      this.#detached(source.tabId, reason);
     });
     // Before the extension's page has loaded: a command that waits for an element would find it there.
     chrome.tabs.onUpdated.addListener((tabId, { url }) => isOwn(url) && this.#detachFromOwnPage(tabId));
@@ -251,6 +255,7 @@ export class Debugger {
   async #attachTo(tabId, children) {
     await this.#cleanedUp;
     const tab = await chrome.tabs.get(tabId);
+    refuseStopped(tabId);
     if (isOwn(tab.url) || isOwn(tab.pendingUrl)) throw ownPage(tabId);
     if (tab.discarded) throw new RpcError(FAILED, `Tab ${tabId} is unloaded to save memory. Reload it first.`);
     await chrome.debugger.attach({ tabId }, PROTOCOL);
@@ -360,6 +365,7 @@ export class Debugger {
  * @param {string} text
  */
 async function refusal(tabId, text) {
+  if (isStopped(tabId)) return stoppedError(tabId);
   if (!/detached|not attached/i.test(text)) return new RpcError(FAILED, text);
   const tab = await chrome.tabs.get(tabId).catch(() => null);
   if (!tab) return noTab(tabId, "It was closed.");

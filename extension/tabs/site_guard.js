@@ -57,5 +57,6 @@ export function restrictToSite({ method, params }, site, url) {
 function siteCheck(site) {
   const origins = JSON.stringify(/^[a-z-]+:$/.test(site) ? ["null", `${site}//`] : [site]);
   const top = "location.ancestorOrigins?.length ? location.ancestorOrigins[location.ancestorOrigins.length - 1] : location.origin";
-  return `if (!${origins}.includes(${top})) throw new Error(${JSON.stringify(NAVIGATED)});`;
+  // An error page of the browser belongs to no site.
+  return `if (location.protocol !== "chrome-error:" && !${origins}.includes(${top})) throw new Error(${JSON.stringify(NAVIGATED)});`;
 }

@@ -6,6 +6,7 @@
  */
 
 import { openerOf } from "./popups.js";
+import { isStopped, stoppedKnown } from "./stopped.js";
 
 /** @typedef {import("../link/messages.js").TabInfo} Tab */
 /** Everything but the opener is always sent. @typedef {Required<Omit<Tab, "openerTabId">> & Pick<Tab, "openerTabId">} TabInfo */
@@ -48,6 +49,7 @@ export function tabInfo(tab) {
     discarded: tab.discarded,
     audible: tab.audible ?? false,
     lastAccessed: tab.lastAccessed ?? 0,
+    stopped: isStopped(tab.id),
   };
 }
 
@@ -67,7 +69,11 @@ export async function allTabs() {
 export async function reportTabsTo(next) {
   recipient = next;
   if (!next) return;
-  const [windows, inFront] = await Promise.all([chrome.windows.getAll(), chrome.tabs.query({ active: true })]);
+  const [windows, inFront] = await Promise.all([
+    chrome.windows.getAll(),
+    chrome.tabs.query({ active: true }),
+    stoppedKnown(),
+  ]);
   focusedWindow = windows.find((window) => window.focused)?.id ?? chrome.windows.WINDOW_ID_NONE;
   for (const tab of inFront) if (tab.id !== undefined) activeTabs.set(tab.windowId, tab.id);
   await syncAll();

@@ -202,6 +202,23 @@ class PermissionDenied(Refused, code=-32005, category="permission", outcome="not
     """The person's permissions say no."""
 
 
+class SiteChanged(PermissionDenied):
+    """The tab went to another site during the call, where the call was not permitted; nothing was done there."""
+
+
+class TabStopped(PermissionDenied):
+    """The person took the tab from the agents with the browser's own Cancel button."""
+
+    def __init__(self, tab_id: int, *, sent: bool = False) -> None:
+        super().__init__(
+            "The person stopped you in this tab.",
+            hint=f"Only they can return tab {tab_id} to agents: in Tabhub's panel, or with `tabhub resume {tab_id}`. "
+            "Do not continue elsewhere unless they ask you to.",
+            data={"tabId": tab_id},
+        )
+        self.outcome = "unknown" if sent else "not_sent"
+
+
 class NotFound(TabhubError, status=404, category="not_found"):
     """Nothing of that name, or at this URL."""
 

@@ -31,6 +31,21 @@ class Context:
     sent: bool = False
     tab: int | None = None
     origin: str | None = None
+    sites: list[str] = field(default_factory=list)
+
+    def visit(self, tab: int | None, site: str | None) -> None:
+        self.tab, self.origin = tab, site
+        self.note_site(site)
+
+    def note_site(self, site: str | None) -> None:
+        if site is not None and site not in self.sites:
+            self.sites.append(site)
+
+    def begin_step(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        """Every step may run here."""
+
+    def require_site(self, tab_id: int, site: str) -> None:
+        """Every site may be acted on here."""
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")

@@ -92,6 +92,21 @@ def test_pause_and_resume_report_their_effect(hub: FakeHub, tabhub: Run) -> None
     assert json.loads(tabhub("resume", "--json").stdout)["wasPaused"] is False
 
 
+def test_tab_is_returned_to_the_agents(hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("POST /resume", {"ok": True, "tabId": 7})
+    assert tabhub("resume", "7").stdout == "Agents may use tab 7 again.\n"
+    assert hub.requests[-1].json == {"tabId": 7}
+    assert tabhub("resume", "seven").returncode == 2
+
+
+def test_status_shows_the_tabs_in_which_agents_are_stopped(hub: FakeHub, tabhub: Run) -> None:
+    browser = {"browserId": "b", "browserName": "Chromium", "connected": True, "tabs": 2, "stoppedTabs": [7]}
+    hub.answer("GET /health", {"status": "ok", "version": "0.1.0", "uptime": 61, "legs": {"browsers": [browser]}})
+    (row,) = [line for line in tabhub("status").stdout.splitlines() if line.startswith("stopped")]
+    assert "tab 7" in row
+    assert "tabhub resume 7" in row
+
+
 def test_status_shows_a_pause(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", {"status": "ok", "version": "0.1.0", "uptime": 61, "paused": PAUSED})
     (row,) = [line for line in tabhub("status").stdout.splitlines() if line.startswith("paused")]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.tabs import TabChanges, TabTable, origin_of
+from tabhub.core.tabs import TabChanges, TabTable
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
 from tabhub.wire.extension_link import READERS, TabStateChanged
@@ -196,27 +196,6 @@ def test_count_and_text_are_bounded() -> None:
     assert len(table) == 2
 
 
-@pytest.mark.parametrize(
-    ("url", "origin"),
-    [
-        ("https://Example.com:443/a?b#c", "https://example.com"),
-        ("http://example.com:8080/", "http://example.com:8080"),
-        ("https://user:pw@example.com/", "https://example.com"),
-        ("http://[::1]:9515/", "http://[::1]:9515"),
-        ("file:///etc/hosts", "file://"),
-        ("about:blank", None),
-        ("data:text/html,x", None),
-        ("chrome://settings", None),
-        ("https://", None),
-        ("http://[broken", None),
-        ("http://host:99999/", None),
-        ("", None),
-    ],
-)
-def test_origins_are_parsed_as_browsers_do(url: str, origin: str | None) -> None:
-    assert origin_of(url) == origin
-
-
 def test_a_description_has_only_the_flags_that_are_set() -> None:
     table = TabTable()
     table.sync("a", [raw(1, pinned=True, groupId=4), raw(2, groupId=-1)])
@@ -225,6 +204,76 @@ def test_a_description_has_only_the_flags_that_are_set() -> None:
     assert first["groupId"] == 4
     assert "pinned" not in second
     assert "groupId" not in second
+
+
+BANK, EVIL = "https://bank.example", "https://evil.example"
+
+
+def sites(table: TabTable) -> dict[int, str]:
+    return {tab.tab_id: tab.site for tab in table}
+
+
+@pytest.mark.parametrize("url", ["about:blank", "data:text/html,x", "blob:null/1", "about:srcdoc"])
+def test_document_without_an_origin_is_attributed_to_its_opener(url: str) -> None:
+    table = TabTable()
+    table.sync("a", [raw(3, url=url, openerTabId=2), raw(2, url=f"{BANK}/in"), raw(4, url=url)])
+    assert sites(table)[3] == BANK
+    assert sites(table)[4].startswith("unknown (")
+    # what the opener shows later is not the creator
+    table.apply("a", report(tabId=2, change="updated", tab=raw(2, url=f"{EVIL}/")))
+    table.apply("a", report(tabId=3, change="updated", tab=raw(3, url=url, title="Statement", openerTabId=2)))
+    assert sites(table)[3] == BANK
+
+
+def test_document_without_an_origin_is_attributed_to_the_page_before_it() -> None:
+    table = TabTable()
+    table.sync("a", [raw(1, url=f"{BANK}/in")])
+    table.apply_navigation("a", 1, "about:blank", "", "complete")
+    assert sites(table) == {1: BANK}
+    table.disconnect("a")
+    table.sync("a", [raw(1, url="about:blank")])
+    assert sites(table) == {1: BANK}
+
+
+def test_document_that_either_of_two_sites_may_have_created_is_of_unknown_origin() -> None:
+    table = TabTable()
+    table.sync("a", [raw(1, url=f"{EVIL}/"), raw(2, url=f"{BANK}/in", openerTabId=1)])
+    table.apply("a", report(tabId=2, change="updated", tab=raw(2, url="about:blank", openerTabId=1)))
+    assert sites(table) == {1: EVIL, 2: "unknown (about:)"}
+
+
+def test_opener_that_the_browser_corrects_counts_alone() -> None:
+    table = TabTable()
+    table.sync("a", [raw(1, url=f"{EVIL}/"), raw(2, url=f"{BANK}/in")])
+    table.apply("a", report(tabId=3, change="created", tab=raw(3, url="about:blank", openerTabId=1)))
+    table.apply("a", report(tabId=3, change="updated", tab=raw(3, url="about:blank", openerTabId=2)))
+    assert sites(table)[3] == BANK
+
+
+def test_tab_that_was_opened_empty_by_no_page_is_no_unknown_document() -> None:
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    table.apply("a", report(tabId=2, change="created", tab=raw(2, url="")))
+    table.apply("a", report(tabId=2, change="updated", tab=raw(2, url="about:blank")))
+    assert sites(table)[2] == "about:blank"
+    table.apply_navigation("a", 2, "data:text/html,x", "", "complete")
+    assert sites(table)[2] == "unknown (data:)"
+    table.apply_navigation("a", 2, "about:blank", "", "complete")
+    assert sites(table)[2] == "unknown (about:)"
+
+
+def test_tab_is_stopped_from_the_person_pressing_cancel_until_it_is_returned() -> None:
+    table = TabTable()
+    table.sync("a", [raw(1)])
+    (tab,) = table.apply_stop("a", 1).changed
+    assert tab.describe()["stopped"] is True
+    assert not table.apply_stop("a", 1)
+    table.apply("a", report(tabId=1, change="updated", tab=raw(1, stopped=True, title="new")))
+    table.disconnect("a")
+    table.sync("a", [raw(1, stopped=True)])
+    assert [tab.stopped for tab in table] == [True]
+    table.apply("a", report(tabId=1, change="updated", tab=raw(1)))
+    assert [tab.stopped for tab in table] == [False]
 
 
 steps = st.lists(

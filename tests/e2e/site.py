@@ -35,6 +35,7 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "/logout": (PLAIN, {"Set-Cookie": "member=; Max-Age=0"}),
     "/file": ("bytes", {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}),
 }
+PAGES["/pay"] = ("<!doctype html><title>Pay</title><form action=/paid><input id=to name=to><input id=sum name=sum>", {})
 _STATUSES = {"/missing": 404, "/broken": 500}
 
 
@@ -122,6 +123,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/framed":
             frame = f"{self.here.elsewhere}/other"
             self._answer(200, f"<!doctype html><title>Framed</title><p>outer</p><iframe src='{frame}'></iframe>", {})
+        elif path == "/news":
+            self._answer(
+                200, f"<!doctype html><title>News</title><a id=more href='{self.here.elsewhere}/pay'>more</a>", {}
+            )
         elif path.startswith("/hit/"):
             self._answer(200, "counted", {"Access-Control-Allow-Origin": "*"})
         else:

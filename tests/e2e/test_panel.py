@@ -143,6 +143,59 @@ async def test_an_approved_call_runs_and_the_history_says_who_approved_it(
     await expect(row).to_contain_text("allowed once by panel")
 
 
+@pytest.mark.req("B26")
+async def test_one_approval_for_a_site_does_not_reach_the_site_that_it_links_to(
+    panel: Page, hub: LiveHub, agent: Caller, site: Site
+) -> None:
+    """The batch follows a link of the approved site and would pay with the cookies of the next one."""
+    await visit(panel.context, agent, f"{site.elsewhere}/login")
+    await visit(panel.context, agent, f"{site.url}/news")
+    change(hub, {"permissions.default": "ask", "permissions.browser.tools.browser_wait_for": "auto"})
+    try:
+        actions = [
+            {"action": "click", "selector": "#more"},
+            {"action": "wait", "selector": "#to"},
+            {"action": "type", "selector": "#to", "text": "MALLORY"},
+            {"action": "type", "selector": "#sum", "text": "9999", "submit": True},
+        ]
+        call = asyncio.ensure_future(agent.fail("browser_act", actions=actions))
+        card = panel.locator("[data-approval]")
+        await expect(card).to_contain_text(site.url.removeprefix("http://"))
+        await settled(panel)
+        await card.get_by_role("button", name="Allow once").click()
+        error = await call
+    finally:
+        change(hub, {"permissions.default": None, "permissions.browser.tools.browser_wait_for": None})
+    assert "Action 3 of 4 (type) was not done" in error["text"]
+    assert f"went from {site.url} to {site.elsewhere}" in error["text"]
+    assert "Done before: Clicked" in error["text"]
+    assert site.count("/paid") == 0
+    assert await agent.run("return document.querySelector('#to').value") == ""
+
+
+@pytest.mark.req("F22")
+async def test_cancel_button_takes_the_tab_from_the_agent_until_the_panel_returns_it(
+    panel: Page, hub: LiveHub, agent: Caller, site: Site
+) -> None:
+    tab_id = await visit(panel.context, agent, f"{site.url}/")
+    assert await agent.run("return 1") == 1
+    (worker,) = panel.context.service_workers
+    address = f"chrome.tabs.query({{ url: '{site.url}/*' }})"
+    await worker.evaluate(
+        f"async () => {{ const [{{ id: tabId }}] = await {address}; await chrome.debugger.detach({{ tabId }}); "
+        "chrome.debugger.onDetach.dispatch({ tabId }, 'canceled_by_user'); }"
+    )
+    button = panel.get_by_role("button", name="Return Plain page to agents")
+    await expect(button).to_be_visible()
+    for _ in range(2):
+        error = await agent.fail(CLICK, code="return 1", tabId=tab_id)
+        assert error["text"].startswith("The person stopped you in this tab.")
+    assert f"tab {tab_id}, where you pressed Cancel" in hub.tabhub("status").stdout
+    await button.click()
+    await expect(button).to_have_count(0)
+    assert await agent.run("return 2", tabId=tab_id) == 2
+
+
 async def test_a_denied_call_gets_the_reason(panel: Page, agent: Caller, site: Site, asking: None) -> None:
     await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))

@@ -56,8 +56,14 @@ async def test_a_download_uses_the_given_name_and_overwrites_nothing(agent: Call
     first = await finished(agent, await agent.get("browser_download_file", **wanted))
     assert first["bytesReceived"] == 5
     place = Path(first["filename"])
-    assert place.is_relative_to(folder)
+    files = folder / "home" / "files"
+    assert place.is_relative_to(files / "downloads")
     assert (place.name, place.parent.name, content(first)) == ("june.txt", "reports", b"bytes")
+    # where an upload finds it
+    await agent.open(f"{site.url}/")
+    await agent.run("document.body.append(Object.assign(document.createElement('input'), {type: 'file'}))")
+    await agent.get("browser_upload_file", selector="input", paths=[str(place.relative_to(files))])
+    assert await agent.run("return document.querySelector('input[type=file]').files[0].name") == "june.txt"
     second = await finished(agent, await agent.get("browser_download_file", **wanted))
     assert Path(second["filename"]).name == "june (1).txt"
     listed = (await agent.get("browser_list_downloads", query="june", state="complete"))["downloads"]

@@ -113,3 +113,17 @@ async def test_a_tab_of_another_session_cannot_be_grouped(live_hub: LiveHub, age
         for name in ("browser_create_tab_group", "browser_remove_tabs_from_group"):
             error = await agent.fail(name, tabIds=[theirs])
             assert f"Tab {theirs} is held by another session" in error["text"]
+
+
+_MAKERS = """document.body.innerHTML = `<button id=blank>blank</button><a id=blob target=_blank>blob</a>`;
+blank.onclick = () => { const made = open("about:blank"); made.document.write("<p>Balance"); };
+blob.href = URL.createObjectURL(new Blob(["<p>Balance"], { type: "text/html" }));"""
+
+
+@pytest.mark.parametrize("maker", ["blank", "blob"])
+async def test_document_that_a_page_writes_belongs_to_the_pages_site(agent: Caller, site: Site, maker: str) -> None:
+    await agent.open(f"{site.url}/")
+    await agent.run(_MAKERS)
+    (made,) = (await agent.get("browser_click_element", selector=f"#{maker}"))["opened"]
+    agent.opened.append(made)
+    assert (await agent.get("browser_get_tab_info", tabId=made))["origin"] == site.url

@@ -199,6 +199,19 @@ class Chromium:
         self.process.wait()
 
 
+async def in_worker(chromium: Chromium, expression: str) -> Any:
+    """Run something in the extension's worker."""
+    targets = (await chromium.devtools("Target.getTargets"))["targetInfos"]
+    worker = next(t for t in targets if t["type"] == "service_worker" and EXTENSION_ID in t["url"])
+    session = (await chromium.devtools("Target.attachToTarget", targetId=worker["targetId"], flatten=True))["sessionId"]
+    answer = await chromium.devtools(
+        "Runtime.evaluate", session=session, expression=expression, awaitPromise=True, returnByValue=True
+    )
+    await chromium.devtools("Target.detachFromTarget", sessionId=session)
+    assert "exceptionDetails" not in answer, answer
+    return answer["result"].get("value")
+
+
 class Shared:
     """One Chromium for the files that take it as they find a new one; where it cannot be renewed, there is another."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.extension.conftest import EXTENSION_ID, Chromium, Site
+from tests.extension.conftest import EXTENSION_ID, Chromium, Site, in_worker
 from tests.extension.fakehub import FakeHub, Refused, Wire
 
 PIXEL = (
@@ -26,19 +26,6 @@ async def tabs(wire: Wire) -> AsyncIterator[list[int]]:
     left = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]}
     for tab in left & set(made):
         await wire.ask("closeTab", tabId=tab)
-
-
-async def in_worker(chromium: Chromium, expression: str) -> Any:
-    """Run something in the extension's worker."""
-    targets = (await chromium.devtools("Target.getTargets"))["targetInfos"]
-    worker = next(t for t in targets if t["type"] == "service_worker" and EXTENSION_ID in t["url"])
-    session = (await chromium.devtools("Target.attachToTarget", targetId=worker["targetId"], flatten=True))["sessionId"]
-    answer = await chromium.devtools(
-        "Runtime.evaluate", session=session, expression=expression, awaitPromise=True, returnByValue=True
-    )
-    await chromium.devtools("Target.detachFromTarget", sessionId=session)
-    assert "exceptionDetails" not in answer, answer
-    return answer["result"].get("value")
 
 
 async def tab_of(wire: Wire, tab: int) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.extension.conftest import EXTENSION_ID, Chromium
+from tests.extension.conftest import EXTENSION_ID, Chromium, in_worker
 from tests.extension.fakehub import Wire
-from tests.extension.test_browser_commands import PIXEL, in_worker
+from tests.extension.test_browser_commands import PIXEL
 from tests.harness.waiting import becomes
 
 

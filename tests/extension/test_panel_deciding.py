@@ -126,3 +126,12 @@ async def test_only_what_the_hub_offers_can_be_answered(browser: Browser, addres
     async with panel(browser, address, "approvals") as page:
         await request(page, "{id: 'a9', tool: 't', client: 'c', params: {}, choices: ['allow_once', 'deny']}")
         await expect(page.locator("[data-approval=a9] .approval-actions button")).to_have_count(2)
+
+
+async def test_a_tab_in_which_the_agents_were_stopped_is_returned_by_a_button(browser: Browser, address: str) -> None:
+    stopped = [{"tabId": 7, "title": "My bank", "url": "https://bank.example/pay"}]
+    async with panel(browser, address, "home") as page:
+        await page.evaluate("(stopped) => panelFake.event('link.state', { ...panelLink, stopped })", stopped)
+        await expect(page.get_by_label("Tabs in which agents are stopped")).to_contain_text("bank.example")
+        await page.get_by_role("button", name="Return My bank to agents").click()
+        assert await asked(page, "tabs.resume") == [{"tabId": 7}]

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from tabhub.errors import CommandFailed, LinkLost, NotConnected, TabFailed, TabNotFound
+from tabhub.errors import CommandFailed, LinkLost, NotConnected, TabFailed, TabNotFound, TabStopped
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.browsers import Browsers, Change
 from tests.browser.fake_browser import FakeBrowser, settle, tab
@@ -81,7 +81,7 @@ async def test_closing_a_tab_fails_its_calls_at_once() -> None:
     ("method", "params", "words"),
     [
         ("cdp.event", {"method": "Inspector.targetCrashed", "params": {}}, "crashed"),
-        ("cdp.detached", {"reason": "canceled_by_user"}, "stopped debugging"),
+        ("cdp.detached", {"reason": "replaced_with_devtools"}, "developer tools took the tab over"),
         ("cdp.detached", {"reason": "target_closed"}, "closed or its page crashed"),
     ],
 )
@@ -92,6 +92,62 @@ async def test_a_crashed_or_detached_tab_fails_its_calls(method: str, params: di
     browser.tell(method, tabId=1, **params)
     with pytest.raises(TabFailed, match=words):
         await pending
+
+
+@pytest.mark.req("F22")
+async def test_cancel_button_of_the_browser_fails_all_calls_in_the_tab_until_the_person_returns_it() -> None:
+    browsers = Browsers()
+    changes = recorded_changes(browsers)
+    browser = FakeBrowser().join(browsers, tab(1), tab(2))
+    other = browser.link.request("forwardCDPCommand", {"tabId": 2, "method": "Runtime.evaluate"})
+    pending = [browser.link.request(name, {"tabId": 1, "method": "X"}) for name in ("forwardCDPCommand", "reloadTab")]
+    browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
+    for command in pending:
+        with pytest.raises(TabStopped, match=r"^The person stopped you in this tab\.$") as caught:
+            await command
+        assert caught.value.outcome == "unknown"
+    assert not other.done()
+    other.cancel()
+    assert [each.tab_id for each in changes[-1].tabs.changed] == [1]
+    with pytest.raises(TabStopped) as caught:
+        browsers.tab(1)
+    assert caught.value.outcome == "not_sent"
+    assert "tabhub resume 1" in str(caught.value.hint)
+    assert browsers.status()[0]["stoppedTabs"] == [1]
+    # the extension goes on to report it, also after a reconnect
+    browser.tell("tab.stateChanged", tabId=1, change="updated", tab=tab(1, stopped=True))
+    browsers.detach(browser.link)
+    again = FakeBrowser().join(browsers, tab(1, stopped=True), tab(2))
+    with pytest.raises(TabStopped):
+        browsers.tab(1)
+    again.answers["resumeTab"] = lambda _: tab(1)
+    assert not (await browsers.resume_tab(1)).stopped
+    assert browsers.tab(1).tab.tab_id == 1
+    with pytest.raises(TabNotFound, match="not stopped"):
+        await browsers.resume_tab(1)
+
+
+async def test_command_that_the_extension_refuses_in_a_stopped_tab_fails_the_same_way() -> None:
+    browsers = Browsers()
+    browser = FakeBrowser().join(browsers, tab(1))
+    pending = browser.link.request("reloadTab", {"tabId": 1})
+    browser.text(id=1, error={"code": -32017, "message": "The person stopped you in this tab.", "data": {"tabId": 1}})
+    with pytest.raises(TabStopped):
+        await pending
+
+
+async def test_tabs_follow_the_navigations_that_the_debugger_reports() -> None:
+    browsers = Browsers()
+    browser = FakeBrowser().join(browsers, tab(1))
+
+    def navigates(**frame: object) -> str:
+        browser.tell("cdp.event", tabId=1, method="Page.frameNavigated", params={"frame": frame})
+        return browsers.tab(1).tab.url
+
+    assert navigates(id="F", url="https://next.example/", urlFragment="#a") == "https://next.example/#a"
+    assert navigates(id="G", parentId="F", url="https://frame.example/") == "https://next.example/#a"
+    lost = {"url": "chrome-error://chromewebdata/", "unreachableUrl": "https://down.example/"}
+    assert navigates(id="F", **lost) == "https://down.example/"
 
 
 async def test_detaching_from_an_idle_tab_fails_nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.core.tabs import origin_of
+from tabhub.core.origins import origin_of
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import tab
 from tests.harness.hub import running_hub

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from tests.harness.agent import Agent, client, message, stateless
-from tests.harness.fake_extension import FakeExtension
+from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.tenants import act, closing_browser, holders, refused, tab_of
 from tests.harness.waiting import until
@@ -385,3 +385,97 @@ async def test_a_cancelled_or_disconnected_requester_leaves_no_call_and_no_lease
         browser.handlers["forwardCDPCommand"] = lambda params: {"result": {"type": "string", "value": "x"}}
         free = await http.post("/tools/browser_execute_script/call", json={"tabId": 7, "code": "return 1"})
         assert free.status_code == 200
+
+
+async def stops(browser: FakeExtension, tab_id: int) -> None:
+    """The person presses the browser's Cancel button."""
+    browser.tabs[:] = [{**each, "stopped": each["tabId"] == tab_id} for each in browser.tabs]
+    await browser.notify("cdp.detached", {"tabId": tab_id, "reason": "canceled_by_user"})
+    await browser.settle()
+
+
+@pytest.mark.req("F22")
+async def test_person_takes_a_tab_from_its_agent_with_the_cancel_button(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub) as one, Agent(hub) as two, client(hub) as http:
+        assert not (await act(one, tabId=7)).get("isError")
+        browser.handlers["forwardCDPCommand"] = lambda _: Silent
+        calling = asyncio.create_task(act(one))
+        await browser.next_request("forwardCDPCommand")
+        await until(lambda: len(hub.hub.engine.calls) == 1)
+        await stops(browser, 7)
+        running = refused(await calling)
+        assert running["text"].startswith("The person stopped you in this tab.")
+        assert (running["category"], running["outcome"]) == ("permission", "unknown")
+        assert holders(hub) == {}
+        # neither agent can use it, whether or not it names the tab
+        for agent, arguments in ((one, {}), (one, {"tabId": 7}), (two, {"tabId": 7})):
+            error = refused(await act(agent, **arguments))
+            assert error["text"].startswith("The person stopped you in this tab."), arguments
+            assert error["outcome"] == "not_sent"
+        for name in ("browser_get_tab_info", "browser_close_tab", "browser_request_tab", "browser_release_tab"):
+            answer = await two.call(name, {"tabId": 7, "reason": "please"} if "request" in name else {"tabId": 7})
+            assert answer["result"]["isError"], name
+        listed = (await two.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
+        assert [each["tabId"] for each in listed if each.get("stopped")] == [7]
+        # it stays so when the extension reconnects
+        await browser.sync()
+        assert refused(await act(two, tabId=7))["category"] == "permission"
+        # only the person returns it
+        browser.handlers["resumeTab"] = lambda params: tab(params["tabId"])
+        assert (await http.post("/resume", json={"tabId": 7})).json() == {"ok": True, "tabId": 7}
+        assert (await tab_of(two, tabId=7)) == 7
+        assert (await http.post("/resume", json={"tabId": 7})).status_code == 404
+
+
+@pytest.mark.req("F23")
+async def test_session_whose_popup_closes_continues_in_the_tab_that_opened_it(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub) as agent:
+        opener = await tab_of(agent)
+        browser.tabs.append(tab(30, "https://login.example/", openerTabId=opener))
+        await browser.sync()
+        assert not (await act(agent, tabId=30)).get("isError")
+        browser.tabs.pop()
+        await browser.sync()
+        error = refused(await act(agent))
+        assert "Tab 30, which this session was working in, has been closed." in error["text"]
+        assert f"continue in tab {opener}, which opened it" in error["text"]
+        assert await tab_of(agent) == opener
+
+
+@pytest.mark.req("F23")
+async def test_session_continues_in_its_tab_when_the_browser_discards_or_replaces_it(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub) as agent:
+        held = await tab_of(agent)
+        assert not (await act(agent)).get("isError")
+        await browser.notify("tab.stateChanged", {"tabId": 40, "change": "replaced", "removedTabId": held})
+        browser.tabs[:] = [{**each, "tabId": 40} if each["tabId"] == held else each for each in browser.tabs]
+        await browser.sync()
+        assert await tab_of(agent) == held
+        browser.handlers["forwardCDPCommand"] = discarded
+        error = refused(await act(agent))
+        assert f"unloaded the page of tab {held} to save memory" in error["text"]
+        assert "browser_reload_tab" in error["text"]
+        assert list(holders(hub)) == [held]
+
+
+@pytest.mark.req("F22")
+async def test_call_in_a_tab_that_the_person_closes_fails_and_says_so(hub: RunningHub, browser: FakeExtension) -> None:
+    async with Agent(hub) as agent:
+        held = await tab_of(agent)
+        browser.handlers["forwardCDPCommand"] = lambda _: Silent
+        calling = asyncio.create_task(act(agent))
+        await browser.next_request("forwardCDPCommand")
+        await browser.notify("tab.stateChanged", {"tabId": held, "change": "removed"})
+        error = refused(await calling)
+        assert f"Tab {held} failed during the call: it was closed." in error["text"]
+        assert f"Tab {held}, which this session was working in, has been closed." in refused(await act(agent))["text"]
+
+
+def discarded(params: dict[str, Any]) -> Any:
+    raise Refuses(-32000, f"Tab {params['tabId']} is unloaded to save memory. Reload it first.")

@@ -35,13 +35,15 @@ def call(
     *,
     flow: DataFlow = NO_FLOW,
     steps: tuple[str, ...] = (),
+    disturbs: str = "",
     session: Approval | None = None,
     skipped: bool = False,
     dataflow: str = "ask",
     verdict: Verdict | None = None,
 ) -> CallFacts:
     verdict = verdict or Verdict(level)
-    return CallFacts("shop_buy", verdict, level, flow, steps, session, skipped, dataflow, "buy", "definition", SCOPE)
+    facts = ("shop_buy", verdict, level, flow, steps, disturbs, session, skipped, dataflow)
+    return CallFacts(*facts, "buy", "definition", SCOPE)
 
 
 def test_a_tool_set_to_ask_asks_and_says_so() -> None:
@@ -111,3 +113,10 @@ def test_a_wider_scope_is_offered_where_it_means_something() -> None:
     assert wider_scopes(Ask("permission", "", scope=(Scope("input", shop),))) == ["every_site", "every_agent"]
     assert wider_scopes(Ask("permission", "", scope=(Scope("history", None),))) == ["every_agent"]
     assert wider_scopes(Ask("permission", "", scope=(Scope("page:buy", shop),))) == ["every_agent"]
+
+
+def test_call_that_disturbs_other_sessions_is_approved_once_whatever_its_setting() -> None:
+    for facts in (call("auto", disturbs="It would."), call("ask", disturbs="It would.", session=SESSION)):
+        ask = decide(facts)
+        assert isinstance(ask, Ask)
+        assert (ask.why, ask.message, ask.this_call_only) == ("permission", "It would.", True)

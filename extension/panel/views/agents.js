@@ -6,6 +6,7 @@ import { h } from "../dom.js";
 import { agentName, counted, duration, host, span, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { badge, button, command, dot, empty, confirmButton } from "../components.js";
+import { stoppedTabs } from "./stopped.js";
 
 /** @typedef {import("../types.js").App} App */
 /** @typedef {import("../types.js").SessionFacts} SessionFacts */
@@ -29,6 +30,7 @@ function draw(app) {
     (one, other) => other.callsInFlight - one.callsInFlight || one.idleSeconds - other.idleSeconds,
   );
   return [
+    stoppedTabs(app),
     h("p", { class: "lead" }, "Each agent works in its own tabs. No other agent can act in a tab that an agent holds."),
     h(
       "div",

@@ -11,6 +11,7 @@ import { explanation, nextAttempt } from "../connection_text.js";
 import { cards } from "./approvals.js";
 import { row } from "./activity.js";
 import { suggestion } from "./sites.js";
+import { stoppedTabs } from "./stopped.js";
 
 /** @typedef {import("../types.js").App} App */
 /** @typedef {import("../types.js").View} View */
@@ -23,6 +24,7 @@ function draw(app) {
   return [
     connections(app),
     app.waiting.length > 0 ? section("Pending approvals", null, cards(app)) : null,
+    stoppedTabs(app),
     first ? steps(app) : null,
     suggestion(app),
     state && !first ? working(app) : null,

@@ -225,6 +225,8 @@ class TrackedAction:
             notes.append("The tab is navigating to another page.")
         elif isinstance(before, str) and isinstance(now, str) and before != now:
             facts["navigated"] = now
+        if elsewhere := page.elsewhere_note():
+            notes.append(elsewhere)
         if self.external_url is not None:
             notes.append(
                 f"It leads to {self.external_url}, which the browser opens in another program; the page stays."

@@ -125,16 +125,19 @@ class Call:
     args: dict[str, Any]
     read_only: bool
 
-    async def page(self) -> Page:
+    async def page(self, *, leaves: bool = False) -> Page:
         """The page of the named tab, or of the session's, which is opened if needed.
 
-        The first command of a tool that is not read-only is recorded as sent.
+        SiteChanged if the tab shows another site than the one the call was permitted for, unless the tool only `leaves`
+        it. The first command of a tool that is not read-only is recorded as sent.
         """
         box, session = self.box, self.ctx.session
         ref = box.choice.find_tab(session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(session)
-        self.ctx.tab, self.ctx.origin = ref.tab.tab_id, ref.tab.origin
+        if not leaves:
+            self.ctx.require_site(ref.tab.tab_id, ref.tab.site)
+        self.ctx.visit(ref.tab.tab_id, ref.tab.site)
         return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.core.origins import origin_of
 from tabhub.core.sessions import Session
-from tabhub.core.tabs import Tab, TabTable, origin_of
+from tabhub.core.tabs import Tab, TabTable
 from tabhub.core.tools import Tool
 from tabhub.trust.actions import LEAVING
 

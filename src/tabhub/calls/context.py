@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.protocols import Answers, Caller, Questions
 from tabhub.core.calls import Call
+from tabhub.core.tools import Tool
+from tabhub.trust.approvals import Allowed, site_changed
 
 if TYPE_CHECKING:
     from tabhub.calls.engine import Engine
@@ -24,10 +26,17 @@ class Context(Call, kw_only=True):
     extra: Mapping[str, Any]
     """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
     task: asyncio.Task[Any] | None
+    permitted: str
+    """The site that its tab showed when the call was permitted; empty if it had no tab."""
+    arguments: Mapping[str, Any]
     concealed: tuple[str, ...] = ()
     """Arguments that the audit log must not have."""
     turn: asyncio.Future[None] | None = None
     """Set while the call waits until its source has room for it."""
+    step: tuple[Tool, Mapping[str, Any]] | None = None
+    """The tool and arguments of the current step, in a call that has steps."""
+    step_site: str = ""
+    """The other site that the current step, or a call without steps, was permitted for on the way."""
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Extend the deadline and report to the agent."""
@@ -39,6 +48,18 @@ class Context(Call, kw_only=True):
 
     def conceal(self, text: str) -> None:
         self.concealed = (*self.concealed, text)
+
+    def begin_step(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        self.step, self.step_site = (tool, arguments), ""
+
+    def require_site(self, tab_id: int, site: str) -> None:
+        if site in (self.permitted, self.step_site):
+            return
+        tool, arguments = self.step or (self.tool, self.arguments)
+        outcome = self.engine.permission.check(self.caller, tool, {**arguments, "tabId": tab_id})
+        if not isinstance(outcome, Allowed):
+            raise site_changed(tool.name, tab_id, self.permitted, site, outcome, sent=self.sent)
+        self.step_site = site
 
     async def wait_while_paused(self) -> None:
         await self.engine.hold(self)

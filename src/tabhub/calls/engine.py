@@ -102,11 +102,12 @@ class Engine:
         arguments: dict[str, Any],
         found: Entry | None = None,
         approval: Approval | None = None,
+        permitted: str | None = None,
     ) -> ToolResult:
         """Run one call to its one answer; failures are raised, after they are in the audit log.
 
         `found` is what runs where that is nothing of the registry's: an external server's resource, or a prompt.
-        `approval` is given for a call that a person has approved already.
+        `approval` is given for a call that a person has approved already, and `permitted` is the site it was for.
         """
         began = self.clock()
         call: Context | None = None
@@ -131,12 +132,23 @@ class Engine:
                     starts = self.clock()
                 else:
                     approval = outcome.approval
+            if permitted is None:
+                permitted = self.permission.site(caller.session, tool, arguments)
             while self.pause.paused is not None and not tool.read_only:
                 await self.pause.wait(caller, tool, tool.timeout or self.limits.call_timeout)
                 starts = self.clock()
                 self.permission.recheck(caller.session, tool, arguments)
             task = asyncio.current_task(self.loop)
-            call = Context(caller.session, tool, engine=self, caller=caller, extra=caller.params, task=task)
+            call = Context(
+                caller.session,
+                tool,
+                engine=self,
+                caller=caller,
+                extra=caller.params,
+                task=task,
+                permitted=permitted,
+                arguments=arguments,
+            )
             self.calls.open(call, starts)
             for watcher in self._watchers:
                 watcher.began(call, caller, arguments)
@@ -177,7 +189,7 @@ class Engine:
                     if call is not None:
                         for watcher in self._watchers:
                             watcher.ended(call, self.clock() - began, error, success=False)
-                    return await self.call(caller, name, arguments, found, approval)
+                    return await self.call(caller, name, arguments, found, approval, permitted if approval else None)
                 error = failure
             self._mask_error(error)
             # An unknown name is text from outside, and may be anything the agent knows.
@@ -185,7 +197,7 @@ class Engine:
             self._record(caller, shown, source, arguments, began, call, error, approval)
             raise error from None
         self._record(caller, name, source, arguments, began, call, None, approval, failed=result.is_error)
-        if call.origin is not None:
+        if call.sites:
             self.permission.call_answered(caller.session, call)
         return result
 
@@ -320,6 +332,7 @@ class Engine:
                 args_digest=digest(arguments),
                 tab_id=None if call is None else call.tab,
                 origin=None if call is None else call.origin,
+                sites=None if call is None or call.sites in ([], [call.origin]) else tuple(call.sites),
                 approval=approval or refused_by,
                 arguments=self._kept_arguments(arguments, call) if self.keep_arguments else None,
                 error=None if error is None else call_error(error),

@@ -18,7 +18,8 @@ from tabhub.config.settings import Config
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tab_matching import TabFingerprint, match_tabs
-from tabhub.errors import TabLeased, TabNotFound
+from tabhub.core.tabs import Tab
+from tabhub.errors import TabLeased, TabNotFound, TabStopped
 from tabhub.links.browsers import Browsers, Change, TabRef
 
 _TITLE = 60
@@ -53,12 +54,14 @@ class TabBinding:
         """The named tab, to which the session is bound if it is free, or the session's own; None if it has none."""
         bound = session.tab
         if tab_id is None:
+            self._report_lost_tab(session)
             if bound is None:
-                self._report_lost_tab(session)
                 return None
             tab_id = bound
         elif tab_id != bound:
             return self._find_named(session, tab_id, reads)
+        else:
+            session.lost_tab = None
         if not reads:
             session.acted = True
         return self.browsers.tab(tab_id)
@@ -79,9 +82,13 @@ class TabBinding:
             return
         lost, session.lost_tab = session.lost_tab, None
         self.sessions.changes += 1
+        tab = self.browsers.book.get(lost)
+        if tab is not None and tab.stopped:
+            raise TabStopped(lost)
+        where = f"in tab {session.tab}, which opened it" if session.tab is not None else "in a new tab"
         raise TabNotFound(
             f"Tab {lost}, which this session was working in, {session.lost_reason}.",
-            hint="Call again to continue in a new tab, or pass the `tabId` of another.",
+            hint=f"Call again to continue {where}, or pass the `tabId` of another.",
         )
 
     async def open_for(self, session: Session) -> TabRef:
@@ -134,6 +141,10 @@ class TabBinding:
             return None
         idle = self.leases.is_idle(lease, now) and not self.runs_calls(holder.id)
         return None if idle else lease
+
+    def held_by_others(self, session: Session) -> list[Lease]:
+        """The leases that block a session."""
+        return [lease for lease in self.leases if self.blocking_lease(session, lease.tab) is not None]
 
     def holds(self, session: Session, tab_id: int) -> bool:
         lease = self.leases.get(tab_id)
@@ -224,9 +235,17 @@ class TabBinding:
             if change.synced and change.browser_id in self.away:
                 self._match_tabs(change.browser_id)
             for tab in change.tabs.closed:
-                self.leases.tab_closed(tab.tab_id)
+                self.leases.tab_closed(tab.tab_id, self._opener_of(tab))
+            for tab in (*change.tabs.opened, *change.tabs.changed):
+                if tab.stopped:
+                    self.leases.tab_stopped(tab.tab_id)
             if any(self.leases.get(tab.tab_id) is not None for tab in change.tabs.changed):
                 self.sessions.changes += 1
+
+    def _opener_of(self, tab: Tab) -> int | None:
+        opener = tab.opener_chrome_id
+        found = self.browsers.book.find(tab.browser_id, opener) if opener is not None else None
+        return found.tab_id if found is not None else None
 
     def _match_tabs(self, browser_id: str) -> None:
         before, ids_before = self.away.pop(browser_id)

@@ -82,9 +82,7 @@ def _named(name: str) -> dict[str, Any]:
 
 
 def _release(tab: str, *, as_json: bool) -> None:
-    if not tab.isdecimal() or not tab.isascii():
-        raise UsageError(f"A tab is a number, not '{tab}'.", "`tabhub sessions` shows the tabs.")
-    tab_id = int(tab)
+    tab_id = _tab_number(tab)
     for session in _fetch()["sessions"]:
         if any(lease.get("tabId") == tab_id for lease in session.get("leases", [])):
             answer = _fetch(f"/sessions/{quote(session['id'], safe=':')}/release", {"tabId": tab_id})
@@ -92,6 +90,12 @@ def _release(tab: str, *, as_json: bool) -> None:
                 return print_json(answer)
             return print(f"Released tab {tab_id}, which {safe(str(session.get('client')))} held.")
     raise CliError(f"No session holds tab {tab_id}.", "`tabhub sessions` shows which tabs are held.")
+
+
+def _tab_number(tab: str) -> int:
+    if not tab.isdecimal() or not tab.isascii():
+        raise UsageError(f"A tab is a number, not '{tab}'.", "`tabhub sessions` shows the tabs.")
+    return int(tab)
 
 
 def pause(args: Namespace) -> None:
@@ -103,6 +107,9 @@ def pause(args: Namespace) -> None:
 
 
 def resume(args: Namespace) -> None:
+    if args.tab is not None:
+        answer = _fetch("/resume", {"tabId": _tab_number(args.tab)})
+        return print_json(answer) if args.json else print(f"Agents may use tab {answer['tabId']} again.")
     answer = _fetch("/resume", {})
     if args.json:
         return print_json(answer)
@@ -141,4 +148,11 @@ PAUSE = Command(
     "The pause survives a restart of the hub.",
     examples=(("tabhub pause --fail paying a bill", "agents see the reason"),),
 )
-RESUME = Command(resume, JSON)
+RESUME = Command(
+    resume,
+    option(
+        "tab", nargs="?", metavar="TAB", help="only return this tab, which you took with the browser's Cancel button"
+    ),
+    JSON,
+    examples=(("tabhub resume", "end the pause"), ("tabhub resume 7", "let agents use tab 7 again")),
+)

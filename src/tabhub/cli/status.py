@@ -63,6 +63,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     known = browsers(facts)
     for browser in known:
         yield "browser", describe_browser(browser, own_browser(facts).get("error"))
+        for tab_id in browser.get("stoppedTabs", []):
+            yield "stopped", f"tab {tab_id}, where you pressed Cancel; to return it: tabhub resume {tab_id}"
     if not known:
         yield "browser", _missing_browser(own_browser(facts))
     if "toolCount" in facts:

@@ -20,6 +20,7 @@ from tabhub.errors import Busy, CallTimeout, TabhubError
 from tabhub.limits import Limits
 
 _LANES_KEPT = 1000
+_SITES_NOTED = 200
 
 
 class Call(msgspec.Struct, eq=False):
@@ -41,7 +42,20 @@ class Call(msgspec.Struct, eq=False):
     """Whether something has left for the browser: from then on it is not repeated."""
     tab: int | None = None
     origin: str | None = None
+    """The site it works on, where it works on one."""
+    sites: list[str] = []
+    """All sites that it worked on or read something of, in order."""
     failure: TabhubError | None = None
+
+    def visit(self, tab: int | None, site: str | None) -> None:
+        """Note the tab and site that the call works on from now on."""
+        self.tab, self.origin = tab, site
+        self.note_site(site)
+
+    def note_site(self, site: str | None) -> None:
+        """Note a site of which the call reads something."""
+        if site is not None and site not in self.sites and len(self.sites) < _SITES_NOTED:
+            self.sites.append(site)
 
 
 C = TypeVar("C", bound=Call)

@@ -111,10 +111,22 @@ class Leases:
             del self._by_tab[lease.tab]
         return [tab for tab in session.opened_tabs if tab not in self._by_tab]
 
-    def tab_closed(self, tab: int) -> None:
+    def tab_closed(self, tab: int, opener: int | None = None) -> None:
+        """The tab is gone. A session that worked in it returns to the tab that opened it, if it holds that, too."""
+        lease = self._by_tab.pop(tab, None)
+        if lease is None:
+            return
+        holder, held = lease.holder, self._by_tab.get(opener) if opener is not None else None
+        was_bound = holder.tab == tab
+        self._sessions.lose(holder, tab)
+        if was_bound and held is not None and held.holder is holder:
+            holder.tab = opener
+
+    def tab_stopped(self, tab: int) -> None:
+        """The person took the tab from the agents."""
         lease = self._by_tab.pop(tab, None)
         if lease is not None:
-            self._sessions.lose(lease.holder, tab)
+            self._sessions.lose(lease.holder, tab, "was taken from the agents by the person")
 
     def tab_rematched(self, old: int, new: int) -> None:
         """Move a lease to the tab's new id. The tab may be the person's own, so it no longer counts as opened."""

@@ -10,26 +10,20 @@ disconnects, its tabs are set aside; they get the same ids if it reconnects with
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from tabhub.core.origins import BLANK, name_of, origin_of
 from tabhub.errors import InvalidParams
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.trust.hidden_text import escape_hidden
-from tabhub.wire import urls as addresses
 from tabhub.wire.extension_link import TabInfo, TabStateChanged, tab_info
 
 _FIRST_OWN_ID = 2**31 + 1
 _MAX_DISCONNECTED = 64
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 _STATUSES = ("loading", "complete", "unloaded")
-_BLANK = "".join(map(chr, range(33)))
-_UNSEEN = str.maketrans("", "", "\t\n\r")
-_WEB = re.compile(r"(https?):[/\\]*([^/\\?#]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +47,24 @@ class Tab:
     discarded: bool = False
     audible: bool = False
     last_accessed: float | None = None
+    stopped: bool = False
+    """Whether the person took it from the agents with the browser's own Cancel button."""
+    opener_origin: str | None = None
+    """The origin of its opener when it was opened."""
+    creator: str | None = None
+    """The origin of the page that created its document, where the URL has none of its own and that is known."""
+    unused: bool = False
+    """Whether it was opened empty by no page, and has shown nothing since."""
 
     @property
     def origin(self) -> str | None:
-        return origin_of(self.url)
+        """The origin of its document: of its creator for a blob:, data: or about: document, None if unknown."""
+        return origin_of(self.url) or self.creator
+
+    @property
+    def site(self) -> str:
+        """Its origin, or a name for what has none."""
+        return self.origin or (BLANK if self.unused else name_of(self.url))
 
     def describe(self) -> dict[str, Any]:
         """The tab as agents see it; flags only where they are set."""
@@ -75,6 +83,7 @@ class Tab:
             ("incognito", self.incognito),
             ("discarded", self.discarded),
             ("audible", self.audible),
+            ("stopped", self.stopped),
         ):
             if is_set:
                 description[name] = True
@@ -163,9 +172,10 @@ class TabTable:
         closed = [self._drop(browser_id, chrome_id) for chrome_id in list(known) if chrome_id not in described]
         closed += [tab for chrome_id, tab in aside.items() if chrome_id not in described and chrome_id not in known]
         opened, changed = [], []
-        for chrome_id, info in described.items():
-            before = self.find(browser_id, chrome_id)
-            tab = self._put(self._read(info, browser_id, before or aside.get(chrome_id)))
+        # Openers first: a document without an origin of its own is attributed to its opener's.
+        for chrome_id in sorted(described, key=lambda each: described[each].opener_tab_id is not None):
+            info, before = described[chrome_id], self.find(browser_id, chrome_id)
+            tab = self._put(self._read(info, browser_id, before or aside.get(chrome_id), seen_opening=False))
             if before is None:
                 opened.append(tab)
             elif before != tab:
@@ -190,7 +200,7 @@ class TabTable:
         if before is None and len(self._by_browser.get(browser_id, ())) >= most:
             return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is ignored",))
         aside = self._disconnected.get(browser_id, {}).pop(chrome_id, None)
-        tab = self._read(info, browser_id, before or aside)
+        tab = self._read(info, browser_id, before or aside, seen_opening=report.change == "created")
         if before == tab:
             return TabChanges()
         self._put(tab)
@@ -207,7 +217,15 @@ class TabTable:
         longest = self._limits.tab_text
         state = status if status in _STATUSES else before.status
         tab = replace(before, url=url[:longest], title=title[:longest], status=state)
+        tab = _attributed(tab, before)
         return TabChanges(changed=(self._put(tab),)) if tab != before else TabChanges()
+
+    def apply_stop(self, browser_id: str, chrome_id: int) -> TabChanges:
+        """The person pressed the browser's Cancel button, which arrives before the tab's own report."""
+        before = self.find(browser_id, chrome_id)
+        if before is None or before.stopped:
+            return TabChanges()
+        return TabChanges(changed=(self._put(replace(before, stopped=True)),))
 
     def disconnect(self, browser_id: str) -> TabChanges:
         """The browser is no longer connected: its tabs are unreachable, and set aside."""
@@ -245,9 +263,14 @@ class TabTable:
                 changed.append(self._put(replace(other, active=active, window_focused=focused)))
         return tuple(changed)
 
-    def _read(self, info: TabInfo, browser_id: str, before: Tab | None) -> Tab:
-        longest = self._limits.tab_text
-        return Tab(
+    def _read(self, info: TabInfo, browser_id: str, before: Tab | None, *, seen_opening: bool) -> Tab:
+        longest, opener = self._limits.tab_text, info.opener_tab_id
+        if before is not None and before.opener_chrome_id == opener:
+            opener_origin = before.opener_origin
+        else:
+            opened_by = self.find(browser_id, opener) if opener is not None else None
+            opener_origin = opened_by.origin if opened_by is not None else None
+        tab = Tab(
             tab_id=self._id_for(browser_id, info.tab_id, before),
             browser_id=browser_id,
             chrome_id=info.tab_id,
@@ -265,7 +288,11 @@ class TabTable:
             discarded=info.discarded,
             audible=info.audible,
             last_accessed=info.last_accessed,
+            stopped=info.stopped,
+            opener_origin=opener_origin,
+            unused=before is None and seen_opening,
         )
+        return _attributed(tab, before)
 
     def _id_for(self, browser_id: str, chrome_id: int, before: Tab | None) -> int:
         if before is not None:
@@ -294,19 +321,26 @@ class TabTable:
         return self._tabs.pop(self._by_browser[browser_id].pop(chrome_id))
 
 
-@lru_cache(maxsize=4096)
-def origin_of(url: str) -> str | None:
-    """The origin of a web URL, `file://` for files, None for pages that have none.
+def _attributed(tab: Tab, before: Tab | None) -> Tab:
+    """The tab with the creator of its document, as far as `before`, the tab until now, and its opener tell.
 
-    Parsed like browsers do: they accept any number of slashes of either kind, and ignore control characters.
+    A document without an origin of its own inherits that of the page that created it: the page before it in the tab, or
+    the opener. Where these differ, either can be it, so it counts as unknown.
     """
-    text = url.lstrip(_BLANK).translate(_UNSEEN)
-    web = _WEB.match(text)
-    if web is None:
-        return "file://" if text[:5].lower() == "file:" else None
-    parts = addresses.split(f"{web[1].lower()}://{web[2].rpartition('@')[2]}")
-    if parts is None or not parts.hostname:
-        return None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    suffix = "" if parts.port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
-    return f"{parts.scheme}://{host}{suffix}"
+    if origin_of(tab.url) is not None:
+        return replace(tab, creator=None, unused=False)
+    if before is not None and before.url == tab.url and before.opener_origin == tab.opener_origin:
+        return replace(tab, creator=before.creator, unused=before.unused)
+    candidates = {tab.opener_origin, _previous_origin(tab, before) if before is not None else None} - {None}
+    unused = (before is None and tab.unused) or (before is not None and before.unused)
+    return replace(
+        tab,
+        creator=candidates.pop() if len(candidates) == 1 else None,
+        unused=unused and tab.opener_chrome_id is None and tab.url in ("", BLANK),
+    )
+
+
+def _previous_origin(tab: Tab, before: Tab) -> str | None:
+    """The origin of the page before; an opener that was reported wrongly at first does not count."""
+    known = before.opener_chrome_id == tab.opener_chrome_id
+    return origin_of(before.url) or (before.creator if known else None)

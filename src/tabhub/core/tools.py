@@ -212,6 +212,18 @@ class CallContext(Protocol):
     def can(self, capability: str) -> bool:
         """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
 
+    def visit(self, tab: int | None, site: str | None) -> None:
+        """Note the tab and site that the call works on from now on, for the audit log and the data-flow guard."""
+
+    def note_site(self, site: str | None) -> None:
+        """Note a site of which the call reads something."""
+
+    def begin_step(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        """What is done from now on is a step of the call, which is checked like a call of its own."""
+
+    def require_site(self, tab_id: int, site: str) -> None:
+        """SiteChanged unless the call, or its step, may work on that site, which the tab shows now."""
+
     def confirm(self, text: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub (panel, notification, terminal) about a tab; None if that is not possible."""
 

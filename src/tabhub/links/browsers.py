@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from tabhub.core.tabs import Tab, TabChanges, TabTable
-from tabhub.errors import CommandFailed, InvalidParams, NotConnected, TabFailed, TabNotFound
+from tabhub.errors import CommandFailed, InvalidParams, NotConnected, TabFailed, TabNotFound, TabStopped
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.connected_browser import ConnectedBrowser
 from tabhub.links.extension import REPLACED, SILENT, ExtensionLink, Handler
@@ -190,10 +190,12 @@ class Browsers:
         return browser is not None and browser.link is link and chrome_id in browser.attached
 
     def tab(self, tab_id: int) -> TabRef:
-        """A tab and the link to it, or an error that lists the open tabs."""
+        """A tab that agents may use, and the link to it; the error for one that does not exist lists the open tabs."""
         tab = self.book.get(tab_id)
         if tab is None:
             raise self.missing(tab_id)
+        if tab.stopped:
+            raise TabStopped(tab_id)
         return TabRef(self._connected[tab.browser_id].link, tab)
 
     def missing(self, tab_id: int) -> TabNotFound | NotConnected:
@@ -304,13 +306,28 @@ class Browsers:
             self._event((link, chrome_id), "detached", {"reason": "released"})
 
     def _cdp_event(self, link: ExtensionLink, event: wire.CdpEvent) -> None:
-        if event.method == "Inspector.targetCrashed" and event.session_id is None:
-            self._fail_commands(link, event.tab_id, "its page crashed")
+        if event.session_id is None:
+            if event.method == "Inspector.targetCrashed":
+                self._fail_commands(link, event.tab_id, "its page crashed")
+            elif event.method == "Page.frameNavigated":
+                self._navigated(link, event.tab_id, event.params.get("frame"))
         self._event((link, event.tab_id), event.method, event.params, event.session_id)
+
+    def _navigated(self, link: ExtensionLink, chrome_id: int, frame: Any) -> None:
+        """Apply where a tab went at once: its own report comes later, and a call may act in between."""
+        tab = self.book.find(link.browser_id, chrome_id)
+        if tab is None or not isinstance(frame, dict) or frame.get("parentId"):
+            return
+        # The browser shows an error page under the URL that could not be reached.
+        url = str(frame.get("unreachableUrl") or f"{frame.get('url', '')}{frame.get('urlFragment') or ''}")
+        if url != tab.url:
+            self._apply(link, self.book.apply_navigation(link.browser_id, chrome_id, url, "", "loading"))
 
     def _cdp_detached(self, link: ExtensionLink, detached: wire.CdpDetached) -> None:
         self._connected[link.browser_id].attached -= {detached.tab_id}
-        if detached.reason in DETACH_REASONS:
+        if detached.reason == "canceled_by_user":
+            self._stop(link, detached.tab_id)
+        elif detached.reason in DETACH_REASONS:
             self._fail_commands(link, detached.tab_id, DETACH_REASONS[detached.reason])
         self._event((link, detached.tab_id), "detached", {"reason": detached.reason})
 
@@ -330,6 +347,24 @@ class Browsers:
         if any(tab.active and tab.window_focused for tab in (*changes.changed, *changes.opened)):
             self._focus(link.browser_id)
         self._publish(Change("tabs", link.browser_id, changes, synced=synced))
+
+    def _stop(self, link: ExtensionLink, chrome_id: int) -> None:
+        """The person pressed the browser's Cancel button: no agent uses the tab until they return it."""
+        changes = self.book.apply_stop(link.browser_id, chrome_id)
+        for tab in changes.changed:
+            log.info("the person stopped the agents in tab %d", tab.tab_id)
+            link.fail_tab(chrome_id, partial(TabStopped, tab.tab_id, sent=True))
+        self._apply(link, changes)
+
+    async def resume_tab(self, tab_id: int) -> Tab:
+        """Return a tab that the person stopped the agents in."""
+        tab = self.book.get(tab_id)
+        if tab is None:
+            raise self.missing(tab_id)
+        if not tab.stopped:
+            raise TabNotFound(f"Agents are not stopped in tab {tab_id}.", hint="`tabhub status` shows where they are.")
+        link = self._connected[tab.browser_id].link
+        return self.update_tab(link, await link.request("resumeTab", {"tabId": tab.chrome_id}), tab)
 
     def _fail_commands(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
         """Fail the CDP commands that are pending on a tab."""

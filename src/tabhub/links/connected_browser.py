@@ -57,4 +57,5 @@ class ConnectedBrowser:
             "tabs": len(tabs),
             "windows": len({tab.window_id for tab in tabs}),
             "debugger": {"attachedTabs": [tab.tab_id for tab in tabs if tab.chrome_id in self.attached]},
+            "stoppedTabs": [tab.tab_id for tab in tabs if tab.stopped],
         }

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.errors import CallCancelled, CommandFailed, InvalidParams, PluginToolFailed, TabhubError, TabNotFound
+from tabhub.errors import (
+    CallCancelled,
+    CommandFailed,
+    InvalidParams,
+    PluginToolFailed,
+    TabhubError,
+    TabNotFound,
+    TabStopped,
+)
 from tabhub.wire.extension_link import DispatchError, ErrorReply
 from tabhub.wire.messages import convert
 
@@ -38,6 +46,8 @@ def failure(method: str, error: Any) -> TabhubError:
     if code == -32001:
         sent = data.get("sent")
         return TabNotFound(message, data={"sent": sent} if type(sent) is bool else None)
+    if code == -32017:
+        return TabStopped(data["tabId"] if type(data.get("tabId")) is int else -1)
     if code == -32010:
         return CallCancelled("The browser stopped the command: it was cancelled.")
     if code == -32601:

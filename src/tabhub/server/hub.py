@@ -12,7 +12,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
@@ -169,6 +168,7 @@ class Hub:
             sites=CallSites(browsers.book, plugin_tabs, binding.holds),
             declared=pages.declared,
             require_free=binding.require_free,
+            held_by_others=binding.held_by_others,
         )
         results = ResultStore(home.results, limits, clock=wall)
         mask = mask or ValueMask()
@@ -241,7 +241,7 @@ class Hub:
         built_in = browser_tools(
             browsers,
             binding,
-            Path(config.files_dir).expanduser() if config.files_dir else home.files,
+            home.files_folder(config.files_dir),
             hub_facts=self._describe,
             plugins=plugins.sites,
             files_anywhere=config.files_anywhere,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tabhub.errors import SetupError
@@ -15,6 +16,8 @@ from tabhub.store.home import Home
 
 log = logging.getLogger("tabhub.managed")
 
+DOWNLOADS = "downloads"
+"""The folder for downloads, below the one that tools read and write files in."""
 _GRACE = 3.0
 """Seconds the person's own browser has to connect before one is started instead."""
 
@@ -34,6 +37,7 @@ class Managed:
         *,
         port: int,
         key: str,
+        files: Path,
         headless: bool | None,
         only_if_needed: bool,
     ) -> None:
@@ -50,6 +54,7 @@ class Managed:
             extension_dir=home.managed / "extension",
             profile_dir=home.managed / "profile",
             log_file=home.logs / "browser.log",
+            downloads=files / DOWNLOADS,
             headless=headless,
             on_exit=self._ended,
         )

@@ -92,6 +92,7 @@ def serve(options: StartOptions) -> int:
                 _browser(config.browser),
                 port=port,
                 key=key,
+                files=home.files_folder(config.files_dir),
                 headless=configured if options.headless is None else options.headless,
                 only_if_needed=launch == "auto",
             )

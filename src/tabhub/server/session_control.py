@@ -108,6 +108,10 @@ class SessionControl:
             raise TabNotFound(f"No agent holds tab {tab_id}.", hint="It has been released already.")
         return self.leases.free(lease.holder, lease.tab)
 
+    async def resume_tab(self, tab_id: int) -> None:
+        """Return a tab that the person took from the agents with the browser's Cancel button."""
+        await self.browsers.resume_tab(tab_id)
+
     @property
     def paused(self) -> bool:
         return self.engine.pause.paused is not None

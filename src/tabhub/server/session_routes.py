@@ -44,8 +44,11 @@ class SessionRoutes:
         return json_response({"ok": True, "paused": await self.control.pause(by, wanted.reason, wanted.mode)})
 
     async def resume(self, request: Request) -> Response:
-        """`POST /resume`: waiting calls continue in their order."""
-        self._body(request)
+        """`POST /resume`: waiting calls continue in their order; with `{"tabId": N}`, agents may use that tab again."""
+        if body := self._body(request, "tabId"):
+            tab_id = convert("resume", body, HeldTab).tab_id
+            await self.control.resume_tab(tab_id)
+            return json_response({"ok": True, "tabId": tab_id})
         was_paused = self.control.paused
         released = await self.control.resume()
         return json_response({"ok": True, "wasPaused": was_paused, "callsReleased": released})

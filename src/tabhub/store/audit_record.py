@@ -46,6 +46,8 @@ class CallRecord(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel
     args_digest: str
     tab_id: int | None = None
     origin: str | None = None
+    sites: tuple[str, ...] | None = None
+    """All sites it worked on or read something of, if that is more than `origin`, the last it worked on."""
     approval: Any = None
     """An Approval, or what the error of a refused call says of it."""
     arguments: Mapping[str, Any] | None = None

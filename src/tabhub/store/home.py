@@ -44,6 +44,10 @@ class Home:
         root = Path(os.path.abspath(folder))  # noqa: PTH100 - keeps links as the person wrote them
         return cls(root if named else root / ".tabhub")
 
+    def files_folder(self, chosen: str | None) -> Path:
+        """The folder that tools write files to: the `chosen` one, or the home's own."""
+        return Path(chosen).expanduser() if chosen else self.files
+
     def ensure(self) -> None:
         """Create the folders, private to this user; raises SetupError for a home that others could change or we
         cannot."""

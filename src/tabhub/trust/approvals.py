@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from tabhub.config.permissions import Permission
-from tabhub.errors import PermissionDenied
+from tabhub.errors import PermissionDenied, SiteChanged
 from tabhub.trust.grants import Scope
 from tabhub.trust.redact import clean
 from tabhub.wire.extension_link import ConfirmationRequest
@@ -75,6 +75,8 @@ class Ask:
     scope: tuple[Scope, ...] = ()
     """What an approval beyond this call covers."""
     this_call_only: bool = False
+    site: str = ""
+    """The site that the call's tab shows when the person is asked; empty without a tab."""
 
 
 Outcome = Allowed | Denied | Ask
@@ -126,6 +128,8 @@ class CallFacts:
     flow: DataFlow
     steps_to_ask: Sequence[str]
     """The tools of a batch that need an approval."""
+    disturbs: str
+    """How it would disturb other sessions; empty if it would not."""
     earlier: Approval | None
     """An approval for the session or for good that covers the call."""
     skipped: bool
@@ -141,7 +145,8 @@ def decide(call: CallFacts) -> Allowed | Ask:
     verdict, level, crossing, steps = call.verdict, call.level, bool(call.flow.sites), call.steps_to_ask
     if call.skipped:
         return Allowed(SKIPPED)
-    if not steps:
+    this_call_only = bool(steps or call.disturbs)
+    if not this_call_only:
         if level == "ask" and call.earlier is not None:
             if not crossing:
                 return Allowed(call.earlier)
@@ -149,12 +154,14 @@ def decide(call: CallFacts) -> Allowed | Ask:
         if level == "auto" and call.dataflow == "warn":
             return Allowed(warn=True)
     messages = [f"{call.tool} would use {', '.join(steps)}, set to ask."] if steps else []
+    if call.disturbs:
+        messages.append(call.disturbs)
     if verdict.message and (crossing or not steps):
         messages.append(verdict.message)
     if crossing:
         messages.append(call.flow.message())
     return Ask(
-        why=verdict.why if steps or level == "ask" else "dataflow",
+        why=verdict.why if this_call_only or level == "ask" else "dataflow",
         message=" ".join(messages) or f"{call.tool} acts, and is set to ask.",
         diff=verdict.diff,
         setting_name=call.setting_name,
@@ -163,7 +170,7 @@ def decide(call: CallFacts) -> Allowed | Ask:
         targets=call.flow.targets,
         target=call.flow.places[0] if call.flow.places else None,
         scope=call.scope,
-        this_call_only=bool(steps) or not call.scope,
+        this_call_only=this_call_only or not call.scope,
     )
 
 
@@ -223,6 +230,25 @@ def tab_moved(request: ConfirmationRequest, answer: Answer, place: str) -> Permi
         hint="Nothing was sent. Look at the tab; to act there too, call again: the person is asked again.",
         data={"approval": {"decision": answer.decision, "by": answer.by}},
     )
+
+
+def site_changed(
+    tool: str, tab_id: int, permitted: str, site: str, outcome: Denied | Ask, *, sent: bool
+) -> SiteChanged:
+    """The tab went to another site during a call, where the call needs an approval or is denied."""
+    before, now = clean(permitted, 200) or "an empty tab", clean(site, 200)
+    denied = isinstance(outcome, Denied)
+    why = outcome.error.message if isinstance(outcome, Denied) else f"There it needs an approval: {outcome.message}"
+    error = SiteChanged(
+        f"Tab {tab_id} went from {before} to {now}, and {tool} was not done there. {why}",
+        hint="Look at the tab, and do not act on that site."
+        if denied
+        else f"Look at the tab. To act on {now} make a new call for it: the person is asked about that site.",
+        data={"tabId": tab_id, "permitted": permitted, "site": site},
+    )
+    if sent:
+        error.outcome = "failed"
+    return error
 
 
 def tool_changed(request: ConfirmationRequest, answer: Answer) -> PermissionDenied:

@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+UNKNOWN = "unknown "
+"""How the name of a document begins that any page can have made: another site than any, also than itself."""
 _SITES = 200
 _PAIRS = 2000
 _SESSIONS = 5000
+
+
+def is_unknown(site: str) -> bool:
+    return site.startswith(UNKNOWN)
 
 
 @dataclass(slots=True)
@@ -53,10 +59,11 @@ class DataFlows:
         there = tuple(targets)
         if not there:
             return ()
+        same = {target for target in there if not is_unknown(target)}
         return tuple(
             site
             for site, through in seen.sites.items()
-            if site not in there
+            if site not in same
             and not through.intersection(there)
             and not any((site, target) in seen.allowed for target in there)
         )
@@ -66,7 +73,8 @@ class DataFlows:
         seen = self._sessions.setdefault(session, _Seen())
         for site in sites:
             for target in targets:
-                seen.allowed[site, target] = None
+                if not is_unknown(target):
+                    seen.allowed[site, target] = None
         while len(seen.allowed) > _PAIRS:
             del seen.allowed[next(iter(seen.allowed))]
 

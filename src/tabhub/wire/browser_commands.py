@@ -78,6 +78,7 @@ CdpCommand = sent(
     params=Object | None,
 )
 # `ahead` is sent before the command and not waited for; `follow` is sent after a script whose value has `go: true`.
+# With a `site`, all of them are sent only while the tab shows it.
 ForwardCdpCommand = sent(
     "ForwardCdpCommand",
     "A command of the Chrome DevTools Protocol.",
@@ -86,6 +87,7 @@ ForwardCdpCommand = sent(
     params=Object | None,
     session_id=_TEXT,
     interruptible=False,
+    site=_TEXT,
     ahead=[CdpCommand],
     follow=[CdpCommand],
 )
@@ -369,6 +371,7 @@ COMMANDS: dict[str, Command] = {
     "goBack": Command(OneTab, Arrival),
     "goForward": Command(OneTab, Arrival),
     "reloadTab": Command(ReloadTab, Arrival),
+    "resumeTab": Command(OneTab, TabInfo),
     "forwardCDPCommand": Command(ForwardCdpCommand, Any),
     "subscribeCDPEvents": Command(SubscribeCdpEvents, Nothing),
     "click": Command(Click, Pointed),

@@ -86,6 +86,8 @@ class TabInfo(Received):
     discarded: bool = False
     audible: bool = False
     last_accessed: float | None = None
+    stopped: bool = False
+    """Whether the person took it from the agents with the browser's own Cancel button."""
 
 
 Tabs = Annotated[list[Any], items_of(TabInfo)]

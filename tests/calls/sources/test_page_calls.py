@@ -38,6 +38,9 @@ class Caller:
         self.origin: str | None = None
         self.steps: list[float] = []
 
+    def visit(self, tab: int | None, site: str | None) -> None:
+        self.tab, self.origin = tab, site
+
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         self.steps.append(progress)
 

@@ -25,6 +25,19 @@ def test_other_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
     }
 
 
+def test_downloads_go_to_the_given_folder_whatever_was_set_before(tmp_path: Path) -> None:
+    settings = tmp_path / "profile" / "Default" / "Preferences"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"download": {"default_directory": "/elsewhere", "extensions_to_open": "pdf"}}')
+    for _ in range(2):
+        prepare_profile(tmp_path / "profile", "any", tmp_path / "files" / "downloads")
+    kept = json.loads(settings.read_text())
+    folder = str(tmp_path / "files" / "downloads")
+    assert (kept["download"]["default_directory"], kept["savefile"]) == (folder, {"default_directory": folder})
+    assert kept["download"]["extensions_to_open"] == "pdf"
+    assert (tmp_path / "files" / "downloads").is_dir()
+
+
 def test_the_button_is_pinned_once_and_may_be_removed(tmp_path: Path) -> None:
     settings = tmp_path / "profile" / "Default" / "Preferences"
     prepare_profile(tmp_path / "profile", "any")

@@ -87,6 +87,8 @@ class Frame:
         try:
             for last in (False, True):
                 world = await self.world()
+                if follow is not None:
+                    page.require_site()
                 commands = follow.commands(world) if follow is not None else ()
                 try:
                     answer = await page.cdp("Runtime.evaluate", world.script(body), session, follow=commands)

@@ -6,11 +6,14 @@ Owns sending a tool's command over the link and translating its failure. A tool 
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import orjson
+
 from tabhub.browser.driver.tab_watch import Dialog, TabState, TabWatch
+from tabhub.core.origins import browser_origin
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import CallContext
 from tabhub.errors import (
@@ -21,18 +24,25 @@ from tabhub.errors import (
     PageNavigated,
     TabFailed,
     TabNotFound,
+    TabStopped,
 )
 from tabhub.links.browsers import Browsers, TabKey, TabRef
 from tabhub.wire import urls
 
 _SCHEMES = ("http", "https", "data", "file")
 _LEFT = "Tab {tab} went to another page while the command ran."
+_MOVED = "Tab {tab} went to another site while the command was on its way; the command did not run."
+_CHECK_AGAIN = "Look at the tab. To act there, make a new call: it is checked for that site."
 _LOOK = "Look at the tab (browser_get_tab_info) before repeating it."
 _RELOAD = "Use browser_navigate_tab to load a page in it again."
 _RESTRICTED = "Tab {tab} shows {url}, a page that extensions may not access ({message})."
+_UNCHECKED = frozenset({"browser_navigate", "closeTab", "activateTab", "subscribeCDPEvents"})
+"""Commands that put nothing into the page that the tab shows."""
+_INPUT = ("Input.", "DOM.setFileInputFiles", "Page.handleJavaScriptDialog")
 _LEAVE = "Close it or navigate it to a web page (browser_navigate_tab)."
 _FAILURES: tuple[tuple[str, type[CommandFailed], str, str], ...] = (
     ("Cannot find context", ContextDestroyed, _LEFT, _LOOK),
+    ("navigated to another site before", CommandFailed, _MOVED, _CHECK_AGAIN),
     ("Inspected target navigated or closed", PageNavigated, _LEFT, _LOOK),
     ("Execution context was destroyed", PageNavigated, _LEFT, _LOOK),
     ("The tab crashed under", TabFailed, "The page of tab {tab} crashed while the command ran.", _RELOAD),
@@ -70,6 +80,8 @@ class Page:
         self.watch = watch
         self.browsers = browsers
         self._acting = acting
+        self._checked = ref.tab
+        """The tab as it was when its site was last checked, at first by the caller."""
 
     @cached_property
     def state(self) -> TabState:
@@ -101,21 +113,48 @@ class Page:
         self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None
     ) -> Any:
         """Send one link command to this tab and return its result."""
+        tab = self.browsers.book.get(self.tab_id)
+        if tab is not None and tab.stopped:
+            raise TabStopped(self.tab_id, sent=self._acting is not None and self._acting.sent)
+        wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
         if self._acting is not None:
+            if _acts(name, wanted):
+                where = self.require_site()
+                wanted |= where if name == "forwardCDPCommand" else {}
             self._acting.sent = True
         try:
-            wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
             return await self.link.request(name, wanted, raw=raw, encoded=encoded)
         except TabNotFound as error:
             # It was open when the command was sent, so the command may have run.
             self.browsers.remove_tab(self.link, self.tab.chrome_id)
             there = self.browsers.missing(self.tab_id)
             raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
+        except TabStopped:
+            raise TabStopped(self.tab_id, sent=self._acting is not None) from None
         except CommandFailed as error:
             known = self.describe_failure(error.message)
             if known is None:
                 raise
             raise known from None
+
+    def require_site(self) -> dict[str, str]:
+        """Raise SiteChanged if the tab went where the call may not act; returns what makes the browser check it."""
+        tab = self.browsers.book.get(self.tab_id)
+        if self._acting is None or tab is None:
+            return {}
+        if tab is not self._checked:
+            self._acting.require_site(self.tab_id, tab.site)
+            self._acting.visit(self.tab_id, tab.site)
+            self._checked = tab
+        origin = browser_origin(tab.url)
+        return {"site": origin} if origin else {}
+
+    def elsewhere_note(self) -> str:
+        """A note if the tab has gone to another site since the call began."""
+        tab = self.browsers.book.get(self.tab_id)
+        if tab is None or tab.site == self.tab.site:
+            return ""
+        return f"The tab shows another site now, {tab.site}: what you do there is checked for that site."
 
     async def raise_failure(self, message: str) -> None:
         """Raise the error for a command that failed as part of another one."""
@@ -131,7 +170,9 @@ class Page:
     def cdp_encoded(self, params: bytes) -> Awaitable[bytes]:
         """Send one CDP command that is already encoded (`"method":…,"params":…`); the result is bytes, too."""
         self.ensure_watching()
-        return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (self.tab.chrome_id, params), raw=True)
+        where = orjson.dumps({"tabId": self.tab.chrome_id, **self.require_site()})[:-1]
+        encoded = b"%b,%b}" % (where, params)
+        return self.command("forwardCDPCommand", encoded=encoded, raw=True)
 
     async def cdp(
         self,
@@ -162,6 +203,13 @@ class Page:
     def cdp_nowait(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
         """Send a CDP command without waiting, for what only prepares the next one."""
         send_cdp_nowait(self.key, method, params, session_id)
+
+
+def _acts(command: str, params: Mapping[str, Any]) -> bool:
+    """Whether a command acts on the page that the tab shows. Scripts do not count: each is bound to its document."""
+    if command != "forwardCDPCommand":
+        return command not in _UNCHECKED
+    return "follow" in params or str(params.get("method")).startswith(_INPUT)
 
 
 def send_cdp(

@@ -31,6 +31,10 @@ class Permission:
         """Ask the person for a tab that another session holds; None if nobody can be asked."""
         return None
 
+    def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> str:
+        """The site that the tab of a call shows; empty if the call has no tab."""
+        return ""
+
     def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
 
@@ -39,4 +43,4 @@ class Permission:
         return False
 
     def call_answered(self, session: Session, call: Call) -> None:
-        """A call has read something of `call.origin`."""
+        """A call has read something of `call.sites`."""

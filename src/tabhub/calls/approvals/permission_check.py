@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tabhub.browser.tools.acting import batch
+from tabhub.calls.approvals.disturbance import disturbance
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory, flow_key, stateless_key
 from tabhub.calls.approvals.permission import Permission
@@ -20,9 +22,11 @@ from tabhub.calls.call_sites import CallSites
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
+from tabhub.core.leases import Lease
+from tabhub.core.origins import BLANK, name_of, origin_of
 from tabhub.core.page_tools import PageTool
 from tabhub.core.sessions import Session
-from tabhub.core.tabs import origin_of
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.errors import PermissionDenied
 from tabhub.links.browsers import Browsers
@@ -45,6 +49,7 @@ from tabhub.trust.approvals import (
     tab_moved,
     tool_changed,
 )
+from tabhub.trust.dataflow import is_unknown
 from tabhub.trust.explain import Question, explain
 from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
@@ -54,8 +59,13 @@ from tabhub.trust.verdicts import apply_site_rule, tool_verdict
 
 log = logging.getLogger("tabhub.permissions")
 
+_CLOSE = "browser_close_tab"
+_CARRIES_NOTHING = frozenset({_CLOSE, "browser_focus_tab"})
+"""Tools that put no content into their tab."""
 _BATCH = batch.browser_act.tool.name
 """The tool that runs steps of other tools: their settings hold in it."""
+_MADE = ("data:", "blob:")
+"""How URLs begin whose document any page, or the agent, can have made."""
 _NO_VERDICTS: dict[str | None, Verdict] = {}
 _PANEL = EXTENSION_ORIGIN.decode()
 
@@ -85,6 +95,7 @@ class PermissionCheck(Permission):
         sites: CallSites,
         declared: Callable[[Tool], PageTool | None],
         require_free: Callable[[Session, int], None],
+        held_by_others: Callable[[Session], list[Lease]],
     ) -> None:
         super().__init__(inbox)
         self._inbox = inbox
@@ -94,6 +105,7 @@ class PermissionCheck(Permission):
         self._call_sites = sites
         self._declared = declared
         self._require_free = require_free
+        self._held_by_others = held_by_others
         self._verdicts: WeakKeyDictionary[Tool, dict[str | None, Verdict]] = WeakKeyDictionary()
         memory.on_pin(self._verdicts.clear)
         self.apply_settings(config)
@@ -108,17 +120,16 @@ class PermissionCheck(Permission):
 
     def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         session = caller.session
-        if not tool.read_only and tool.source.kind == "browser":
-            tab_id = arguments.get("tabId", session.tab)
-            tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
-            if tab is not None and tab.url.startswith(_PANEL):  # there an agent could approve its own calls
-                return Denied(_panel_only(tool))
+        acts = not tool.read_only
+        if acts and self._acts_in_panel(session, tool, arguments):
+            return Denied(_panel_only(tool))
         verdict = self.verdict(tool, session.token)
-        guarded = self._dataflow != "off" and not tool.read_only and self._memory.flows.knows(flow_key(session))
+        guarded = self._dataflow != "off" and acts and self._memory.flows.knows(flow_key(session))
         steps = tuple(batch.tool_calls(arguments)) if tool.name == _BATCH else ()
-        if verdict.level == "auto" and not guarded and not steps and self.sites.empty:
+        disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others) if acts else ""
+        if verdict.level == "auto" and not guarded and not steps and not disturbs and self.sites.empty:
             return ALLOWED
-        return self._decide(session, tool, arguments, steps, guarded=guarded)
+        return self._decide(session, tool, arguments, steps, guarded=guarded, disturbs=disturbs)
 
     def _decide(
         self,
@@ -128,6 +139,7 @@ class PermissionCheck(Permission):
         steps: tuple[Act, ...],
         *,
         guarded: bool,
+        disturbs: str,
     ) -> Outcome:
         acts = ((tool, arguments), *steps)
         set_levels = [self.verdict(each, session.token) for each, _ in acts]
@@ -144,10 +156,11 @@ class PermissionCheck(Permission):
         own_browser = self._reaches_own(tool, arguments, session) if undecided or guarded else True
         if loosened and own_browser:  # the rule speaks for its own site only
             verdicts[1:] = [its if its.level is not None else Verdict("ask") for its in verdicts[1:]]
-        flow = self._flow(acts, session) if guarded and own_browser else NO_FLOW
+        acts_known = _known_acts(steps) if steps else acts
+        flow = self._flow(acts_known, session) if guarded and own_browser else NO_FLOW
         level = verdicts[0].level or ("ask" if own_browser else "auto")
         steps_to_ask = self._steps_to_ask(session, steps, verdicts[1:])
-        if level == "auto" and not flow.sites and not steps_to_ask:
+        if level == "auto" and not flow.sites and not steps_to_ask and not disturbs:
             return ALLOWED
         scope = self._scope(session, acts)
         definition = self._definition(tool) if tool.source.kind in PINNED else ""
@@ -161,6 +174,7 @@ class PermissionCheck(Permission):
                 level=level,
                 flow=flow,
                 steps_to_ask=steps_to_ask,
+                disturbs=disturbs,
                 earlier=earlier,
                 skipped=self.permissions.skipped,
                 dataflow=self._dataflow,
@@ -173,7 +187,17 @@ class PermissionCheck(Permission):
             self._require_usable_tab(tool, arguments, session)
         if isinstance(outcome, Allowed) and outcome.warn:
             self._warn(session, tool, flow)
-        return outcome
+        return replace(outcome, site=self.site(session, tool, arguments)) if isinstance(outcome, Ask) else outcome
+
+    def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> str:
+        tab = self._tab(session, tool, arguments)
+        return tab.site if tab is not None else BLANK
+
+    def _tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
+        """The tab that a call names, or the session's own."""
+        own = session.tab if tool.source.kind in ("browser", "plugin") else None
+        tab_id = arguments.get("tabId", own)
+        return self._browsers.book.get(tab_id) if type(tab_id) is int else None
 
     async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
         """Wait for an approval; PermissionDenied without one, or if the call is not what the person was shown."""
@@ -186,8 +210,8 @@ class PermissionCheck(Permission):
                 raise tool_changed(request, answer)
         elif kind in ("browser", "plugin") and request.tab_id is not None:
             tab = self._browsers.book.get(request.tab_id)
-            if tab is not None and tab.origin != origin_of(request.url or ""):
-                raise tab_moved(request, answer, tab.origin or tab.url)
+            if tab is not None and tab.site != shown.site:
+                raise tab_moved(request, answer, tab.site)
         self.recheck(caller.session, tool, arguments)
         return Approval(answer.by, answer.decision, answer.reason)
 
@@ -293,6 +317,16 @@ class PermissionCheck(Permission):
                 approvals.append(Approval(grant.approved_by, "allow_always", f"grant {grant.id}"))
         return approvals[0] if approvals else None
 
+    def _acts_in_panel(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call acts in a tab that shows the panel, where an agent could approve its own calls."""
+        if tool.source.kind != "browser" or tool.name in LEASE_TOOLS or not _in_tab(tool):
+            return False
+        tab = self._tab(session, tool, arguments)
+        if tab is None or not tab.url.startswith(_PANEL):
+            return False
+        # A page can send an agent's own tab there.
+        return not (tool.name == _CLOSE and tab.tab_id in (session.tab, *session.opened_tabs))
+
     # verdicts
 
     def facts(self, tool: Tool) -> ToolFacts:
@@ -368,17 +402,19 @@ class PermissionCheck(Permission):
     # data flow from site to site
 
     def call_answered(self, session: Session, call: Call) -> None:
-        """Note the site a call has read: its content may be carried elsewhere."""
-        if self._dataflow == "off" or call.origin is None or not call.origin.startswith(("http:", "https:")):
+        """Note the sites a call has read: their content may be carried elsewhere."""
+        if self._dataflow == "off":
             return
         tab = self._browsers.book.get(call.tab) if call.tab is not None else None
         if tab is not None and self._browsers.is_managed(tab.browser_id):
             return
         plugin = call.tool.source.key if call.tool.source.kind == "plugin" else None
+        read = [site for site in call.sites if site.startswith(("http:", "https:")) or is_unknown(site)]
         for key in {flow_key(session), stateless_key(session)} if session.kind == "handle" else (session.id,):
-            self._memory.flows.read(key, call.origin, plugin)
+            for site in read:
+                self._memory.flows.read(key, site, plugin)
 
-    def _flow(self, acts: Iterable[tuple[Tool, Mapping[str, Any]]], session: Session) -> DataFlow:
+    def _flow(self, acts: Iterable[Act], session: Session) -> DataFlow:
         """What calls would carry to which places; if nothing, the first place is where they act."""
         sites: dict[str, None] = {}
         reached: list[tuple[str, ...]] = []
@@ -393,15 +429,18 @@ class PermissionCheck(Permission):
 
     def _places(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> tuple[str, ...]:
         """The names of the place a call acts on."""
-        if tool.source.kind == "page":
+        kind, url = tool.source.kind, arguments.get("url")
+        if kind == "page":
             return (tool.source.key,)
-        url = arguments.get("url")
-        if tool.source.kind == "browser" and isinstance(url, str) and (site := _web_origin(url)):
+        if kind == "browser" and isinstance(url, str) and (site := _target(url)):
             return (site,)
-        tab_id = arguments.get("tabId", session.tab if tool.source.kind == "browser" else None)
-        tab = self._browsers.book.get(tab_id) if type(tab_id) is int else None
-        place = (tab.origin,) if tab is not None and tab.origin is not None and _web_origin(tab.url) else ()
-        return place if tool.source.kind == "browser" else (tool.source.key, *place)
+        tab = self._tab(session, tool, arguments) if kind == "browser" or "tabId" in arguments else None
+        site = tab.site if tab is not None else BLANK
+        if site == BLANK:
+            place = (BLANK,) if kind == "browser" and _in_tab(tool) and tool.name not in _CARRIES_NOTHING else ()
+        else:
+            place = (site,) if site.startswith("http") or is_unknown(site) else ()
+        return place if kind == "browser" else (tool.source.key, *place)
 
     def _warn(self, session: Session, tool: Tool, flow: DataFlow) -> None:
         place = " and ".join(flow.places)
@@ -448,6 +487,23 @@ def _panel_only(tool: Tool) -> PermissionDenied:
     )
 
 
-def _web_origin(url: str) -> str | None:
-    site = origin_of(url)
-    return site if site is not None and site.startswith("http") else None
+def _known_acts(steps: Iterable[Act]) -> list[Act]:
+    """The acts of a batch whose place is known before it runs; after a navigation each step is checked as it comes."""
+    known: list[Act] = []
+    navigates = False
+    for step, arguments in steps:
+        leads = "url" in arguments
+        if not step.read_only and (leads or not navigates):
+            known.append((step, arguments))
+            navigates = navigates or leads
+    return known
+
+
+def _in_tab(tool: Tool) -> bool:
+    return "tabId" in tool.input_schema["properties"]
+
+
+def _target(url: str) -> str | None:
+    """The site that a URL leads to; None for files and empty pages, which nothing can be carried to."""
+    site = origin_of(url) or (name_of(url) if url.lstrip()[:5].lower() in _MADE else "")
+    return site if site.startswith("http") or is_unknown(site) else None

@@ -108,7 +108,7 @@ class PageCall(TabCall[Frame]):
             params["extensions"] = extensions
         if "_meta" in extra and (meta := forwarded_meta(extra["_meta"])):
             params["_meta"] = meta
-        self.ctx.tab, self.ctx.origin = target.tab_id, target.origin
+        self.ctx.visit(target.tab_id, target.origin)
         self.frame, self._scope, self._input_required = target, asyncio.timeout(None), None
         running = self._calls.running.setdefault(target.key, set())
         running.add(self)
@@ -261,7 +261,7 @@ class PageCalls:
             except TabhubError as error:
                 reason = error.message
                 continue
-            ctx.tab, ctx.origin = tab_id, origin
+            ctx.visit(tab_id, origin)
             try:
                 async with asyncio.timeout(self._limits.page_appear):
                     while (frame := self.tab_calls.choose(call, set())) is None:

@@ -22,10 +22,11 @@ from tabhub.calls.sources.tab_calls import TabCalls
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line
+from tabhub.core.origins import origin_of
 from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
 from tabhub.core.page_tools import Frame, PageChange, PageTool, PageToolTable
 from tabhub.core.registry import Entry, Registry
-from tabhub.core.tabs import Tab, TabTable, origin_of
+from tabhub.core.tabs import Tab, TabTable
 from tabhub.core.tools import Source, Tool
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits

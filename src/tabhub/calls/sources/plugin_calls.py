@@ -105,7 +105,7 @@ class PluginCall(TabCall[Tab]):
         failed.add(target.tab_id)
 
     async def send(self, target: Tab, transport: TabHubTransport) -> ToolResult:
-        self.ctx.tab, self.ctx.origin = target.tab_id, target.origin
+        self.ctx.visit(target.tab_id, target.site)
         params = {
             "plugin": self._active.name,
             "tool": self._tool.name,

@@ -20,7 +20,7 @@ from tabhub.core.page_tools import Frame
 from tabhub.core.tab_routing import Candidate, best_tab, may_retry
 from tabhub.core.tabs import Tab, TabTable
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, TabhubError
+from tabhub.errors import CommandFailed, TabhubError, TabStopped
 from tabhub.limits import Limits
 from tabhub.links.transport import TabHubTransport
 from tabhub.wire.page_tools import ElicitConfirmation, ToolProgress
@@ -109,12 +109,17 @@ class TabCalls:
                 await call.before_retry(error, target, failed)
 
     def choose(self, call: TabCall[T], failed: set[int]) -> T | None:
-        """The best target. TabLeased if the tool is only in tabs that other sessions hold."""
+        """The best target. TabLeased or TabStopped if the tool is only in tabs that the call may not use."""
         session = call.ctx.session
         free: list[T] = []
         blocking: Lease | None = None
+        stopped: int | None = None
         for target in call.targets():
             if target.tab_id in failed or self._is_blocked(call, target):
+                continue
+            tab = self.tabs.get(target.tab_id)
+            if tab is not None and tab.stopped:
+                stopped = target.tab_id
                 continue
             lease = self.leases.blocking_lease(session, target.tab_id)
             if lease is None or (self.leases.reading and call.annotations(target).get("readOnlyHint") is True):
@@ -127,6 +132,8 @@ class TabCalls:
             return by_candidate[best]
         if not free and blocking is not None and not failed:
             raise self.leases.leased_error(blocking)
+        if not free and stopped is not None:
+            raise TabStopped(stopped)
         return free[0] if free else None
 
     def _is_blocked(self, call: TabCall[T], target: T) -> bool:

@@ -78,6 +78,7 @@ class ManagedBrowser:
         extension_dir: Path,
         profile_dir: Path,
         log_file: Path,
+        downloads: Path | None = None,
         headless: bool | None = None,
         loading: Loading | None = None,
         on_exit: Callable[[BrowserExit], None] = lambda _: None,
@@ -88,6 +89,7 @@ class ManagedBrowser:
         self.browser = browser
         self.headless = not has_display(self._env) if headless is None else headless
         self._profile = profile_dir.absolute()
+        self._downloads = None if downloads is None else downloads.absolute()
         self._on_exit = on_exit
         self._limits = limits
         self._log = BrowserLog(log_file, limits.browser_log)
@@ -136,7 +138,7 @@ class ManagedBrowser:
         stamp = extension_stamp(self._extension)
         await free_profile(self._profile, grace=self._limits.browser_stop)
         try:
-            prepare_profile(self._profile, stamp)
+            prepare_profile(self._profile, stamp, self._downloads)
         except OSError as error:
             raise SetupError(f"The managed browser's profile cannot be written: {error}.") from error
         command = command_line(

@@ -57,13 +57,13 @@ async def free_profile(profile: Path, *, grace: float) -> None:
         (profile / name).unlink(missing_ok=True)
 
 
-def prepare_profile(profile: Path, stamp: str) -> None:
-    """Prepare an unused profile for the extension with this stamp.
+def prepare_profile(profile: Path, stamp: str, downloads: Path | None = None) -> None:
+    """Prepare an unused profile for the extension with this stamp; files are downloaded to `downloads`, if given.
 
     A browser starts an extension's worker from its own cache even after the files have changed, whatever their version,
     so the cache is removed then. Sites register their workers again at the next visit; their stored data stays.
     """
-    _set_preferences(profile / "Default" / "Preferences")
+    _set_preferences(profile / "Default" / "Preferences", downloads)
     if _loaded_stamp(profile) != stamp:
         for name in ("Database", "ScriptCache"):
             shutil.rmtree(profile / "Default" / "Service Worker" / name, ignore_errors=True)
@@ -86,12 +86,18 @@ def _loaded_stamp(profile: Path) -> str | None:
         return None
 
 
-def _set_preferences(path: Path) -> None:
-    """Turn on developer mode, without which a browser unloads an unpacked extension that reloads itself."""
+def _set_preferences(path: Path, downloads: Path | None) -> None:
+    """Set the download folder, and developer mode, without which a browser unloads an extension that reloads itself."""
     try:
         settings = json.loads(path.read_bytes())
     except (OSError, ValueError):
         settings = {}  # a browser ignores a broken file, too
+    before = json.dumps(settings)
+    if downloads is not None:
+        make_private_folder(downloads)
+        folder = {"default_directory": str(downloads)}
+        settings.setdefault("download", {}).update(folder, directory_upgrade=True, prompt_for_download=False)
+        settings.setdefault("savefile", {}).update(folder)
     extensions = settings.setdefault("extensions", {})
     interface = extensions.setdefault("ui", {})
     if interface.get("developer_mode") is not True:
@@ -100,6 +106,7 @@ def _set_preferences(path: Path) -> None:
         pinned = extensions.setdefault("pinned_extensions", [])
         if EXTENSION_ID not in pinned:
             pinned.append(EXTENSION_ID)
+    if json.dumps(settings) != before:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(path, json.dumps(settings))
 

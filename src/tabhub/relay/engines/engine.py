@@ -199,9 +199,10 @@ class RelaySurface(FullSurface):
         arguments: dict[str, Any],
         found: Entry | None = None,
         approval: Approval | None = None,
+        permitted: str | None = None,
     ) -> ToolResult:
         try:
-            return await self._engine.call(caller, name, arguments, found, approval)
+            return await self._engine.call(caller, name, arguments, found, approval, permitted)
         except CallTimeout as error:
             error.hint = f"{error.hint} {_APPROVAL_HINT}" if error.hint else _APPROVAL_HINT
             raise

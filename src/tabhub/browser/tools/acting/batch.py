@@ -11,7 +11,7 @@ from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool
 from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
-from tabhub.errors import InvalidArguments, Paused, TabhubError
+from tabhub.errors import InvalidArguments, Paused, SiteChanged, TabhubError, TabStopped
 
 _MAX_ACTIONS = 50
 _ACTIONS: dict[str, ToolSpec] = {
@@ -60,11 +60,18 @@ async def browser_act(call: Call) -> ToolResult:
             if not spec.tool.read_only:
                 await call.ctx.wait_while_paused()
             step = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only)
+            call.ctx.begin_step(spec.tool, step.args)
             facts = orjson.loads((await spec.run(step)).payload)["structuredContent"]
             facts.pop("tabId", None)
             results.append({_KIND: kind, **facts})
         except Paused as error:
             raise _paused_error(error, which, results) from None
+        except (SiteChanged, TabStopped) as error:
+            # Also with onError: continue: no later action may run there, either.
+            error.message = f"{which} was not done: {error.message} {_done_before(results)}"[:4000]
+            if results and error.outcome == "not_sent":
+                error.outcome = "failed"
+            raise
         except TabhubError as error:
             if call.args.get("onError") != "continue":
                 error.message = f"{which} failed: {error.message} {_done_before(results)}"[:4000]

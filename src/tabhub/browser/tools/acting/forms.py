@@ -14,7 +14,7 @@ from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.errors import CommandFailed, InvalidArguments, SiteChanged
 
 _ONE_OR_MORE = {"type": ["string", "array"]}
 _MAX_FIELDS = 100
@@ -62,7 +62,7 @@ async def fill_form(call: Call) -> ToolResult:
         for number, field in enumerate(fields, 1):
             try:
                 done.append(await _fill_one(call, action, field))
-            except CommandFailed as error:
+            except (CommandFailed, SiteChanged) as error:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
                 raise

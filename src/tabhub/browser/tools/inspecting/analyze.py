@@ -57,7 +57,7 @@ async def analyze_site(call: Call) -> ToolResult:
     call.ctx.sent = True
     tab = await open_tab(box.browsers, group=box.choice.tab_group(call.ctx.session))
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id))
-    call.ctx.tab, call.ctx.origin = tab.tab_id, None
+    call.ctx.visit(tab.tab_id, tab.site)
     keep = False
     try:
         facts = await _analyze(call, page, url)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, browser_tool, pick_fields
 from tabhub.browser.schemas import list_of, number, rows, text
 from tabhub.browser.tool_spec import data_result
-from tabhub.core.tabs import origin_of
+from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -51,7 +51,7 @@ def web_origin(given: str, field: str) -> str:
     read_only=True,
 )
 async def get_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
+    call.ctx.visit(None, web_origin(call.args["url"], "url"))
     return data_result(await call.list_rows("getCookies", call.given("url", "name"), "cookies", _COOKIE))
 
 
@@ -76,7 +76,7 @@ async def get_cookies(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def set_cookie(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
+    call.ctx.visit(None, web_origin(call.args["url"], "url"))
     try:
         kept = await call.run(call.link(), "setCookie", call.given(*_SETTABLE))
     except CommandFailed as error:
@@ -99,7 +99,7 @@ async def set_cookie(call: BrowserCall) -> ToolResult:
     idempotent=True,
 )
 async def delete_cookies(call: BrowserCall) -> ToolResult:
-    call.ctx.tab, call.ctx.origin = None, web_origin(call.args["url"], "url")
+    call.ctx.visit(None, web_origin(call.args["url"], "url"))
     answer = await call.run(call.link(), "deleteCookies", call.given("url", "name"))
     facts = {"name": call.args["name"], "deleted": answer["deleted"]}
     if not answer["deleted"]:
@@ -129,7 +129,7 @@ async def clear_site_data(call: BrowserCall) -> ToolResult:
     wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()))]
     if not wanted:
         raise InvalidArguments("Nothing to clear.", hint=f"Set one of {', '.join(_KINDS)} to true.")
-    call.ctx.tab, call.ctx.origin = None, origin
+    call.ctx.visit(None, origin)
     answer = await call.run(call.link(), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
     cleared = [kind for kind in _KINDS if kind in answer.get("cleared", ())]
     note = f"Cleared for {origin}: {'; '.join(_KINDS[kind] for kind in cleared)}. Reload its open pages to see it."

@@ -8,7 +8,7 @@ from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.browser.tool_spec import data_result
-from tabhub.core.tabs import origin_of
+from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
 
@@ -63,7 +63,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
         raise InvalidArguments("url must be a file to download, not about:blank.")
     if "filename" in call.args:
         _validate_filename(call.args["filename"])
-    call.ctx.tab, call.ctx.origin = None, origin_of(url)
+    call.ctx.visit(None, origin_of(url))
     try:
         answer = await call.run(call.link(), "downloadFile", call.given("url", "filename", "saveAs"))
     except CommandFailed as error:

@@ -127,7 +127,7 @@ async def update_tab_group(call: BrowserCall) -> ToolResult:
 async def list_tabs_in_group(call: BrowserCall) -> ToolResult:
     found = await call.find("getGroups", "groups", "groupId", _label)
     facts = _facts(call, found.link, found.what)
-    tabs = [call.box.browsers.tab(tab_id).tab.describe() for tab_id in facts["tabIds"]]
+    tabs = [tab.describe() for tab_id in facts["tabIds"] if (tab := call.box.browsers.book.get(tab_id)) is not None]
     return data_result({**facts, "tabs": tabs})
 
 
@@ -150,7 +150,7 @@ def _chosen_tabs(call: BrowserCall) -> tuple[ExtensionLink, list[Tab]]:
         )
     for ref in refs:
         call.box.choice.require_free(call.ctx.session, ref.tab.tab_id)
-        call.ctx.tab, call.ctx.origin = ref.tab.tab_id, ref.tab.origin
+        call.ctx.visit(ref.tab.tab_id, ref.tab.site)
     return refs[0].link, [ref.tab for ref in refs]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.schemas import TAB, boolean, integer, rows, text
 from tabhub.browser.tool_spec import data_result
-from tabhub.core.tabs import origin_of
+from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
 
@@ -42,6 +44,12 @@ def time_param(call: BrowserCall, name: str) -> dict[str, float]:
     return {name: given}
 
 
+def _note_sites(call: BrowserCall, pages: Iterable[dict[str, Any]]) -> None:
+    """Titles and URLs of pages are content of their sites: note them as read."""
+    for page in pages:
+        call.ctx.note_site(origin_of(str(page.get("url") or "")))
+
+
 @browser_tool(
     "browser_search_history",
     "Search the history",
@@ -61,7 +69,9 @@ def time_param(call: BrowserCall, name: str) -> dict[str, float]:
 )
 async def search_history(call: BrowserCall) -> ToolResult:
     params = {**call.given("query", "maxResults"), **time_param(call, "startTime"), **time_param(call, "endTime")}
-    return data_result(await call.list_rows("searchHistory", params, "entries", _ENTRY))
+    found = await call.list_rows("searchHistory", params, "entries", _ENTRY)
+    _note_sites(call, found["entries"])
+    return data_result(found)
 
 
 @browser_tool(
@@ -74,7 +84,7 @@ async def search_history(call: BrowserCall) -> ToolResult:
 )
 async def get_visits(call: BrowserCall) -> ToolResult:
     url = call.args["url"]
-    call.ctx.tab, call.ctx.origin = None, origin_of(url)
+    call.ctx.visit(None, origin_of(url))
     try:
         visits = await call.list_rows("getVisits", {"url": url}, "visits", _VISIT)
     except CommandFailed as error:
@@ -103,7 +113,9 @@ async def get_recently_closed(call: BrowserCall) -> ToolResult:
         facts = pick_fields(item, _CLOSED)
         if item["kind"] == "window":
             facts["tabs"] = [pick_fields(tab, _CLOSED_TAB) for tab in item.get("tabs", ())]
+            _note_sites(call, facts["tabs"])
         closed.append(facts)
+    _note_sites(call, closed)
     return data_result({"closed": closed})
 
 
@@ -132,5 +144,5 @@ async def restore_session(call: BrowserCall) -> ToolResult:
         ) from None
     tabs = [call.box.browsers.update_tab(link, raw) for raw in answer.get("tabs", ())]
     for tab in tabs:
-        call.ctx.tab, call.ctx.origin = tab.tab_id, tab.origin
+        call.ctx.visit(tab.tab_id, tab.site)
     return data_result({"kind": answer["kind"], "tabs": [tab.describe() for tab in tabs]})

@@ -92,7 +92,7 @@ async def release_tab(call: Call) -> ToolResult:
 async def request_tab(call: Call) -> ToolResult:
     choice, session, tab_id = call.box.choice, call.ctx.session, call.args["tabId"]
     tab = call.box.browsers.tab(tab_id).tab
-    call.ctx.tab, call.ctx.origin = tab_id, tab.origin
+    call.ctx.visit(tab_id, tab.site)
     lease, by = choice.blocking_lease(session, tab_id), "free"
     if lease is not None:
         by = await _ask_to_hand_over(call, lease, tab)

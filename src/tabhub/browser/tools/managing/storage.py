@@ -65,6 +65,7 @@ async def get_storage(call: Call) -> ToolResult:
 async def set_storage(call: Call) -> ToolResult:
     page, args = await call.page(), call.args
     query = {"kind": args["storageType"], "key": args["key"], "write": True, "value": args["value"]}
+    page.require_site()
     found = await _run(page, query)
     return data_result({"tabId": page.tab_id, "origin": found["origin"], "replaced": found["replaced"]})
 

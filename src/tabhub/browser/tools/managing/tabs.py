@@ -14,6 +14,7 @@ from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
 from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool, with_note
 from tabhub.browser.tools.inspecting import throttle
+from tabhub.core.origins import origin_of
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, NotConnected, TabFailed
@@ -109,7 +110,7 @@ def must_open_with_tab(url: str) -> bool:
 
 async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     box = call.box
-    call.ctx.tab, call.ctx.origin = tab.tab_id, None
+    call.ctx.visit(tab.tab_id, tab.site)
     if must_open_with_tab(url) or url == "about:blank":
         status = "complete" if url == "about:blank" else tab.status  # there is nothing to load
         return {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
@@ -134,7 +135,8 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 )
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
-    return data_result(await _navigate(call, await call.page(), url, call.args.get("waitUntil", "load")))
+    page = await call.page(leaves=True)
+    return data_result(await _navigate(call, page, url, call.args.get("waitUntil", "load")))
 
 
 def _history_tool(direction: str) -> ToolSpec:
@@ -178,7 +180,7 @@ async def reload_tab(call: Call) -> ToolResult:
     open_world=False,
 )
 async def focus_tab(call: Call) -> ToolResult:
-    page = await call.page()
+    page = await call.page(leaves=True)
     answer = await page.command("activateTab", {"focusWindow": True})
     return data_result(call.box.browsers.update_tab(page.link, answer, page.tab).describe())
 
@@ -192,7 +194,7 @@ async def focus_tab(call: Call) -> ToolResult:
     idempotent=True,
 )
 async def close_tab(call: Call) -> ToolResult:
-    page = await call.page()
+    page = await call.page(leaves=True)
     dialog_open = page.dialog is not None
     if dialog_open:
         # Dismissed, because accepting could start a navigation that interferes with closing.
@@ -265,8 +267,16 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
     location = {name: facts[name] for name in ("url", "title", "status")}
     call.box.browsers.update_location(page.link, page.tab, **location)
     now = call.box.browsers.book.get(page.tab_id)
-    call.ctx.tab, call.ctx.origin = page.tab_id, now.origin if now else None
-    return with_note(facts, str(answer.get("error") or "")[:500])
+    call.ctx.visit(page.tab_id, now.site if now is not None else None)
+    return with_note(facts, str(answer.get("error") or "")[:500], _elsewhere_note(call, facts["url"]))
+
+
+def _elsewhere_note(call: Call, arrived: str) -> str:
+    """A note if a navigation arrived on another site than the one it was sent to."""
+    wanted, there = origin_of(str(call.args.get("url") or "")), origin_of(arrived)
+    if wanted is None or there is None or wanted == there:
+        return ""
+    return f"The tab was redirected from {wanted} to {there}, another site: what you do there is checked for that site."
 
 
 async def _http_status(call: Call, page: Page) -> int | None:

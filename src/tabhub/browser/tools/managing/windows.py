@@ -107,6 +107,7 @@ async def close_window(call: BrowserCall) -> ToolResult:
         )
     tab_ids = call.hub_tab_ids(link, found.what.get("tabIds"))
     for tab_id in tab_ids:
+        call.box.browsers.tab(tab_id)
         call.box.choice.require_free(call.ctx.session, tab_id)
     try:
         await call.run(link, "closeWindow", {"windowId": number})

@@ -17,7 +17,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
-from tabhub.browser.tool_spec import Call, tool
+from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -100,6 +100,9 @@ async def execute_script(call: Call) -> ToolResult:
     if evaluated.exceptionDetails is not msgspec.UNSET:
         return ToolResult.text(describe_exception(orjson.loads(bytes(evaluated.exceptionDetails)), code), is_error=True)
     body = _structured_content(bytes(evaluated.result.value))
+    if elsewhere := page.elsewhere_note():
+        facts = orjson.loads(body)
+        body = orjson.dumps(with_note(facts, facts.get("note", ""), elsewhere))
     # The text content repeats the JSON as a string.
     text = orjson.dumps(body.decode())
     return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + body + b"}")
@@ -108,6 +111,7 @@ async def execute_script(call: Call) -> ToolResult:
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:
     """Evaluate in a frame: in its own session, or as a call on an object of its world."""
     session_id, object_id = await script_target(page, wanted)
+    page.require_site()
     code: str = orjson.loads(encoded)
     method, params = "Runtime.evaluate", {"expression": code, "timeout": timeout_ms}
     if object_id is not None:

@@ -1,0 +1,56 @@
+"""The panel is the person's: agents do not act in it, and no page can use that to lock an agent out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.harness.agent import Agent
+from tests.harness.fake_extension import tab
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
+
+SHOP = "https://www.shop.example"
+PANEL = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp/x"
+
+
+def at_work(hub: RunningHub) -> Panel:
+    """A browser of the hub's own, in which everything runs unasked."""
+    browser = Panel(hub, tabs=[tab(7, f"{SHOP}/"), tab(8, "https://mail.example/")])
+    browser.handlers |= {
+        "clearSiteData": lambda params: {"origin": params["origin"], "cleared": ["cookies"]},
+        "deleteCookies": lambda _: {"deleted": 1},
+        "setCookie": lambda _: {"name": "sid", "domain": "www.shop.example", "path": "/"},
+    }
+    return browser
+
+
+async def holds(agent: Agent, tab_id: int) -> None:
+    answer = await agent.call("browser_execute_script", {"tabId": tab_id, "code": "1"})
+    assert not answer["result"].get("isError"), answer
+
+
+async def test_page_cannot_lock_a_session_by_sending_its_tab_to_the_panel(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, at_work(hub) as browser, Agent(hub) as agent:
+        await holds(agent, 7)
+        browser.tabs[0] = tab(7, PANEL)
+        await browser.sync()
+        locked = await agent.call("browser_press_key", {"key": "Enter"})
+        assert "cannot be used in a tab that shows Tabhub's own panel" in str(locked)
+        browser.handlers["browser_navigate"] = lambda params: {"tabId": 1001, "url": params["url"]}
+        browser.handlers["closeTab"] = lambda _: {"closed": True}
+        for name, arguments in (
+            ("browser_release_tab", {"tabId": 7}),
+            ("browser_open_tab", {"url": f"{SHOP}/"}),
+        ):
+            assert not (await agent.call(name, arguments))["result"].get("isError"), name
+        # somebody else's panel is not the agent's to close
+        assert "own panel" in str(await agent.call("browser_close_tab", {"tabId": 7}))
+
+
+async def test_agent_closes_its_own_tab_that_a_page_sent_to_the_panel(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, at_work(hub) as browser, Agent(hub) as agent:
+        await holds(agent, 7)
+        browser.tabs[0] = tab(7, PANEL)
+        await browser.sync()
+        browser.handlers["closeTab"] = lambda _: {"closed": True}
+        assert not (await agent.call("browser_close_tab"))["result"].get("isError")

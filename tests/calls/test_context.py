@@ -1,0 +1,149 @@
+"""A running call stays on the site it was permitted for: another one is checked like a new call, step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.agent import Agent
+from tests.harness.fake_extension import tab
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
+from tests.harness.waiting import until
+
+EVIL, BANK = "https://evil.example", "https://bank.example"
+KEYS: dict[str, Any] = {"tabId": 7, "actions": [{"action": "press", "key": key} for key in "abc"]}
+
+
+class Browser(Panel):
+    """A person's browser whose page goes to another site when a key is pressed."""
+
+    def __init__(self, hub: RunningHub, goes_to: str = f"{BANK}/pay") -> None:
+        super().__init__(hub, tabs=[tab(7, f"{EVIL}/news")])
+        self.goes_to = goes_to
+        self.pressed: list[str] = []
+        """The keys that arrived, with the site that the hub says they are for."""
+        self.handlers["forwardCDPCommand"] = self._command
+
+    async def _command(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params["method"] == "Input.dispatchKeyEvent":
+            self.pressed.append(f"{params['ahead'][0]['params']['key']} {params.get('site')}")
+            await self.moves(self.goes_to)
+        return {"result": {"type": "number", "value": 0}}
+
+    async def moves(self, url: str) -> None:
+        frame = {"frame": {"id": "F", "url": url}}
+        await self.notify("cdp.event", {"tabId": 7, "method": "Page.frameNavigated", "params": frame})
+
+
+def error_of(answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    result = answer["result"]
+    assert result["isError"], result
+    return result["content"][0]["text"], result["_meta"]["tabhub/error"]
+
+
+@pytest.mark.req("B26")
+async def test_batch_approved_for_one_site_stops_before_it_acts_on_another(tmp_path: Path) -> None:
+    asking = running_hub(tmp_path, permissions=None)
+    async with asking as hub, Browser(hub) as browser, Agent(hub) as agent:
+        calling = asyncio.create_task(agent.call("browser_act", {**KEYS, "onError": "continue"}))
+        request = await browser.decide("allow_once")
+        assert request["origin"] == EVIL
+        text, error = error_of(await calling)
+        assert browser.pressed == [f"a {EVIL}"]
+        assert "Action 2 of 3 (press) was not done" in text
+        assert f"Tab 7 went from {EVIL} to {BANK}" in text
+        assert "Done before: Pressed a." in text
+        assert f"To act on {BANK} make a new call" in text
+        assert (error["outcome"], error["category"]) == ("failed", "permission")
+        assert hub.hub.engine.audit.recent(1)[0]["origin"] == EVIL
+        # a new call is asked for, with the site it is for
+        calling = asyncio.create_task(agent.call("browser_press_key", {"tabId": 7, "key": "d"}))
+        assert (await browser.decide("allow_once"))["origin"] == BANK
+        assert not (await calling)["result"].get("isError")
+
+
+async def test_batch_goes_on_where_its_steps_need_no_approval_and_the_audit_line_names_all_sites(
+    tmp_path: Path,
+) -> None:
+    async with running_hub(tmp_path) as hub, Browser(hub) as browser, Agent(hub) as agent:
+        assert not (await agent.call("browser_act", KEYS))["result"].get("isError")
+        assert browser.pressed == [f"a {EVIL}", f"b {BANK}", f"c {BANK}"]
+        hub.hub.engine.audit.flush()
+        line = json.loads(hub.home.audit.read_text().splitlines()[-1])
+        assert line["sites"] == [EVIL, BANK]
+
+
+@pytest.mark.req("B26")
+async def test_step_that_would_carry_content_to_another_site_stops_the_batch(tmp_path: Path) -> None:
+    guarded = running_hub(tmp_path, dataflow="ask")
+    async with guarded as hub, Browser(hub, f"{EVIL}/more") as browser, Agent(hub) as agent:
+        assert not (await agent.call("browser_act", KEYS))["result"].get("isError")
+        browser.goes_to = f"{BANK}/pay"
+        text, _ = error_of(await agent.call("browser_act", KEYS))
+        assert f"has read {EVIL}, and now acts on {BANK}" in text
+        assert browser.pressed[3:] == [f"a {EVIL}"]
+
+
+async def test_step_set_to_ask_for_its_tool_stops_on_another_site(tmp_path: Path) -> None:
+    tools = {"browser": {"tools": {"browser_press_key": "ask"}}}
+    async with running_hub(tmp_path, permissions=tools) as hub, Browser(hub) as browser, Agent(hub) as agent:
+        calling = asyncio.create_task(agent.call("browser_act", KEYS))
+        await browser.decide("allow_once")
+        text, _ = error_of(await calling)
+        assert "browser_press_key was not done there" in text
+        assert len(browser.pressed) == 1
+
+
+async def test_navigation_step_runs_from_any_site_because_its_url_was_approved(tmp_path: Path) -> None:
+    asking = running_hub(tmp_path, permissions=None)
+    async with asking as hub, Browser(hub) as browser, Agent(hub) as agent:
+        browser.handlers["browser_navigate"] = lambda params: {"tabId": 7, "url": params["url"], "status": "complete"}
+        steps = [{"action": "press", "key": "a"}, {"action": "navigate", "url": f"{EVIL}/back"}, KEYS["actions"][1]]
+        calling = asyncio.create_task(agent.call("browser_act", {"tabId": 7, "actions": steps}))
+        await browser.decide("allow_once")
+        assert not (await calling)["result"].get("isError")
+        assert browser.pressed == [f"a {EVIL}", f"b {EVIL}"]
+
+
+@pytest.mark.req("B26")
+async def test_call_that_waited_while_paused_does_not_act_on_the_next_site(tmp_path: Path) -> None:
+    asking = running_hub(tmp_path, permissions=None)
+    async with asking as hub, Browser(hub) as browser, Agent(hub) as agent:
+        await hub.hub.session_control.pause("test", "", "wait")
+        calling = asyncio.create_task(agent.call("browser_press_key", {"tabId": 7, "key": "a"}))
+        await browser.decide("allow_once")
+        await until(lambda: len(hub.hub.engine.pause.held_calls) == 1)
+        await browser.moves(f"{BANK}/pay")
+        await browser.settle()
+        await hub.hub.session_control.resume()
+        text, error = error_of(await calling)
+        assert f"went from {EVIL} to {BANK}" in text
+        assert error["outcome"] == "not_sent"
+        assert browser.pressed == []
+
+
+@pytest.mark.req("B26")
+@pytest.mark.parametrize("url", [f"{BANK}/pay", f"{EVIL}/other"])
+async def test_answer_says_where_a_redirect_arrived(tmp_path: Path, url: str) -> None:
+    async with running_hub(tmp_path) as hub, Browser(hub) as browser, Agent(hub) as agent:
+        browser.handlers["browser_navigate"] = lambda _: {"tabId": 7, "url": url, "status": "complete"}
+        answer = await agent.call("browser_navigate_tab", {"tabId": 7, "url": f"{EVIL}/go"})
+        note = answer["result"]["structuredContent"].get("note", "")
+        assert note.startswith(f"The tab was redirected from {EVIL} to {BANK}") is (url == f"{BANK}/pay")
+
+
+@pytest.mark.req("B26")
+@pytest.mark.parametrize("step", [{"action": "press", "key": "b"}, {"action": "wait", "text": "Balance"}])
+async def test_batch_stops_before_a_step_on_a_blocked_site(tmp_path: Path, step: dict[str, Any]) -> None:
+    actions = {"tabId": 7, "actions": [KEYS["actions"][0], step]}
+    blocking = running_hub(tmp_path, sites={"bank.example": "block"})
+    async with blocking as hub, Browser(hub) as browser, Agent(hub) as agent:
+        text, error = error_of(await agent.call("browser_act", actions))
+        assert "Action 2 of 2" in text
+        assert "do not act on that site" in text
+        assert (error["category"], browser.pressed) == ("permission", [f"a {EVIL}"])

@@ -271,6 +271,16 @@ class PageNavigated(TabFailed):
     """The tab went to another page during the command."""
 
 
+class SiteBlocked(PageNavigated, category="permission", outcome="failed"):
+    """The tab shows a site that the person keeps the agent off."""
+
+    def __init__(self, tab_id: int) -> None:
+        super().__init__(
+            f"Tab {tab_id} is on a site that the person keeps agents off: nothing of it can be read or used.",
+            hint="Leave it with browser_navigate_tab or browser_go_back, or work in another tab.",
+        )
+
+
 class ContextDestroyed(PageNavigated):
     """The document a script was meant for was replaced before any of the script ran."""
 

@@ -20,10 +20,12 @@ from tabhub.browser.record.tracing import TabTraces
 from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
-from tabhub.browser.tool_spec import PluginSite, TabChoice, Toolbox, no_plugins
+from tabhub.browser.tool_spec import PluginSite, TabChoice, Toolbox, everything, no_plugins
+from tabhub.core.sessions import Session
 from tabhub.core.tools import Runner, Tool
 from tabhub.links.browsers import Browsers
 from tabhub.trust.value_mask import ValueMask
+from tabhub.trust.visibility import View
 
 
 def browser_tools(
@@ -36,8 +38,12 @@ def browser_tools(
     file_urls: bool = False,
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
     secrets: SecretText | None = None,
+    view: Callable[[Session], View] = everything,
 ) -> list[tuple[Tool, Runner]]:
-    """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files."""
+    """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
+
+    `view` is what calls of a session may show.
+    """
     watch = TabWatch(browsers)
     network = TabOverrides(browsers, watch, "network")
     activity, record = Activity(browsers, watch), Recorder(browsers, watch)
@@ -57,6 +63,7 @@ def browser_tools(
         hub_facts=hub_facts,
         file_urls=file_urls,
         plugins=plugins,
+        view=view,
     )
     for part in (box.network_overrides, box.interceptions, box.record, box.emulation, box.style_sheets, box.traces):
         choice.on_session_end(part.end_session)

@@ -51,6 +51,10 @@ _PAGE_SCHEMES = (
     *("view-source", "chrome", "chrome-extension", "chrome-error", "devtools"),
 )
 """URL schemes that a tab can show."""
+_ON_BLOCKED_SITE = (
+    "The tab is now on a site that the person keeps agents off: nothing of it can be read or used. Leave it with "
+    "browser_go_back or browser_navigate_tab."
+)
 _LAST_REPLY = 0.1
 """Seconds to wait for the reply to a command sent before a navigation began."""
 _PROBE_GRACE = 0.002
@@ -85,6 +89,7 @@ class TrackedAction:
     """Tabs opened in the same browser during the action; their opener may be reported later."""
     downloading: bool = False
     download: str | None = None
+    download_url: str = ""
     chooser: Params | None = None
     drag: Params | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -116,6 +121,7 @@ class TrackedAction:
             self.opening += 1
         elif method == "Page.downloadWillBegin":
             self.downloading = False
+            self.download_url = str(params.get("url"))
             self.download = str(params.get("suggestedFilename") or params.get("url"))[:300]
         elif method == "Page.fileChooserOpened":
             self.chooser = params
@@ -204,6 +210,16 @@ class TrackedAction:
             return False
         return True
 
+    def _visible_opened(self) -> list[int]:
+        """The tabs that were opened; those on sites that the agent is kept off are counted."""
+        book = self.page.browsers.book
+
+        def is_hidden(tab_id: int) -> bool:
+            tab = book.get(tab_id)
+            return tab is not None and self.page.view.hides(tab.site)
+
+        return self.page.view.keep(self.opened, is_hidden, lambda tab_id: ("tab", tab_id))
+
     async def result(
         self, did: str, *, note: str | None = None, before: Any = None, now: Any = None, **more: Any
     ) -> dict[str, Any]:
@@ -217,7 +233,10 @@ class TrackedAction:
         facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
         facts |= {name: value for name, value in more.items() if value is not None}
         notes = [note] if note else []
-        if self.url is not None:
+        if page.view.active and (page.is_hidden or page.view.hides(self.url)):
+            notes.append(_ON_BLOCKED_SITE)
+            now = before
+        elif self.url is not None:
             facts["navigated"] = self.url
             if self.loading:
                 notes.append("The new page is still loading.")
@@ -233,9 +252,9 @@ class TrackedAction:
             )
         if self.chooser is not None:
             notes.append("The page asked for a file; no file chooser was opened. Use browser_upload_file.")
-        if self.opened:
-            facts["opened"] = self.opened
-        if self.download is not None:
+        if self.opened and (opened := self._visible_opened()):
+            facts["opened"] = opened
+        if self.download is not None and not page.view.hides(self.download_url):
             facts["download"] = self.download
         is_closed = page.browsers.book.get(page.tab_id) is None
         if (dialog := page.dialog) and not is_closed:

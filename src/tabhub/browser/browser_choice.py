@@ -63,7 +63,19 @@ class BrowserCall(Call):
         """The rows one browser lists, with `more` or `cut` if there are others."""
         answer = await self.link().request(command, params)
         cut = {"cut": True} if answer.get("cut") else {}
-        return {name: pick_rows(answer, name, fields), **pick_fields(answer, {"more": "integer"}), **cut}
+        return {
+            name: self.visible_rows(pick_rows(answer, name, fields)),
+            **pick_fields(answer, {"more": "integer"}),
+            **cut,
+        }
+
+    def visible_rows(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows that are not of a site that the agent is kept off; the others are counted."""
+        return self.view.keep(rows, self.hides_row)
+
+    def hides_row(self, row: dict[str, Any]) -> bool:
+        """Whether something a browser listed is of a site that the agent is kept off, by its URL or domain."""
+        return self.view.hides(row.get("url")) or self.view.hides_host(row.get("domain", ""))
 
     async def query_all(self, command: str, params: dict[str, Any] | None = None) -> tuple[list[Found], list[str]]:
         """Query every browser, or the named one; returns the replies, and a sentence for each that failed."""
@@ -105,7 +117,12 @@ class BrowserCall(Call):
     def hub_tab_ids(self, link: ExtensionLink, chrome_ids: Iterable[Any] | None) -> list[int]:
         """The hub's ids of a browser's tabs; tabs that the hub does not know yet are left out."""
         tabs = (self.box.browsers.book.find(link.browser_id, chrome_id) for chrome_id in chrome_ids or ())
-        return [tab.tab_id for tab in tabs if tab is not None]
+        return [tab.tab_id for tab in self.visible_tabs(tab for tab in tabs if tab is not None)]
+
+    def has_hidden_tab(self, link: ExtensionLink, chrome_ids: Iterable[Any] | None) -> bool:
+        """Whether one of a browser's tabs is on a site that the agent is kept off."""
+        tabs = (self.box.browsers.book.find(link.browser_id, chrome_id) for chrome_id in chrome_ids or ())
+        return any(tab is not None and self.hides_tab(tab) for tab in tabs)
 
     def hub_tab_id(self, link: ExtensionLink, name: str, chrome_id: Any) -> dict[str, int]:
         """The hub's id of a browser's tab as a field, if the hub knows the tab."""

@@ -104,7 +104,7 @@ class Interceptions:
 
     async def stop(self, page: Page) -> tuple[bool, int]:
         """End interception and continue paused requests; returns whether it was active, and how many were continued."""
-        paused = self.pending(page)
+        paused = self._paused(page)
         self._forget(page.key)
         for each in paused:
             self._continue(page.key, each.child, each.fetch_id)
@@ -120,6 +120,10 @@ class Interceptions:
             self._forget(key)
 
     def pending(self, page: Page) -> list[PausedRequest]:
+        """The paused requests of a tab that the agent may see, oldest first."""
+        return page.view.keep(self._paused(page), lambda paused: page.view.hides(paused.url), lambda p: ("entry", p.id))
+
+    def _paused(self, page: Page) -> list[PausedRequest]:
         """The paused requests of a tab, oldest first, without those that the page has canceled."""
         tab = self._tabs.get(page.key)
         if tab is None:

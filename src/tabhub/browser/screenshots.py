@@ -20,6 +20,7 @@ import msgspec
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import Area
+from tabhub.browser.elements.hidden_frames import covered
 from tabhub.browser.secret_cover import secrets_covered
 from tabhub.browser.tab_overrides import Command, TabOverrides
 from tabhub.errors import CommandFailed, TabhubError
@@ -83,7 +84,7 @@ async def capture(
     small as possible, and its frames are not subscribed to.
     """
     lock = _DRAWING.setdefault((page.link.browser_id, page.tab.chrome_id), asyncio.Lock())
-    async with lock:
+    async with lock, covered(page):
         page.cdp_nowait("Page.startScreencast", {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16})
         stretch = whole is not None and page.has_remote_frames
         frame: Frame | None = None

@@ -5,8 +5,8 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import orjson
@@ -23,10 +23,12 @@ from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease
+from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
 from tabhub.errors import TabLeased
 from tabhub.links.browsers import Browsers, TabRef
+from tabhub.trust.visibility import EVERYTHING, View
 
 
 class TabChoice(Protocol):
@@ -94,6 +96,10 @@ def no_plugins() -> Sequence[PluginSite]:
     return ()
 
 
+def everything(session: Session) -> View:
+    return EVERYTHING
+
+
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """What all tools share."""
@@ -114,6 +120,8 @@ class Toolbox:
     hub_facts: Callable[[], dict[str, Any]]
     file_urls: bool = False
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins
+    view: Callable[[Session], View] = everything
+    """What a call of a session may show."""
 
 
 @dataclass(slots=True)
@@ -124,6 +132,15 @@ class Call:
     ctx: CallContext
     args: dict[str, Any]
     read_only: bool
+    view: View = field(default=EVERYTHING, repr=False)
+
+    def hides_tab(self, tab: Tab) -> bool:
+        """Whether the tab shows a site that the agent is kept off."""
+        return self.view.active and self.view.hides(tab.site)
+
+    def visible_tabs(self, tabs: Iterable[Tab]) -> list[Tab]:
+        """The tabs that the agent may know of; the others are counted."""
+        return self.view.keep(tabs, self.hides_tab, lambda tab: ("tab", tab.tab_id)) if self.view.active else list(tabs)
 
     async def page(self, *, leaves: bool = False) -> Page:
         """The page of the named tab, or of the session's, which is opened if needed.
@@ -138,7 +155,7 @@ class Call:
         if not leaves:
             self.ctx.require_site(ref.tab.tab_id, ref.tab.site)
         self.ctx.visit(ref.tab.tab_id, ref.tab.site)
-        return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx)
+        return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx, self.view)
 
 
 def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
@@ -177,9 +194,33 @@ class ToolSpec:
         run, call_type, read_only = self.run, self.call_type, self.tool.read_only
 
         def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:
-            return run(call_type(box, ctx, args, read_only))
+            view = box.view(ctx.session)
+            if not view.active:
+                return run(call_type(box, ctx, args, read_only))
+            return _run_in_view(run, call_type(box, ctx, args, read_only, view))
 
         return self.tool, runner
+
+
+async def _run_in_view(run: Run, call: Call) -> ToolResult:
+    """Run a tool for an agent that is kept off some sites: the result says what was omitted."""
+    result = await run(call)
+    note = call.view.note()
+    return _noted(result, note) if note else result
+
+
+def _noted(result: ToolResult, note: str) -> ToolResult:
+    """A finished result with one more note, in its facts and in its text."""
+    body = orjson.loads(result.payload)
+    first, facts = body["content"][0], body.get("structuredContent")
+    if facts is not None:
+        is_facts = first.get("text") == orjson.dumps(facts).decode()
+        facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
+        if is_facts:
+            first["text"] = orjson.dumps(facts).decode()
+            return ToolResult(orjson.dumps(body), result.is_error)
+    body["content"].append({"type": "text", "text": f"[{note}]"})
+    return ToolResult(orjson.dumps(body), result.is_error)
 
 
 def tool(

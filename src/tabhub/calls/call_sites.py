@@ -27,6 +27,8 @@ class CallSites:
     book: TabTable
     plugin_tabs: Callable[[str], Iterable[Tab]]
     """The open tabs of a plugin."""
+    plugin_patterns: Callable[[str], Iterable[str]]
+    """The URL patterns of a plugin."""
     holds: Callable[[Session, int], bool]
     """Whether a session holds a tab."""
 

@@ -74,7 +74,7 @@ class Context(Call, kw_only=True):
 
     def blocks(self, url: str) -> bool:
         """Whether a site rule keeps the agent off a page."""
-        return self.engine.permission.blocks(self.session, url)
+        return self.engine.permission.visibility(self.session.token).hides(url)
 
     def can(self, capability: str) -> bool:
         return self.caller.can(capability)

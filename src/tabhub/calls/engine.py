@@ -117,7 +117,7 @@ class Engine:
                 self._slow_down(caller.session, began)
             found = found or self.registry.by_name.get(name)
             if found is None:
-                raise self.registry.unknown(name)
+                raise self.registry.unknown(name, self.permission.hidden_tools(caller.session.token))
             tool = found.tool
             source = tool.source
             if not tool.accepts(arguments):
@@ -195,6 +195,8 @@ class Engine:
             # An unknown name is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
             self._record(caller, shown, source, arguments, began, call, error, approval)
+            if (visibility := self.permission.visibility(caller.session.token)).active:
+                visibility.mask_error(error)
             raise error from None
         self._record(caller, name, source, arguments, began, call, None, approval, failed=result.is_error)
         if call.sites:
@@ -275,8 +277,12 @@ class Engine:
             return result
         if len(result.payload) > _BIG:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._worker, self._cut, result, session.owner)
-        return self._cut(result, session.owner)
+            return await loop.run_in_executor(self._worker, self._cut, result, self.result_owner(session))
+        return self._cut(result, self.result_owner(session))
+
+    def result_owner(self, session: Session) -> str:
+        """The owner of stored results: a session, under the site rules that its agent has now."""
+        return f"{session.owner}{self.permission.visibility(session.token).rules}"
 
     def _masked(self, source: Source, result: ToolResult) -> ToolResult:
         payload = self.mask.data(redact_urls(result.payload) if source is BROWSER else result.payload)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from tabhub.calls.engine import READ_RESULT
 from tabhub.core.registry import Entry
 from tabhub.core.results.result_reader import read
+from tabhub.core.sessions import Session
 from tabhub.core.tools import HUB, CallContext, Tool, ToolResult
 from tabhub.limits import Limits
 from tabhub.store.results import ResultStore
@@ -47,9 +49,11 @@ TOOL = Tool(
 )
 
 
-def read_result_tool(store: ResultStore, limits: Limits) -> Entry:
+def read_result_tool(store: ResultStore, limits: Limits, owner: Callable[[Session], str]) -> Entry:
+    """`owner` gives the owner of the results of a session."""
+
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
-        stored = await asyncio.to_thread(store.get, args["handle"], ctx.session.owner)
+        stored = await asyncio.to_thread(store.get, args["handle"], owner(ctx.session))
         options = {"limit": limits.read_chars, "max_tokens": limits.result_tokens, **args}
         del options["handle"]
         reading = await asyncio.to_thread(read, stored.data.decode("utf-8", "replace"), stored.mime, **options)

@@ -7,7 +7,7 @@ A host without a port stands for every port, as in browsers; `*` as scheme means
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -106,6 +106,24 @@ def of_address(url: str) -> str | None:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     pattern = f"*://{host}:{parts.port}/*" if parts.port is not None else f"*://{host}/*"
     return pattern if parse(pattern) is not None else None
+
+
+def covers_only(patterns: Iterable[str], sites: Callable[[str], bool]) -> bool:
+    """Whether patterns match nothing but certain sites; `sites` tests a URL."""
+    urls = [url for pattern in patterns for url in sample_urls(pattern)]
+    return bool(urls) and all(map(sites, urls))
+
+
+def sample_urls(text: str) -> list[str]:
+    """URLs that stand for the sites of a pattern: for each scheme its host and, where it has them, a subdomain."""
+    pattern = parse(text)
+    if pattern is None:
+        return []
+    port = f":{pattern.port}" if pattern.port not in ("", "*") else ""
+    host = pattern.host.removeprefix("*.")
+    hosts = [host] if host == pattern.host else [host, f"any.{host}"]
+    schemes = ("http", "https") if pattern.scheme == "*" else (pattern.scheme,)
+    return [f"{scheme}://{each}{port}/" for scheme in schemes for each in hosts]
 
 
 def has_pieces(text: str, pieces: Sequence[str]) -> bool:

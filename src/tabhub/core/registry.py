@@ -57,9 +57,12 @@ class Registry:
         self.revision = 0
         """Counts every change of the listing, including new descriptions of known tools."""
 
-    def unknown(self, name: str) -> UnknownTool:
-        """The error for a name that is not here, with the nearest ones that are."""
-        near = nearest(name[:200], self.by_name)
+    def unknown(self, name: str, hidden: Callable[[Tool], bool] | None = None) -> UnknownTool:
+        """The error for a name that is not here, with the nearest ones that are and that the agent may know of."""
+        names: Iterable[str] = self.by_name
+        if hidden is not None:
+            names = [known for known, entry in self.by_name.items() if entry.listed and not hidden(entry.tool)]
+        near = nearest(name[:200], names)
         hint = f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is."
         return UnknownTool(f"There is no tool named {name[:200]!r}.", hint=hint, data={"nearest": near})
 

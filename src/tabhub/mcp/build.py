@@ -23,7 +23,7 @@ from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
 from tabhub.core.calls import Calls
 from tabhub.core.leases import Leases
-from tabhub.core.listing.catalogue import Catalogues
+from tabhub.core.listing.catalogue import Catalogues, HiddenFrom, nothing_hidden
 from tabhub.core.listing.profiles import Profiles
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.sessions import Sessions
@@ -124,7 +124,7 @@ class TabParts:
             session_ended=self.binding.session_ended,
             keep_arguments=keep_arguments,
         )
-        self.register(HUB, [read_result_tool(results, self.limits)])
+        self.register(HUB, [read_result_tool(results, self.limits, engine.result_owner)])
         return engine
 
     def register(self, source: Source, entries: Iterable[Entry]) -> None:
@@ -142,10 +142,15 @@ class Listing:
     catalogues: Catalogues
 
 
-def build_listing(parts: TabParts, is_off: Callable[[Tool], bool], *, show_disabled: bool) -> Listing:
+def build_listing(
+    parts: TabParts, is_off: Callable[[Tool], bool], *, show_disabled: bool, hidden: HiddenFrom = nothing_hidden
+) -> Listing:
+    """`hidden` tells which tools an agent must not learn of."""
     notices = ListNotifier(parts.limits)
     parts.registry.on_change(partial(notices.changed, "tools"))
-    return Listing(notices, Profiles(FAMILIES, CORE), Catalogues(parts.registry, parts.limits, is_off, show_disabled))
+    return Listing(
+        notices, Profiles(FAMILIES, CORE), Catalogues(parts.registry, parts.limits, is_off, show_disabled, hidden)
+    )
 
 
 def make_endpoint(

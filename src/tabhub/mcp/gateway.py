@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 
 from tabhub.calls.engine import Caller, Engine
-from tabhub.core.listing.catalogue import Catalogue
+from tabhub.core.listing.catalogue import Catalogues
 from tabhub.core.listing.pages import LIST_TTL_MS
+from tabhub.core.listing.profiles import EVERYTHING
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import HUB, Tool, ToolResult
 from tabhub.errors import InvalidArguments, InvalidParams, UnknownTool
@@ -66,9 +67,9 @@ class GatewaySurface:
     path = "/mcp/gateway"
 
     engine: Engine
-    catalogue: Catalogue
+    catalogues: Catalogues
 
-    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
+    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None, agent: str | None = None) -> bytes:
         if cursor is not None:
             raise InvalidParams("The list has one page: there is no cursor to go on from.")
         return _PAGE + (b',"ttlMs":%d,"cacheScope":"private"}' % LIST_TTL_MS if stateless else b"}")
@@ -81,7 +82,7 @@ class GatewaySurface:
         if name == LIST.name:
             if not LIST.accepts(arguments):
                 raise LIST.invalid(arguments)
-            return self.list_tools(arguments)
+            return self.list_tools(arguments, caller.session.token)
         if name != CALL.name:
             raise UnknownTool(
                 f"There is no tool named {name[:200]!r} at the gateway.",
@@ -100,8 +101,8 @@ class GatewaySurface:
             error.hint = f"{error.hint or ''} The schema of {tool.name}: {schema}".strip()
             raise
 
-    def list_tools(self, arguments: dict[str, Any]) -> ToolResult:
-        catalogue = self.catalogue
+    def list_tools(self, arguments: dict[str, Any], agent: str | None) -> ToolResult:
+        catalogue = self.catalogues.of(EVERYTHING, agent)
         query, plugin = arguments.get("query"), arguments.get("plugin")
         if query is not None and query.strip():
             found = catalogue.index().search(query, plugin=plugin)
@@ -131,7 +132,7 @@ class GatewaySurface:
     def _entry(self, tool: Tool, detail: str) -> Any:
         if detail == "names":
             return tool.name
-        off = "[Disabled] " if self.catalogue.disabled(tool) else ""
+        off = "[Disabled] " if self.catalogues.everything.disabled(tool) else ""
         if detail == "schemas":
             return {**tool.listing(), "description": off + tool.description, "plugin": tool.source.key}
         schema = tool.input_schema

@@ -218,7 +218,7 @@ class HandshakeEdge:
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
             mcp.listed["tools"] = self.engine.registry.version
-            return self.surface.page(cursor, stateless=False, tools=mcp.tools)
+            return self.surface.page(cursor, stateless=False, tools=mcp.tools, agent=mcp.session.token)
         if request.method in LISTS:
             kind = request.method.partition("/")[0]
             mcp.listed[kind] = self.resources.versions()[kind]
@@ -265,12 +265,13 @@ class HandshakeEdge:
             end = self.engine.cancel_for if listens else self.engine.left
             end(caller, "the agent disconnected")
 
-    def broadcast_log(self, level: str, logger: str, data: Any) -> None:
-        """Send a log message to all clients that listen, if they want that level."""
+    def broadcast_log(self, level: str, logger: str, data: Any, hidden: Callable[[str | None], bool]) -> None:
+        """Send a log message to all clients that listen, if they want that level and it is not hidden from them."""
         message = encode_notification("notifications/message", {"level": level, "logger": logger, "data": data})
         for mcp in list(self.sessions.values()):
-            if mcp.listener is not None and LOG_LEVELS.index(level) >= mcp.log_level:
-                mcp.listener.append(message)
+            if mcp.listener is None or LOG_LEVELS.index(level) < mcp.log_level or hidden(mcp.session.token):
+                continue
+            mcp.listener.append(message)
 
     # GET and DELETE
 

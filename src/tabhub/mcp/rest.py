@@ -10,7 +10,8 @@ import msgspec
 import orjson
 
 from tabhub.calls.engine import Answers, Engine, Questions
-from tabhub.core.listing.catalogue import Catalogue
+from tabhub.core.listing.catalogue import Catalogues
+from tabhub.core.listing.profiles import EVERYTHING
 from tabhub.core.sessions import Session
 from tabhub.errors import BadInput, InvalidParams, MissingCapability, TabhubError
 from tabhub.http.messages import JSON, Request, Response, json_response, retry_after
@@ -48,16 +49,17 @@ class Rest:
     """The two REST routes."""
 
     engine: Engine
-    catalogue: Catalogue
+    catalogues: Catalogues
 
     async def list_tools(self, request: Request) -> Response:
         """`GET /tools[?plugin=]`: every tool with its plugin."""
         plugin = request.query_values().get("plugin")
         listing = []
-        for tool in self.catalogue.tools():
+        catalogue = self.catalogues.of(EVERYTHING, request.agent)
+        for tool in catalogue.tools():
             if plugin is None or tool.source.key == plugin:
                 entry = {**tool.listing(), "plugin": tool.source.key, "source": tool.source.kind}
-                if self.catalogue.disabled(tool):
+                if catalogue.disabled(tool):
                     entry["description"] = f"[Disabled] {entry['description']}"
                 listing.append(entry)
         return json_response(listing)

@@ -121,7 +121,7 @@ class StatelessEdge:
         if message.method == "subscriptions/listen":
             await self._listen(message, http)
             return None
-        return Response(200, encode_result(message.id, self.simple(message, tools)), _JSON)
+        return Response(200, encode_result(message.id, self.simple(message, tools, http.agent)), _JSON)
 
     def _receive_other(self, message: Notification | RpcResponse, version: str) -> Response:
         """This revision has no notifications from client to server over HTTP: they are accepted and dropped."""
@@ -131,13 +131,13 @@ class StatelessEdge:
             raise UnsupportedVersion(version, SUPPORTED)
         return Response(202)
 
-    def simple(self, request: Request, tools: str | None = None) -> bytes:
-        """The result of a method that only looks something up."""
+    def simple(self, request: Request, tools: str | None = None, agent: str | None = None) -> bytes:
+        """The result of a method that only looks something up, for an agent."""
         if request.method == "tools/list":
             cursor = request.params.get("cursor")
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
-            return stateless_payload(self.surface.page(cursor, stateless=True, tools=tools))
+            return stateless_payload(self.surface.page(cursor, stateless=True, tools=tools, agent=agent))
         if request.method in LISTS:
             return stateless_payload(self.resources.page(request.method, request.params, stateless=True))
         if request.method == "server/discover":

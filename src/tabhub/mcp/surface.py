@@ -20,8 +20,8 @@ class Surface(Protocol):
 
     path: str
 
-    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
-        """One page of tools/list, encoded; `tools` is the selection the connection asked for."""
+    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None, agent: str | None = None) -> bytes:
+        """One page of tools/list for an agent, encoded; `tools` is the selection the connection asked for."""
 
     def takes_session(self, name: str) -> bool:
         """Whether the tool accepts a `session` handle from stateless clients."""
@@ -41,9 +41,9 @@ class FullSurface:
         self._usual = usual
         self.call = engine.call
 
-    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
+    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None, agent: str | None = None) -> bytes:
         selection = self._profiles.select(self._usual() if tools is None else tools)
-        return self._catalogues.of(selection).page(cursor, stateless=stateless)
+        return self._catalogues.of(selection, agent).page(cursor, stateless=stateless)
 
     def takes_session(self, name: str) -> bool:
         entry = self._engine.registry.by_name.get(name)

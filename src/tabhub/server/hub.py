@@ -157,6 +157,9 @@ class Hub:
         def plugin_tabs(plugin: str) -> list[Tab]:
             return self.plugins.open_tabs(plugin)
 
+        def plugin_patterns(plugin: str) -> tuple[str, ...]:
+            return self.plugins.patterns(plugin)
+
         page_store = PageToolStore(home.root / "page-tools.json", limits)
         self.pages = pages = tabs.page_tools(config, audit, page_store, approvals)
         self.permission = permission = PermissionCheck(
@@ -165,7 +168,7 @@ class Hub:
             memory=memory,
             browsers=browsers,
             audit=audit,
-            sites=CallSites(browsers.book, plugin_tabs, binding.holds),
+            sites=CallSites(browsers.book, plugin_tabs, plugin_patterns, binding.holds),
             declared=pages.declared,
             require_free=binding.require_free,
             held_by_others=binding.held_by_others,
@@ -175,7 +178,9 @@ class Hub:
         self.engine = engine = tabs.engine(permission, audit, results, mask, keep_arguments=config.audit_arguments)
 
         # what agents are shown
-        listing = build_listing(tabs, permission.is_off, show_disabled=config.show_disabled)
+        listing = build_listing(
+            tabs, permission.is_off, show_disabled=config.show_disabled, hidden=permission.hidden_tools
+        )
         self.notices, self.catalogues = listing.notices, listing.catalogues
         directory = ResourceDirectory(
             limits.list_page, lambda server, method: permission.is_off(request_tool(server, method))
@@ -215,12 +220,14 @@ class Hub:
 
         everything = listing.catalogues.everything
         self.mcp = endpoint(FullSurface(engine, listing.catalogues, listing.profiles, selection))
-        self.gateway = endpoint(GatewaySurface(engine, everything))
+        self.gateway = endpoint(GatewaySurface(engine, listing.catalogues))
         edges = {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake}
 
         def broadcast_log(level: str, logger: str, data: Any) -> None:
             for edge in edges.values():
-                edge.broadcast_log(level, logger, mask.value(data))
+                edge.broadcast_log(
+                    level, logger, mask.value(data), lambda agent: permission.hidden.hides_log(agent, logger)
+                )
 
         # sources of tools
         secret_store = SecretStore(home, system_keyring())
@@ -230,7 +237,7 @@ class Hub:
             tabs.registry,
             browsers,
             tabs.transport,
-            PluginLogs(limits, engine.calls, broadcast_log, wall),
+            PluginLogs(limits, engine.calls, broadcast_log, wall, permission.hidden.hides_log),
             limits=limits,
             leases=binding,
             config=lambda: settings.current,
@@ -247,6 +254,7 @@ class Hub:
             files_anywhere=config.files_anywhere,
             file_urls=config.file_urls,
             secrets=self._secrets,
+            view=permission.view,
         )
         tabs.register(BROWSER, (Entry(tool, run) for tool, run in built_in))
         tabs.transport.settings(_page_settings(config))
@@ -339,7 +347,7 @@ class Hub:
         refused: Counter[int] = Counter()
         routes = make_routes(
             {"/mcp": self.mcp.serve, "/mcp/gateway": self.gateway.serve},
-            rest=Rest(engine, everything),
+            rest=Rest(engine, listing.catalogues),
             admin=Admin(port, self.extension_key, engine, health, self.reload, browsers, plugins, refused),
             sessions=SessionRoutes(self.session_control, limits),
             approvals=ApprovalRoutes(approvals, engine),

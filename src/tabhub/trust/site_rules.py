@@ -113,6 +113,20 @@ class SiteRules:
         """Whether any rule may block a site for this agent; if not, nothing needs to be looked at."""
         return self._blocks_everyone or agent in self._blocks_agents
 
+    def of_agent(self, agent: str | None) -> list[SiteRule]:
+        """The rules that count for an agent, the most specific first."""
+        return [rule for rule in self.rules if rule.agent in (None, agent)]
+
+    def blocks_host(self, host: str, agent: str | None) -> bool:
+        """Whether a site of this host is blocked, on any scheme and port."""
+        for rule in self._candidates(host):
+            if rule.agent in (None, agent):
+                if rule.level == "block":
+                    return True
+                if rule.pattern.scheme is None and rule.pattern.port is None:
+                    return False
+        return False
+
     def _candidates(self, host: str) -> Iterator[SiteRule]:
         """The rules for a host, the most specific first."""
         yield from self._exact.get(host, ())

@@ -14,6 +14,7 @@ from typing import Any
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import LOST, World, call_source, install_expression, world_name
 from tabhub.errors import CommandFailed, ContextDestroyed
+from tabhub.trust.visibility import View
 
 _MAX_FRAMES = 300
 _KINDS = ("iframe", "fencedframe")
@@ -98,6 +99,8 @@ class Frame:
                 else:
                     if follow is not None:
                         follow.read(page, answer)
+                    if page.view.active:
+                        self._require_visible()
                     if (value := script_value(page, answer)) != LOST:
                         return value
                 page.state.worlds.forget_document((session, self.frame_id))
@@ -151,6 +154,13 @@ class Frame:
         owners[self.frame_id] = ref = str(script_value(self.page, answer))
         return ref
 
+    def _require_visible(self) -> None:
+        """Raise if the frame went to a site that the agent is kept off, after it was listed."""
+        page = self.page
+        if self.parent is not None and page.view.hides(page.state.frame_urls.get(self.frame_id)):
+            page.view.omit_frame(self.frame_id)
+            raise self._gone_error()
+
     def _gone_error(self) -> CommandFailed:
         return CommandFailed(
             f"The frame {self.url[:200]} of tab {self.page.tab_id} is gone.",
@@ -191,7 +201,12 @@ async def main_frame(page: Page) -> Frame:
 
 
 async def list_frames(page: Page) -> list[Frame]:
-    """All frames in tree order, the main frame first."""
+    """All frames in tree order, the main frame first, without those that the agent is kept off."""
+    return (await list_all_frames(page))[0]
+
+
+async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
+    """All frames in tree order, the main frame first; and the outermost of those that the agent is kept off."""
     page.ensure_watching()
     if page.state.starting:  # frames in other processes are known once the browser has confirmed
         await page.watch.wait_watching(page.key)
@@ -212,13 +227,19 @@ async def list_frames(page: Page) -> list[Frame]:
             if len(found) < _MAX_FRAMES:
                 found[frame_id] = (session, facts)
     listed: dict[str, Frame] = {}
+    hidden: list[Frame] = []
 
     def add(frame_id: str, parent: Frame | None) -> None:
         session, facts = found[frame_id]
         url, name = str(facts.get("url", ""))[:8192], str(facts.get("name", ""))[:200]
         if url.startswith(_VIEWER):
             return
-        listed[frame_id] = frame = Frame(page, frame_id, session, url, name, parent)
+        frame = Frame(page, frame_id, session, url, name, parent)
+        if parent is not None and _is_hidden(page.view, facts):
+            hidden.append(frame)
+            page.view.omit_frame(frame_id)
+            return
+        listed[frame_id] = frame
         for child in inside.get(frame_id, []):
             if child in found and child not in listed:
                 add(child, frame)
@@ -227,7 +248,12 @@ async def list_frames(page: Page) -> list[Frame]:
     worlds.main = str(trees[None]["frame"]["id"])
     add(worlds.main, None)
     worlds.keep_only({(frame.session_id, frame.frame_id) for frame in listed.values()})
-    return list(listed.values())
+    return list(listed.values()), hidden
+
+
+def _is_hidden(view: View, facts: dict[str, Any]) -> bool:
+    """Whether an agent is kept off a frame, whose document may be a blank one of that site."""
+    return view.active and any(view.hides(str(facts.get(name))) for name in ("url", "securityOrigin"))
 
 
 async def _frame_tree(page: Page, session: str | None) -> dict[str, Any]:

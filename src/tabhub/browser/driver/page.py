@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.driver.tab_watch import Dialog, TabState, TabWatch
+from tabhub.browser.driver.tab_watch import TOP, Dialog, TabState, TabWatch
 from tabhub.core.origins import browser_origin
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import CallContext
@@ -22,11 +22,13 @@ from tabhub.errors import (
     DialogOpen,
     InvalidArguments,
     PageNavigated,
+    SiteBlocked,
     TabFailed,
     TabNotFound,
     TabStopped,
 )
 from tabhub.links.browsers import Browsers, TabKey, TabRef
+from tabhub.trust.visibility import EVERYTHING, MASK, View
 from tabhub.wire import urls
 
 _SCHEMES = ("http", "https", "data", "file")
@@ -70,7 +72,14 @@ _FAILURES: tuple[tuple[str, type[CommandFailed], str, str], ...] = (
 class Page:
     """One tab, for the duration of one call."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch, ref: TabRef, acting: CallContext | None = None) -> None:
+    def __init__(
+        self,
+        browsers: Browsers,
+        watch: TabWatch,
+        ref: TabRef,
+        acting: CallContext | None = None,
+        view: View = EVERYTHING,
+    ) -> None:
         """`acting` is a call that may change something: it is marked as sent with every command."""
         self.link = ref.link
         self.tab = ref.tab
@@ -82,6 +91,9 @@ class Page:
         self._acting = acting
         self._checked = ref.tab
         """The tab as it was when its site was last checked, at first by the caller."""
+        self.view = view
+        if view.active:
+            watch.block_requests(self.state, view.requests)
 
     @cached_property
     def state(self) -> TabState:
@@ -90,9 +102,25 @@ class Page:
 
     @property
     def dialog(self) -> Dialog | None:
-        """The dialog that blocks the page."""
+        """The dialog that blocks the page; without its text if it is of a frame that is hidden from the agent."""
         state = self.watch.tabs.get(self.key)
-        return None if state is None else state.dialog
+        dialog = None if state is None else state.dialog
+        if dialog is not None and self.view.active and self.view.hides(dialog.url):
+            return Dialog(dialog.kind, MASK, url=dialog.url)
+        return dialog
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the tab shows a site that the agent is kept off, by its own events or the browser's reports."""
+        if not self.view.active:
+            return False
+        tab = self.browsers.book.get(self.tab_id)
+        reported = None if tab is None else tab.site
+        return self.view.hides(reported) or self.view.hides(self.state.frame_urls.get(TOP))
+
+    def require_visible(self) -> None:
+        if self.is_hidden:
+            raise SiteBlocked(self.tab_id)
 
     @property
     def has_remote_frames(self) -> bool:
@@ -102,7 +130,11 @@ class Page:
     def ensure_watching(self) -> None:
         """Start watching the tab if needed; raises DialogOpen if a dialog blocks it."""
         state = self.state
-        if (dialog := state.dialog) is not None:
+        if self.view.active:
+            self.require_visible()
+        if state.requests_blocked is not None and not self.view.active:
+            self.watch.block_requests(state, None)
+        if (dialog := self.dialog) is not None:
             raise DialogOpen(self.tab_id, dialog.kind, dialog.message, sent=False)
         if state.watched:
             state.used = self.link.loop.time()
@@ -123,12 +155,17 @@ class Page:
                 wanted |= where if name == "forwardCDPCommand" else {}
             self._acting.sent = True
         try:
-            return await self.link.request(name, wanted, raw=raw, encoded=encoded)
+            answer = await self.link.request(name, wanted, raw=raw, encoded=encoded)
+        except DialogOpen as error:
+            if self.view.active and (dialog := self.dialog) is not None:
+                raise DialogOpen(self.tab_id, dialog.kind, dialog.message, sent=error.outcome != "not_sent") from None
+            raise
         except TabNotFound as error:
             # It was open when the command was sent, so the command may have run.
             self.browsers.remove_tab(self.link, self.tab.chrome_id)
             there = self.browsers.missing(self.tab_id)
-            raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
+            hint = "browser_list_tabs shows what is open." if self.view.active else there.hint  # it has titles of tabs
+            raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=hint) from None
         except TabStopped:
             raise TabStopped(self.tab_id, sent=self._acting is not None) from None
         except CommandFailed as error:
@@ -136,6 +173,9 @@ class Page:
             if known is None:
                 raise
             raise known from None
+        if self.view.active and name == "forwardCDPCommand":
+            self.require_visible()  # the tab may have gone there meanwhile
+        return answer
 
     def require_site(self) -> dict[str, str]:
         """Raise SiteChanged if the tab went where the call may not act; returns what makes the browser check it."""
@@ -152,7 +192,7 @@ class Page:
     def elsewhere_note(self) -> str:
         """A note if the tab has gone to another site since the call began."""
         tab = self.browsers.book.get(self.tab_id)
-        if tab is None or tab.site == self.tab.site:
+        if tab is None or tab.site == self.tab.site or self.is_hidden:
             return ""
         return f"The tab shows another site now, {tab.site}: what you do there is checked for that site."
 

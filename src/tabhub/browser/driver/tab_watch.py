@@ -23,9 +23,16 @@ EVENTS = (
     "Page.javascriptDialogClosed",
     "Target.attachedToTarget",
     "Target.detachedFromTarget",
+    "Page.frameNavigated",
+    "Page.frameDetached",
 )
+TOP = ""
+"""The key of the tab's own document in `TabState.frame_urls`."""
 Command = tuple[str, Mapping[str, Any]]
 _MAX_CHILDREN = 500
+_MAX_FRAMES = 1_000
+_MAX_URL = 8192
+_BLOCKED = "blocked"
 _MAX_WORLDS = 2_000
 _WATCHED_KINDS = ("iframe", "worker")
 """Kinds of children that are watched; a shared worker does not belong to the tab."""
@@ -41,6 +48,8 @@ class Dialog:
     message: str
     default: str = ""
     """The default text of a prompt."""
+    url: str = ""
+    """The URL of the page or frame that opened it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,10 @@ class TabState:
     """The dialog that blocks the page."""
     children: dict[str, str] = field(default_factory=dict)
     """The kinds (iframe, worker, ...) of frames in other processes and workers, by the id of their CDP session."""
+    frame_urls: dict[str, str] = field(default_factory=dict)
+    """The URLs of the frames that navigated while the tab was watched, by id, and that of its own document."""
+    requests_blocked: Mapping[str, Any] | None = None
+    """The parameters of Network.setBlockedURLs that keep the requests of the page off some sites."""
     holds: set[str] = field(default_factory=set)
     """Reasons to keep watching the tab while it is idle."""
     child_commands: dict[str, tuple[Command, ...]] = field(default_factory=dict)
@@ -80,6 +93,7 @@ class TabState:
     def stop_watching(self) -> None:
         self.watched = False
         self.children = {}
+        self.frame_urls = {}
         self.starting = set()
 
 
@@ -133,6 +147,16 @@ class TabWatch:
             if state.watched:
                 self._subscribe(state)
 
+    def block_requests(self, state: TabState, blocked: Mapping[str, Any] | None) -> None:
+        """Keep the requests of a tab's page, frames and workers off some sites, or no longer."""
+        if state.requests_blocked == blocked:
+            return
+        state.requests_blocked = blocked
+        self.set_child_commands(state.key, _BLOCKED, _blocking(blocked) if blocked is not None else ())
+        if state.watched:
+            for child in (None, *(each for each, kind in state.children.items() if kind in _WATCHED_KINDS)):
+                self._block(state, child)
+
     async def wait_watching(self, key: TabKey) -> None:
         """Start watching a tab and wait until the browser confirms it; a tab that cannot be watched is not an error.
 
@@ -154,6 +178,7 @@ class TabWatch:
             self._subscribe(state),
             self._send(state, "forwardCDPCommand", {"method": "Page.enable"}),
             *self._enable(state, None),
+            *(self._block(state, None) if state.requests_blocked is not None else ()),
         ]
         state.starting = {future for future in sent if future is not None}
         loop.call_later(self._idle, self._end_if_idle, state)
@@ -173,6 +198,12 @@ class TabWatch:
         return [
             self._send(state, "forwardCDPCommand", {"method": method, "params": dict(params)}, child)
             for method, params in self._enabling(frames=child is not None)
+        ]
+
+    def _block(self, state: TabState, child: str | None) -> list[Future[Any] | None]:
+        return [
+            self._send(state, "forwardCDPCommand", {"method": method, "params": dict(params)}, child)
+            for method, params in _blocking(state.requests_blocked)
         ]
 
     def _enabling(self, *, frames: bool) -> list[Command]:
@@ -229,6 +260,10 @@ class TabWatch:
             self._child_attached(state, params)
         elif method == "Target.detachedFromTarget":
             state.children.pop(str(params.get("sessionId")), None)
+        elif method == "Page.frameNavigated":
+            _frame_navigated(state, params, child)
+        elif method == "Page.frameDetached":
+            state.frame_urls.pop(str(params.get("frameId")), None)
         elif method == "detached":
             state.dialog = None
             state.stop_watching()
@@ -242,7 +277,7 @@ class TabWatch:
 
     def _dialog_opened(self, state: TabState, params: dict[str, Any]) -> None:
         kind, message, default = (str(params.get(name, ""))[:500] for name in ("type", "message", "defaultPrompt"))
-        state.dialog = dialog = Dialog(kind[:20], message, default)
+        state.dialog = dialog = Dialog(kind[:20], message, default, str(params.get("url", ""))[:_MAX_URL])
         link, chrome_id = state.key
         link.fail_tab(
             chrome_id, lambda: DialogOpen(state.tab_id, dialog.kind, dialog.message, sent=True), spare="closeTab"
@@ -259,3 +294,23 @@ class TabWatch:
         # The extension already configured children that waited for the debugger.
         if kind in _WATCHED_KINDS and params.get("waitingForDebugger") is not True:
             self._enable(state, session_id)
+            if state.requests_blocked is not None:
+                self._block(state, session_id)
+
+
+def _frame_navigated(state: TabState, params: dict[str, Any], child: str | None) -> None:
+    frame = params.get("frame")
+    if not isinstance(frame, dict):
+        return
+    is_top = child is None and not frame.get("parentId")
+    if is_top:
+        state.frame_urls.clear()  # its frames are gone with its document
+    url = str(frame.get("url", ""))
+    if url.startswith("about:"):  # the document has the origin of the one that made it
+        url = str(frame.get("securityOrigin", ""))
+    if len(state.frame_urls) < _MAX_FRAMES:
+        state.frame_urls[TOP if is_top else str(frame.get("id"))] = url[:_MAX_URL]
+
+
+def _blocking(blocked: Mapping[str, Any] | None) -> tuple[Command, ...]:
+    return (("Network.setBlockedURLs", blocked or {"urls": [], "urlPatterns": []}),)

@@ -34,6 +34,8 @@ class Message:
     url: str = ""
     line: int = 0
     stack: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    """The URLs of its stack."""
     n: int = 0
     page: int = 1
     child: bool = False
@@ -66,7 +68,8 @@ def _logged(params: dict[str, Any], most: int) -> Message | None:
     frames = list(_frames(params.get("stackTrace")))
     url, line = frames[0][1:3] if frames else ("", 0)
     stack = tuple(_shown(frame) for frame in frames[:_MAX_FRAMES]) if kind in _STACKED and len(frames) > 1 else ()
-    return Message(_LEVEL.get(kind, "log"), text, parse_number(params.get("timestamp")), "console", url, line, stack)
+    at = parse_number(params.get("timestamp"))
+    return Message(_LEVEL.get(kind, "log"), text, at, "console", url, line, stack, _places(frames))
 
 
 def _thrown(params: dict[str, Any], most: int) -> Message | None:
@@ -80,7 +83,8 @@ def _thrown(params: dict[str, Any], most: int) -> Message | None:
     if frames and not url:
         url, line = frames[0][1:3]
     # The stack is part of an error's own description.
-    return Message("error", _cut(text, most), parse_number(params.get("timestamp")), "exception", url, line)
+    at = parse_number(params.get("timestamp"))
+    return Message("error", _cut(text, most), at, "exception", url, line, places=_places(frames))
 
 
 def _entry(params: dict[str, Any], most: int) -> Message | None:
@@ -173,6 +177,10 @@ def _frames(trace: Any) -> Iterator[tuple[str, str, int]]:
     for frame in parse_objects(parse_object(trace).get("callFrames"))[:_MAX_FRAMES]:
         name = parse_text(frame.get("functionName"), 100)
         yield name, parse_url(frame.get("url")), parse_int(frame.get("lineNumber")) + 1
+
+
+def _places(frames: list[tuple[str, str, int]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(url for _, url, _ in frames if url))
 
 
 def _shown(frame: tuple[str, str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -22,6 +23,16 @@ _KINDS = {
     "garbage": "MajorGC MinorGC V8.GCScavenger V8.GCCompactor V8.GCIncrementalMarking V8.GC_MC_BACKGROUND_MARKING",
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+
+
+def visible_events(trace: bytes, hidden: Callable[[str], bool]) -> bytes:
+    """The trace without the events whose JSON is hidden; empty if it cannot be read."""
+    try:
+        read = orjson.loads(trace)
+        events = [event for event in read["traceEvents"] if not hidden(orjson.dumps(event).decode())]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return b'{"traceEvents":[]}'
+    return orjson.dumps({**read, "traceEvents": events})
 
 
 def summarize(trace: bytes) -> dict[str, Any]:

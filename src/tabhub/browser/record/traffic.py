@@ -53,6 +53,8 @@ class Request:
     body: str | None = None
     has_body: bool = False
     initiator: str = ""
+    document: str = ""
+    """The URL of the document that it belongs to."""
     status: int = 0
     status_text: str = ""
     mime: str = ""
@@ -216,6 +218,7 @@ class Traffic:
             body=body[:_BODY] if type(body) is str else None,
             has_body=sent.get("hasPostData") is True or type(body) is str,
             initiator=parse_initiator(params.get("initiator")),
+            document=parse_url(params.get("documentURL")),
         )
         self._add(key, request)
 

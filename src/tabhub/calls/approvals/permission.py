@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tabhub.calls.held_calls import HeldCalls
@@ -11,6 +11,10 @@ from tabhub.core.calls import Call
 from tabhub.core.sessions import Session
 from tabhub.core.tools import Tool
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Outcome
+from tabhub.trust.site_rules import SiteRules
+from tabhub.trust.visibility import Visibility
+
+_NOTHING_HIDDEN = Visibility(SiteRules(), None)
 
 
 class Permission:
@@ -38,9 +42,13 @@ class Permission:
     def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
 
-    def blocks(self, session: Session, url: str) -> bool:
-        """Whether a site rule keeps the session's agent off a page."""
-        return False
+    def visibility(self, agent: str | None) -> Visibility:
+        """What an agent may learn of, by the name of its token."""
+        return _NOTHING_HIDDEN
+
+    def hidden_tools(self, agent: str | None) -> Callable[[Tool], bool] | None:
+        """Which tools an agent must not learn of; None if it may know all."""
+        return None
 
     def call_answered(self, session: Session, call: Call) -> None:
         """A call has read something of `call.sites`."""

@@ -19,6 +19,7 @@ from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory, flow_key, stateless_key
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.call_sites import CallSites
+from tabhub.calls.hidden_tools import HiddenTools
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
@@ -56,6 +57,7 @@ from tabhub.trust.guard import EXTENSION_ORIGIN
 from tabhub.trust.permissions import Permissions, ToolFacts
 from tabhub.trust.site_rules import SiteRules, strictest
 from tabhub.trust.verdicts import apply_site_rule, tool_verdict
+from tabhub.trust.visibility import EVERYTHING, View, Visibility
 
 log = logging.getLogger("tabhub.permissions")
 
@@ -105,6 +107,7 @@ class PermissionCheck(Permission):
         self._call_sites = sites
         self._declared = declared
         self._require_free = require_free
+        self.hidden = HiddenTools(self.visibility, browsers.book, sites.plugin_patterns, sites.plugin_tabs)
         self._held_by_others = held_by_others
         self._verdicts: WeakKeyDictionary[Tool, dict[str | None, Verdict]] = WeakKeyDictionary()
         memory.on_pin(self._verdicts.clear)
@@ -113,6 +116,7 @@ class PermissionCheck(Permission):
     def apply_settings(self, config: Config) -> None:
         self.permissions = Permissions.parse(config)
         self.sites = SiteRules.parse(config)
+        self._visibilities: dict[str | None, Visibility] = {}
         self._dataflow = config.dataflow
         self._verdicts.clear()
 
@@ -236,8 +240,17 @@ class PermissionCheck(Permission):
             if isinstance(on_site, PermissionDenied):
                 raise on_site
 
-    def blocks(self, session: Session, url: str) -> bool:
-        return not self.sites.empty and self.sites.blocks(url, session.token)
+    def visibility(self, agent: str | None) -> Visibility:
+        if (known := self._visibilities.get(agent)) is None:
+            known = self._visibilities[agent] = Visibility(self.sites, agent)
+        return known
+
+    def view(self, session: Session) -> View:
+        """What a call of a session may show."""
+        return EVERYTHING if self.sites.empty else self.visibility(session.token).view()
+
+    def hidden_tools(self, agent: str | None) -> Callable[[Tool], bool] | None:
+        return self.hidden.of(agent)
 
     def _require_usable_tab(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> None:
         """Fail a call on a tab that is closed or another session's: an approval would not help it."""

@@ -42,6 +42,8 @@ class PluginLogs:
     calls: Iterable[Context]
     broadcast: Broadcast
     wall: Callable[[], float]
+    hides: Callable[[str | None, str], bool]
+    """Whether entries of a plugin may come from a tab that an agent is kept off."""
     _rings: dict[str, deque[dict[str, Any]]] = field(default_factory=dict, init=False)
 
     def of(self, plugin: str) -> list[dict[str, Any]]:
@@ -81,6 +83,7 @@ class PluginLogs:
         source = Source("plugin", plugin)
         running = [call for call in self.calls if call.tool.source == source]
         for call in running:
-            call.log(level, plugin, data)
+            if not self.hides(call.session.token, plugin):
+                call.log(level, plugin, data)
         if not running:
             self.broadcast(level, plugin, data)

@@ -263,6 +263,11 @@ class Plugins:
         active = self._active.get(name)
         return [] if active is None else [tab for tab in self.browsers.book if active.owns(tab.url)]
 
+    def patterns(self, name: str) -> tuple[str, ...]:
+        """The URL patterns of a plugin by its name; none if there is no such plugin."""
+        active = self._active.get(name)
+        return () if active is None else tuple(active.setup.url_patterns)
+
     def tabs(self, active: Active) -> list[dict[str, Any]]:
         """The open tabs of a plugin, as health and the panel show them."""
         about = self._about(active)

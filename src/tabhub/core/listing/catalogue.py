@@ -54,6 +54,8 @@ class Catalogue:
     mark: bool
     """Whether disabled tools are listed, and marked so."""
     selection: Selection = EVERYTHING
+    hidden: Callable[[Tool], bool] | None = None
+    """Which tools the agent must not learn of."""
 
     def __post_init__(self, limits: Limits) -> None:
         self._size = max(limits.list_page, 1)
@@ -98,6 +100,9 @@ class Catalogue:
         if not self.selection.everything:
             tools = tuple(tool for tool in tools if self.selection.shows(tool))
         self.drop()
+        if self.hidden is not None:
+            hidden = self.hidden
+            tools = tuple(tool for tool in tools if not hidden(tool))
         self._tools = tools if self.mark else tuple(t for t in tools if not self.disabled(t))
         self._keys = [_key(tool) for tool in self._tools]
         self._version = self.registry.revision
@@ -135,29 +140,47 @@ class Catalogue:
         return wire
 
 
-class Catalogues:
-    """The listings of one registry, one for each selection in use."""
+HiddenFrom = Callable[[str | None], Callable[[Tool], bool] | None]
+"""By the name of an agent's token, which tools it must not learn of; None if it may know all."""
 
-    def __init__(self, registry: Registry, limits: Limits, disabled: Callable[[Tool], bool], mark: bool) -> None:
+
+def nothing_hidden(agent: str | None) -> None:
+    return None
+
+
+class Catalogues:
+    """The listings of one registry, one for each selection in use, and for each agent from which tools are hidden."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        limits: Limits,
+        disabled: Callable[[Tool], bool],
+        mark: bool,
+        hidden: HiddenFrom = nothing_hidden,
+    ) -> None:
+        self._hidden = hidden
         self._make = partial(Catalogue, registry, limits, disabled)
         self._mark = mark
         self.everything = self._make(mark)
-        self._others: dict[Selection, Catalogue] = {}
+        self._others: dict[tuple[Selection, str | None], Catalogue] = {}
         registry.on_change(self._drop)
 
-    def of(self, selection: Selection) -> Catalogue:
-        if selection.everything:
+    def of(self, selection: Selection, agent: str | None = None) -> Catalogue:
+        hidden = self._hidden(agent)
+        if hidden is None and selection.everything:
             return self.everything
-        found = self._others.pop(selection, None) or self._make(self._mark, selection)
-        self._others[selection] = found  # least recently used first
+        key = (selection, agent if hidden is not None else None)
+        found = self._others.pop(key, None) or self._make(self._mark, selection, hidden)
+        self._others[key] = found  # least recently used first
         if len(self._others) > _SELECTIONS_KEPT:
             del self._others[next(iter(self._others))]
         return found
 
     def show(self, *, marked: bool) -> None:
         self._mark = marked
-        for catalogue in (self.everything, *self._others.values()):
-            catalogue.show(marked=marked)
+        self._others.clear()  # rules on sites may have changed, too
+        self.everything.show(marked=marked)
 
     def _drop(self) -> None:
         for catalogue in (self.everything, *self._others.values()):

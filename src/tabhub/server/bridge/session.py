@@ -198,7 +198,7 @@ class BridgeSession:
             return edge.answer(request, envelope, exchange, own=self.session)
         if request.method == _LISTEN:
             return self._listen(request, exchange)
-        return encode_result(request.id, edge.simple(request, self.tools))
+        return encode_result(request.id, edge.simple(request, self.tools, self.session.token))
 
     def _rename(self, client: str) -> None:
         self.session.client = client

@@ -12,6 +12,7 @@ from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import REF, TARGET, names_element, wait_actionable
+from tabhub.browser.elements.hidden_frames import require_outside
 from tabhub.browser.schemas import object_schema
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
@@ -132,6 +133,7 @@ def _parse_end(side: str, given: Any) -> dict[str, Any]:
 async def _resolve_end(page: Page, given: Mapping[str, Any]) -> _DragEnd:
     if "x" in given and "y" in given:
         x, y = float(given["x"]), float(given["y"])
+        await require_outside(page, (x, y))
         return _DragEnd(x, y, (x, y), f"{x:g}, {y:g}")
     target = await wait_actionable(page, given, "hover")
     frame = target.element.frame if target.element.frame.session_id is not None else None

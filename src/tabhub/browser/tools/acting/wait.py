@@ -170,8 +170,9 @@ async def wait_for_response(call: Call) -> ToolResult:
     budget = WaitBudget(call, f"a response from {pattern!r}")
     page.ensure_watching()
     while True:
+        page.require_visible()
         requests = call.box.activity.requests(page)
-        responses = requests.responses()
+        responses = [response for response in requests.responses() if not call.view.hides(response.url)]
         for response in responses:
             if wanted(response.url):
                 return data_result(
@@ -197,6 +198,7 @@ async def wait_for_response(call: Call) -> ToolResult:
 async def _wait_for_url(call: Call, page: Page, pattern: str, budget: WaitBudget) -> None:
     wanted = url_matcher(pattern)
     while (tab := call.box.browsers.book.get(page.tab_id)) is not None:
+        page.require_visible()
         if wanted(tab.url):
             return
         await budget.pause(f"the tab is at {tab.url[:300]}")
@@ -205,6 +207,7 @@ async def _wait_for_url(call: Call, page: Page, pattern: str, budget: WaitBudget
 
 async def _wait_for_load(call: Call, page: Page, state: str, budget: WaitBudget) -> None:
     while True:
+        page.require_visible()
         ready = await budget.await_page(_ready_state(page))
         tab = call.box.browsers.book.get(page.tab_id)
         if ready in _READY_STATES[state] and (state != "load" or tab is None or tab.status != "loading"):
@@ -223,6 +226,7 @@ async def _ready_state(page: Page) -> str:
 async def _wait_for_idle_network(call: Call, page: Page, budget: WaitBudget) -> None:
     quiet = call.box.browsers.limits.network_quiet
     while True:
+        page.require_visible()
         ready = await budget.await_page(_ready_state(page))
         quiet_for, pending = call.box.activity.requests(page).quiet(page.link.loop.time())
         if ready == "complete" and quiet_for >= quiet:
@@ -235,6 +239,7 @@ async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, bud
     """Wait until an element exists, is visible or is gone; returns its label."""
     wanted = target_of(args) | {"near": False}
     while True:
+        page.require_visible()
         try:
             seen = await budget.await_page(_find_in_frames(page, wanted))
         except PageNavigated:
@@ -301,6 +306,7 @@ def _describe(args: Mapping[str, Any]) -> str:
 
 
 def _result(call: Call, page: Page, budget: WaitBudget, condition: str, found: str) -> ToolResult:
+    page.require_visible()
     tab = call.box.browsers.book.get(page.tab_id)
     facts = {"tabId": page.tab_id, "did": f"Waited {budget.elapsed:.1f} s for {condition}"}
     if found:

@@ -15,6 +15,7 @@ from tabhub.browser.driver.frames import script_value
 from tabhub.browser.driver.page import Page, ignore_failure, open_tab, validate_url
 from tabhub.browser.driver.worlds import call_source
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
+from tabhub.browser.record.visible_records import visible_requests
 from tabhub.browser.schemas import boolean, integer, known, list_of, number, text
 from tabhub.browser.tool_spec import Call, data_result, with_note
 from tabhub.core.tools import ToolResult
@@ -56,7 +57,7 @@ async def analyze_site(call: Call) -> ToolResult:
     url = validate_url(args["url"], files=box.file_urls)
     call.ctx.sent = True
     tab = await open_tab(box.browsers, group=box.choice.tab_group(call.ctx.session))
-    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id))
+    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), view=call.view)
     call.ctx.visit(tab.tab_id, tab.site)
     keep = False
     try:
@@ -83,8 +84,8 @@ async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
     await asyncio.sleep(call.args.get("waitSeconds", _DEFAULT_WAIT))
     record = await call.box.record.refreshed_record(page)
     seen, answer = await asyncio.gather(_scan(page), page.cdp("Network.getCookies"))
-    requests = list(record.traffic.requests)
-    cookies = _cookies(answer)
+    requests = visible_requests(call.view, record, record.traffic.requests)
+    cookies = [cookie for cookie in _cookies(answer) if not call.view.hides_host(cookie["domain"])]
     found = endpoints(requests)
     for entry in found:
         entry["url"] = redact(entry["url"])

@@ -10,6 +10,7 @@ from typing import Any
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record.console_messages import LEVELS, Message
 from tabhub.browser.record.recorder import TabRecord
+from tabhub.browser.record.visible_records import visible_messages
 from tabhub.browser.schemas import boolean, integer, known
 from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.core.tools import ToolResult
@@ -33,7 +34,8 @@ _DEFAULT_LIMIT = 100
 async def get_console_logs(call: Call) -> ToolResult:
     _, record, reader = await open_record(call)
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
-    messages = [m for m in record.console.uncleared(reader) if LEVELS.index(m.level) >= least]
+    uncleared = visible_messages(call.view, record, record.console.uncleared(reader))
+    messages = [m for m in uncleared if LEVELS.index(m.level) >= least]
     shown = [_redacted(message) for message in messages[-call.args.get("limit", _DEFAULT_LIMIT) :]]
     notes = []
     if left := len(messages) - len(shown):
@@ -55,7 +57,7 @@ async def get_console_logs(call: Call) -> ToolResult:
 )
 async def clear_console_logs(call: Call) -> ToolResult:
     page, record, reader = await open_record(call)
-    cleared = len(record.console.uncleared(reader))
+    cleared = len(visible_messages(call.view, record, record.console.uncleared(reader)))
     record.console.clear(reader)
     return data_result({"tabId": page.tab_id, "cleared": cleared})
 

@@ -20,12 +20,14 @@ from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.bodies import Body
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.record.traffic import Request, WebSocketFrame
+from tabhub.browser.record.visible_records import visible_requests
 from tabhub.browser.schemas import boolean, known, text
 from tabhub.browser.tool_spec import Call, data_result, tool, with_note
 from tabhub.browser.tools.inspecting.console import iso_time, open_record
 from tabhub.browser.tools.inspecting.network import timing_phases
 from tabhub.core.tools import ToolResult
 from tabhub.trust.redact import HIDDEN, redact
+from tabhub.trust.visibility import EVERYTHING, View
 
 _STEPS = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
 _BODY, _ALL_BODIES = 1024 * 1024, 32 * 1024 * 1024
@@ -56,10 +58,10 @@ async def export_har(call: Call) -> ToolResult:
     args = call.args
     path = call.box.folder.output_path(args["filePath"], (".har", ".json")) if "filePath" in args else None
     page, record, reader = await open_record(call)
-    requests = record.traffic.requests.uncleared(reader)
+    requests = visible_requests(call.view, record, record.traffic.requests.uncleared(reader))
     frames = record.traffic.frames.uncleared(reader) if args.get("includeWebSocketFrames") else []
     body_of = await _load_bodies(page, requests)
-    archive = har(record, requests, body_of, frames)
+    archive = har(record, requests, body_of, frames, call.view)
     dropped = record.traffic.requests.dropped
     note = f"{dropped} older requests are no longer kept." if dropped else ""
     facts = with_note({"tabId": page.tab_id, "entries": len(requests)}, note)
@@ -76,7 +78,11 @@ async def export_har(call: Call) -> ToolResult:
 
 
 def har(
-    record: TabRecord, requests: list[Request], body_of: dict[Request, tuple[Body, Body]], frames: list[WebSocketFrame]
+    record: TabRecord,
+    requests: list[Request],
+    body_of: dict[Request, tuple[Body, Body]],
+    frames: list[WebSocketFrame],
+    view: View = EVERYTHING,
 ) -> dict[str, Any]:
     starts: dict[int, float] = {}
     for request in requests:
@@ -95,9 +101,18 @@ def har(
                 }
                 for number, at in sorted(starts.items())
             ],
-            "entries": [_entry(request, *body_of[request], frames) for request in requests],
+            "entries": [_visible_entry(_entry(request, *body_of[request], frames), view) for request in requests],
         }
     }
+
+
+def _visible_entry(entry: dict[str, Any], view: View) -> dict[str, Any]:
+    """An entry whose headers and redirect do not name a site that the agent is kept off."""
+    if view.active:
+        for part in (entry["request"], entry["response"]):
+            part["headers"] = view.mask_values(part["headers"])
+        entry["response"]["redirectURL"] = view.mask(entry["response"]["redirectURL"])
+    return entry
 
 
 def _entry(request: Request, sent: Body, got: Body, frames: list[WebSocketFrame]) -> dict[str, Any]:

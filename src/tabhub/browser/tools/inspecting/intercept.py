@@ -60,7 +60,7 @@ async def intercept_requests(call: Call) -> ToolResult:
     facts: dict[str, Any] = {
         "tabId": page.tab_id,
         "urlPatterns": list(patterns),
-        "paused": [paused.details(now) for paused in box.interceptions.pending(page)],
+        "paused": call.view.mask_values([paused.details(now) for paused in box.interceptions.pending(page)]),
     }
     return data_result(facts, note, box.interceptions.pop_timed_out_note(page))
 

@@ -11,6 +11,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
+from tabhub.browser.record.visible_records import is_hidden, visible_frames, visible_requests
 from tabhub.browser.schemas import boolean, free_object, integer, known, list_of, text
 from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.browser.tools.inspecting.console import iso_time, open_record, text_by_page
@@ -75,7 +76,13 @@ async def enable_capture(call: Call) -> ToolResult:
 async def disable_capture(call: Call) -> ToolResult:
     page = await call.page()
     record = call.box.record.stop_capture(page.key)
-    return data_result({"tabId": page.tab_id, "capturing": False, "requests": len(record.traffic.requests)})
+    return data_result(
+        {
+            "tabId": page.tab_id,
+            "capturing": False,
+            "requests": len(visible_requests(call.view, record, record.traffic.requests)),
+        }
+    )
 
 
 @tool(
@@ -94,12 +101,12 @@ async def disable_capture(call: Call) -> ToolResult:
 async def get_requests(call: Call) -> ToolResult:
     args, wanted = call.args, request_filter(call.args.get("filter", ""))
     page, record, reader = await open_record(call)
-    there = [r for r in record.traffic.requests.uncleared(reader) if wanted(r)]
+    there = [r for r in visible_requests(call.view, record, record.traffic.requests.uncleared(reader)) if wanted(r)]
     with_bodies = args.get("withBodies", False)
     shown = there[-args.get("limit", _DEFAULT_LIMIT_WITH_BODIES if with_bodies else _DEFAULT_LIMIT) :]
     paused = call.box.interceptions.pending(page)
     waiting = {p.network_id: p.id for p in paused}
-    facts = [_summary(request, waiting.get(request.key[1])) for request in shown]
+    facts = [call.view.mask_values(_summary(request, waiting.get(request.key[1]))) for request in shown]
     if with_bodies:
         await _add_bodies(page, shown, facts)
     notes = _notes(record)
@@ -137,8 +144,8 @@ async def get_request(call: Call) -> ToolResult:
     page, record, _ = await open_record(call)
     part = call.args.get("part", "all")
     request = record.traffic.find(call.args["requestId"])
-    if request is None:
-        newest = list(record.traffic.requests)[-5:]
+    if request is None or is_hidden(call.view, record, request):
+        newest = visible_requests(call.view, record, record.traffic.requests)[-5:]
         there = ", ".join(f"{r.id} ({r.method} {redact(r.url)[:80]})" for r in newest) or "none recorded"
         raise CommandFailed(
             f"There is no request {call.args['requestId'][:50]!r} in the record of this tab.",
@@ -156,6 +163,7 @@ async def get_request(call: Call) -> ToolResult:
         facts["requestHeaders"] = headers.redact_headers(request.request_headers)
     if part in ("headers", "response", "all"):
         facts["responseHeaders"] = headers.redact_headers(request.response_headers)
+    facts = call.view.mask_values(facts)  # where it was redirected to, and what led to it
     if part in ("request", "all") and request.has_body:
         sent = request.request_headers.get("Content-Type", request.request_headers.get("content-type", ""))
         facts["requestBody"] = (await bodies.request_body(page, request)).preview(sent.partition(";")[0], _BODY_ALONE)
@@ -177,7 +185,7 @@ async def get_request(call: Call) -> ToolResult:
 async def get_frames(call: Call) -> ToolResult:
     _, record, reader = await open_record(call)
     frames = []
-    for frame in record.traffic.frames.uncleared(reader):
+    for frame in visible_frames(call.view, record, record.traffic.frames.uncleared(reader)):
         truncated = len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3)
         facts = {
             "socket": frame.socket,
@@ -188,7 +196,8 @@ async def get_frames(call: Call) -> ToolResult:
             "length": frame.length if truncated else None,
         }
         frames.append(known(facts))
-    sockets = [_summary(request) for request in record.traffic.requests if request.kind == "websocket"]
+    every = [request for request in record.traffic.requests if request.kind == "websocket"]
+    sockets = [_summary(request) for request in visible_requests(call.view, record, every)]
     dropped = record.traffic.frames.dropped
     if call.args.get("clear"):
         record.traffic.frames.clear(reader)

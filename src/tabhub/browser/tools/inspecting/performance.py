@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from tabhub.browser.driver.cdp_values import parse_object, parse_objects
 from tabhub.browser.driver.frames import main_frame
-from tabhub.browser.record.timeline import summarize
+from tabhub.browser.record.timeline import summarize, visible_events
 from tabhub.browser.schemas import boolean, free_object, list_of, text
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
@@ -109,6 +109,8 @@ async def performance_trace(call: Call) -> ToolResult:
     path = path or box.folder.unused_path(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
     box.folder.check_vacant(path, overwrite=args.get("overwrite", False))
     data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
+    if call.view.active:
+        data = await asyncio.to_thread(visible_events, data, call.view.hides_text)
     data = await asyncio.to_thread(box.secrets.mask, data)
     await asyncio.to_thread(box.folder.write, path, data, overwrite=args.get("overwrite", False))
     facts = {"tabId": page.tab_id, "tracing": False, "filePath": str(path), "bytes": len(data)}

@@ -72,14 +72,14 @@ async def list_bookmark_tree(call: BrowserCall) -> ToolResult:
         roots = await call.items("getBookmarkTree", "roots", call.given("parentId", "maxDepth"), link)
     except CommandFailed as error:
         raise await _folder_error(call, link, error) from None
-    return data_result({"roots": list(map(_tree_node, roots))})
+    return data_result({"roots": [_tree_node(call, root) for root in roots]})
 
 
-def _tree_node(node: dict[str, Any]) -> dict[str, Any]:
+def _tree_node(call: BrowserCall, node: dict[str, Any]) -> dict[str, Any]:
     """A node and its children; the link bounds the depth."""
     facts = pick_fields(node, {**_BOOKMARK, "more": "integer"})
     if node.get("children") is not None:
-        facts["children"] = list(map(_tree_node, node["children"]))
+        facts["children"] = [_tree_node(call, child) for child in call.visible_rows(node["children"])]
     return facts
 
 

@@ -5,12 +5,14 @@ Cookie values are secrets: they appear in answers and nowhere else.
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, browser_tool, pick_fields
 from tabhub.browser.schemas import list_of, number, rows, text
 from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied
 
 _COOKIE_WITHOUT_VALUE = {
     **dict.fromkeys(("name", "domain", "path"), "string"),
@@ -40,6 +42,10 @@ def web_origin(given: str, field: str) -> str:
             hint="Use a URL such as https://example.com.",
         )
     return origin
+
+
+def _hidden_cookies() -> PermissionDenied:
+    return PermissionDenied("These cookies are of a site that the person keeps agents off; nothing was changed.")
 
 
 @browser_tool(
@@ -77,6 +83,8 @@ async def get_cookies(call: BrowserCall) -> ToolResult:
 )
 async def set_cookie(call: BrowserCall) -> ToolResult:
     call.ctx.visit(None, web_origin(call.args["url"], "url"))
+    if call.view.hides_host(call.args.get("domain", "")):
+        raise _hidden_cookies()
     try:
         kept = await call.run(call.link(), "setCookie", call.given(*_SETTABLE))
     except CommandFailed as error:
@@ -100,11 +108,15 @@ async def set_cookie(call: BrowserCall) -> ToolResult:
 )
 async def delete_cookies(call: BrowserCall) -> ToolResult:
     call.ctx.visit(None, web_origin(call.args["url"], "url"))
+    if call.view.active and any(
+        map(call.hides_row, await call.items("getCookies", "cookies", call.given("url", "name")))
+    ):
+        raise _hidden_cookies()
     answer = await call.run(call.link(), "deleteCookies", call.given("url", "name"))
     facts = {"name": call.args["name"], "deleted": answer["deleted"]}
     if not answer["deleted"]:
         left = await call.items("getCookies", "cookies", call.given("url"))
-        names = ", ".join(sorted({cookie["name"] for cookie in left})[:20])
+        names = ", ".join(sorted({cookie["name"] for cookie in call.visible_rows(left)})[:20])
         facts["note"] = f"No cookie had that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
     return data_result(facts)
 
@@ -129,6 +141,11 @@ async def clear_site_data(call: BrowserCall) -> ToolResult:
     wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()))]
     if not wanted:
         raise InvalidArguments("Nothing to clear.", hint=f"Set one of {', '.join(_KINDS)} to true.")
+    if "cookies" in wanted and call.view.hides_near(urlsplit(origin).hostname or ""):
+        raise PermissionDenied(
+            f"The cookies of {origin} may belong to a site that the person keeps agents off, too; nothing was cleared.",
+            hint="Clear the other kinds, or use browser_delete_cookies for single cookies.",
+        )
     call.ctx.visit(None, origin)
     answer = await call.run(call.link(), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
     cleared = [kind for kind in _KINDS if kind in answer.get("cleared", ())]

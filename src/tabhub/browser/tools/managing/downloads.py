@@ -10,7 +10,7 @@ from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
+from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, PermissionDenied
 
 _DOWNLOAD = {
     "downloadId": "integer",
@@ -73,6 +73,8 @@ async def download_file(call: BrowserCall) -> ToolResult:
                 hint="No part may begin or end with a dot or space, or be a reserved name (con, nul).",
             ) from None
         raise CommandFailed(error.message, hint="browser_list_downloads shows the browser's downloads.") from None
+    if call.hides_row(answer):
+        raise _hidden_download()
     facts = pick_fields(answer, _DOWNLOAD)
     if facts.get("state") == "interrupted":
         raise CommandFailed(
@@ -112,12 +114,23 @@ async def list_downloads(call: BrowserCall) -> ToolResult:
 async def get_download_status(call: BrowserCall) -> ToolResult:
     link, number = call.link(), call.args["downloadId"]
     try:
-        return data_result(pick_fields(await link.request("getDownload", {"downloadId": number}), _DOWNLOAD))
+        found = await link.request("getDownload", {"downloadId": number})
+        if call.hides_row(found):
+            raise _hidden_download()
+        return data_result(pick_fields(found, _DOWNLOAD))
     except CommandFailed as error:
         there = await call.items("getDownloads", "downloads", {"limit": 10}, link)
         if any(item.get("downloadId") == number for item in there):
             raise
         alternatives = (
-            f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there
+            f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})"
+            for item in call.visible_rows(there)
         )
         raise NotInBrowser(error.message, hint=alternatives_hint(alternatives, "downloads")) from None
+
+
+def _hidden_download() -> PermissionDenied:
+    return PermissionDenied(
+        "That download is from a site that the person keeps agents off.",
+        hint="browser_list_downloads lists the others.",
+    )

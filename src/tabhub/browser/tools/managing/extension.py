@@ -89,7 +89,7 @@ async def get_state(call: BrowserCall) -> ToolResult:
     browsers = [
         {
             "browserId": answer.link.browser_id,
-            **pick_fields(answer.what, _STATE),
+            **call.view.mask_values(pick_fields(answer.what, _STATE)),
             "debuggedTabs": call.hub_tab_ids(answer.link, (answer.what.get("debugger") or {}).get("attached")),
         }
         for answer in answers
@@ -121,7 +121,9 @@ async def get_logs(call: BrowserCall) -> ToolResult:
     entries = [
         {**entry, "browserId": answer.link.browser_id}
         for answer in answers
-        for entry in pick_rows(answer.what, "entries", _ENTRY)
+        for entry in call.view.keep(
+            pick_rows(answer.what, "entries", _ENTRY), lambda e: call.view.hides_text(e["message"])
+        )
     ]
     entries.sort(key=itemgetter("time"))
     sources = sorted({source[:100] for answer in answers for source in answer.what.get("sources", ())[:100]})
@@ -148,7 +150,7 @@ async def get_side_panel(call: BrowserCall) -> ToolResult:
         {**pick_fields(page, _PAGE), **call.hub_tab_id(link, "tabId", page.get("tabId"))}
         for page in answer.get("open", ())
     ]
-    shows = pick_fields(answer.get("shows") or {}, _SHOWS)
+    shows = call.view.mask_values(pick_fields(answer.get("shows") or {}, _SHOWS))
     return data_result({"browserId": link.browser_id, "open": bool(pages), "pages": pages, "shows": shows})
 
 

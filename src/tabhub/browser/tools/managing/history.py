@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from tabhub.browser.browser_choice import BROWSER_ID, MORE, BrowserCall, alternatives_hint, browser_tool, pick_fields
@@ -11,7 +12,8 @@ from tabhub.browser.schemas import TAB, boolean, integer, rows, text
 from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
+from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, PermissionDenied
+from tabhub.links.extension import ExtensionLink
 
 _ENTRY = {
     "url": "string",
@@ -109,7 +111,8 @@ async def get_visits(call: BrowserCall) -> ToolResult:
 )
 async def get_recently_closed(call: BrowserCall) -> ToolResult:
     closed = []
-    for item in await call.items("getRecentlyClosed", "closed", call.given("maxResults")):
+    there = await call.items("getRecentlyClosed", "closed", call.given("maxResults"))
+    for item in call.view.keep(there, partial(_is_hidden, call)):
         facts = pick_fields(item, _CLOSED)
         if item["kind"] == "window":
             facts["tabs"] = [pick_fields(tab, _CLOSED_TAB) for tab in item.get("tabs", ())]
@@ -129,6 +132,8 @@ async def get_recently_closed(call: BrowserCall) -> ToolResult:
 )
 async def restore_session(call: BrowserCall) -> ToolResult:
     link, wanted = call.link(), call.args["sessionId"]
+    if call.view.active:
+        await _require_visible(call, link, wanted)
     try:
         answer = await call.run(link, "restoreSession", {"sessionId": wanted})
     except CommandFailed as error:
@@ -136,13 +141,28 @@ async def restore_session(call: BrowserCall) -> ToolResult:
         if any(item.get("sessionId") == wanted for item in closed):
             raise
         alternatives = (
-            f"{item.get('sessionId')} ({item.get('title') or item.get('url') or item.get('kind')})" for item in closed
+            f"{item.get('sessionId')} ({item.get('title') or item.get('url') or item.get('kind')})"
+            for item in call.view.keep(closed, partial(_is_hidden, call))
         )
         raise NotInBrowser(
             f"There is no closed tab or window with sessionId {wanted!r} ({error.message})",
             hint=alternatives_hint(alternatives, "closed tabs"),
         ) from None
     tabs = [call.box.browsers.update_tab(link, raw) for raw in answer.get("tabs", ())]
-    for tab in tabs:
+    for tab in call.visible_tabs(tabs):
         call.ctx.visit(tab.tab_id, tab.site)
-    return data_result({"kind": answer["kind"], "tabs": [tab.describe() for tab in tabs]})
+    return data_result({"kind": answer["kind"], "tabs": [tab.describe() for tab in tabs if not call.hides_tab(tab)]})
+
+
+def _is_hidden(call: BrowserCall, closed: dict[str, Any]) -> bool:
+    """Whether a closed tab, or a tab of a closed window, is on a site that the agent is kept off."""
+    return call.hides_row(closed) or any(call.hides_row(tab) for tab in closed.get("tabs", ()))
+
+
+async def _require_visible(call: BrowserCall, link: ExtensionLink, session_id: str) -> None:
+    closed = await call.items("getRecentlyClosed", "closed", link=link)
+    if any(item.get("sessionId") == session_id and _is_hidden(call, item) for item in closed):
+        raise PermissionDenied(
+            "That tab or window shows a site that the person keeps agents off; it stays closed.",
+            hint="browser_get_recently_closed lists those that can be restored.",
+        )

@@ -46,7 +46,17 @@ async def list_sessions(call: Call) -> ToolResult:
     if standing is None:
         note = "These calls belong to no session yet: one begins with the first call that opens a tab."
         return data_result({"sessions": [], "note": note})
-    return data_result({"sessions": [standing]})
+    return data_result({"sessions": [visible_session(call, standing)]})
+
+
+def visible_session(call: Call, session: dict[str, Any]) -> dict[str, Any]:
+    """A session without the leases of tabs on sites that the agent is kept off."""
+
+    def is_hidden(lease: dict[str, Any]) -> bool:
+        tab = call.box.browsers.book.get(lease["tabId"])
+        return tab is not None and call.hides_tab(tab)
+
+    return {**session, "leases": call.view.keep(session["leases"], is_hidden, lambda lease: ("tab", lease["tabId"]))}
 
 
 @tool(

@@ -8,6 +8,7 @@ from typing import Any
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.schemas import boolean, free_object, list_of
 from tabhub.browser.tool_spec import Call, data_result
+from tabhub.browser.tools.managing.sessions import visible_session
 from tabhub.core.tools import ToolResult
 from tabhub.errors import NotConnected, TabhubError
 from tabhub.links.extension import ExtensionLink
@@ -37,10 +38,13 @@ async def get_connection_status(call: Call) -> ToolResult:
     for facts in listed:
         if facts["connected"]:
             facts["extension"] = {**facts["extension"], **answers.get(facts["browserId"], {"answers": False})}
+            attached = filter(None, map(browsers.book.get, facts["debugger"]["attachedTabs"]))
+            facts["debugger"] = {"attachedTabs": [tab.tab_id for tab in call.visible_tabs(attached)]}
     connected = any(answer["answers"] for answer in answers.values())
-    status: dict[str, Any] = {"connected": connected, "hub": call.box.hub_facts(), "browsers": listed}
+    status: dict[str, Any] = {"connected": connected, "hub": call.box.hub_facts()}
+    status["browsers"] = call.view.mask_values(listed)
     if (own := call.box.choice.describe_session(call.ctx.session)) is not None:
-        status["session"] = own
+        status["session"] = visible_session(call, own)
     if not links:
         try:
             browsers.default_link()

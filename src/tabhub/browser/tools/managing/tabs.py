@@ -17,7 +17,7 @@ from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.origins import origin_of
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, DialogOpen, NotConnected, TabFailed
+from tabhub.errors import CommandFailed, DialogOpen, NotConnected, SiteBlocked, TabFailed
 
 _URL = text("https://…", least=1, most=100_000)
 NAVIGATION = {
@@ -40,8 +40,9 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
     read_only=True,
 )
 async def list_tabs(call: Call) -> ToolResult:
-    tabs = call.box.browsers.book.in_order()
-    if not tabs:
+    every = call.box.browsers.book.in_order()
+    tabs = call.visible_tabs(every)
+    if not every:
         call.box.browsers.default_link()  # fails if no browser is connected
     return data_result({"tabs": [tab.describe() for tab in tabs]})
 
@@ -65,6 +66,7 @@ async def list_tabs(call: Call) -> ToolResult:
 )
 async def get_tab_info(call: Call) -> ToolResult:
     page = await call.page()
+    page.require_visible()
     facts = {
         **page.tab.describe(),
         "origin": page.tab.origin,
@@ -112,9 +114,11 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     box = call.box
     call.ctx.visit(tab.tab_id, tab.site)
     if must_open_with_tab(url) or url == "about:blank":
+        if call.hides_tab(tab):
+            raise SiteBlocked(tab.tab_id)
         status = "complete" if url == "about:blank" else tab.status  # there is nothing to load
         return {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
-    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id))
+    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), view=call.view)
     try:
         return await _navigate(call, page, url, "load")
     except TabFailed:
@@ -266,6 +270,10 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
     }
     location = {name: facts[name] for name in ("url", "title", "status")}
     call.box.browsers.update_location(page.link, page.tab, **location)
+    if call.view.active:
+        if call.view.hides(facts["url"]):
+            raise SiteBlocked(page.tab_id)
+        page.require_visible()
     now = call.box.browsers.book.get(page.tab_id)
     call.ctx.visit(page.tab_id, now.site if now is not None else None)
     return with_note(facts, str(answer.get("error") or "")[:500], _elsewhere_note(call, facts["url"]))

@@ -10,7 +10,7 @@ from tabhub.browser.schemas import boolean, integer, list_of, object_schema, row
 from tabhub.browser.tool_spec import data_result
 from tabhub.browser.tools.managing.tabs import NAVIGATION, load_url, must_open_with_tab
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied
 from tabhub.links.extension import ExtensionLink
 
 _BOUNDS = ("width", "height", "left", "top")
@@ -106,6 +106,11 @@ async def close_window(call: BrowserCall) -> ToolResult:
             hint="Open another first (browser_create_window), or close single tabs (browser_close_tab).",
         )
     tab_ids = call.hub_tab_ids(link, found.what.get("tabIds"))
+    if call.has_hidden_tab(link, found.what.get("tabIds")):
+        raise PermissionDenied(
+            f"Window {number} has a tab on a site that the person keeps agents off; it stays open.",
+            hint="Close your own tabs one by one with browser_close_tab.",
+        )
     for tab_id in tab_ids:
         call.box.browsers.tab(tab_id)
         call.box.choice.require_free(call.ctx.session, tab_id)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_objects
+from tabhub.browser.driver.frames import list_frames
+from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, find_element
 from tabhub.browser.schemas import boolean, integer, list_of, rows
+from tabhub.browser.style_sheets import StyleSheet
 from tabhub.browser.tab_overrides import Override
 from tabhub.browser.tool_spec import Call, data_result, tool, with_note
 from tabhub.browser.tools.reading.element_styles import node_id
@@ -72,9 +76,12 @@ async def get_css_coverage(call: Call) -> ToolResult:
         if rule.get("used") is True:
             span = (parse_int(rule.get("startOffset")), parse_int(rule.get("endOffset")))
             used.setdefault(str(rule.get("styleSheetId")), set()).add(span)
+    known = sheets.sheets(page)
+    if call.view.active:
+        known = await _visible_sheets(page, known)
     listed = [
         {"url": sheet.url, "inline": sheet.inline, **_usage(sheet.length, _used_length(used.get(sheet_id, set())))}
-        for sheet_id, sheet in sheets.sheets(page).items()
+        for sheet_id, sheet in known.items()
         if sheet.child is None and sheet.length
     ]
     listed.sort(key=lambda sheet: sheet["used"] - sheet["length"])
@@ -88,6 +95,13 @@ async def get_css_coverage(call: Call) -> ToolResult:
             "Cross-site frames are not counted." if page.has_remote_frames else "",
         )
     )
+
+
+async def _visible_sheets(page: Page, sheets: Mapping[str, StyleSheet]) -> dict[str, StyleSheet]:
+    """The sheets that are not of a site, or in a frame, that the agent is kept off."""
+    frames = {frame.frame_id for frame in await list_frames(page)}
+    hides = page.view.hides
+    return dict(page.view.keep(sheets.items(), lambda item: hides(item[1].url) or item[1].frame not in frames))
 
 
 def _used_length(used: set[tuple[int, int]]) -> int:

@@ -11,6 +11,7 @@ from tabhub.browser.schemas import list_of, rows
 from tabhub.browser.style_sheets import StyleSheet
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
+from tabhub.trust.visibility import View
 
 _MAX_RULES = 30
 _MAX_DECLARATIONS = 60
@@ -43,7 +44,7 @@ async def get_element_styles(call: Call) -> ToolResult:
     await call.box.style_sheets.enable(page, child)
     node = await node_id(element)
     matched = parse_object(await page.cdp("CSS.getMatchedStylesForNode", {"nodeId": node}, child))
-    rules, more = _rules(call.box.style_sheets.sheets(page), matched, set(asked))
+    rules, more = _rules(call.box.style_sheets.sheets(page), matched, set(asked), call.view)
     wanted = asked or sorted({name for rule in rules for name in rule["properties"]} | {"display", "visibility"})
     computed = await element.call("styles", {"properties": wanted})
     note = f"{more} weaker rules are left out; request single properties." if more else ""
@@ -59,12 +60,17 @@ def _kebab(name: str) -> str:
 
 
 def _rules(
-    sheets: Mapping[str, StyleSheet], matched: dict[str, Any], asked: set[str]
+    sheets: Mapping[str, StyleSheet], matched: dict[str, Any], asked: set[str], view: View
 ) -> tuple[list[dict[str, Any]], int]:
     """The page's own rules for an element, weakest first, and how many were left out."""
     rules = []
-    for match in parse_objects(matched.get("matchedCSSRules")):
-        rule = parse_object(match.get("rule"))
+    matches = [parse_object(match.get("rule")) for match in parse_objects(matched.get("matchedCSSRules"))]
+
+    def is_hidden(rule: dict[str, Any]) -> bool:
+        sheet = sheets.get(str(rule.get("styleSheetId")))
+        return sheet is not None and view.hides(sheet.url)
+
+    for rule in view.keep(matches, is_hidden):
         if rule.get("origin") in ("regular", "injected"):
             style, sheet = parse_object(rule.get("style")), sheets.get(str(rule.get("styleSheetId")))
             line = parse_object(style.get("range")).get("startLine")

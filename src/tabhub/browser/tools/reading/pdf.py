@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.cdp_values import parse_object
+from tabhub.browser.elements.hidden_frames import covered
 from tabhub.browser.schemas import boolean, closed_object, number, text
 from tabhub.browser.secret_cover import secrets_covered
 from tabhub.browser.tool_spec import Call, data_result, tool
@@ -57,7 +58,7 @@ async def save_pdf(call: Call) -> ToolResult:
     path = folder.output_path(args["filePath"], (".pdf",)) if "filePath" in args else None
     page = await call.page()
     try:
-        async with secrets_covered(page):
+        async with secrets_covered(page), covered(page):
             printed = await page.cdp("Page.printToPDF", _print_params(args.get("options") or {}))
     except CommandFailed as error:
         raise _explain(error) from None

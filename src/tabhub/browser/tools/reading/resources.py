@@ -14,6 +14,7 @@ from tabhub.browser.driver.frames import list_frames
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies
 from tabhub.browser.record.bodies import Body
+from tabhub.browser.record.visible_records import visible_requests
 from tabhub.browser.schemas import integer, known, list_of, text
 from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.core.tools import ToolResult
@@ -118,7 +119,7 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
         except CommandFailed as error:
             why = error.message
     record = call.box.record.tab_record(page.key)
-    ended = [r for r in record.traffic.requests if r.ended is not None]
+    ended = [r for r in visible_requests(page.view, record, record.traffic.requests) if r.ended is not None]
     if found is not None:
         requests = [r for r in ended if r.url == found.url]
     else:
@@ -171,7 +172,11 @@ async def _resources(page: Page) -> list[Resource]:
         if kind == "iframe":
             with suppress(CommandFailed):  # the frame was removed
                 found += _walk_tree(await page.cdp("Page.getResourceTree", None, child), child)
-    return found
+    if not page.view.active:
+        return found
+    frames = {frame.frame_id for frame in await list_frames(page)}
+    found = [resource for resource in found if resource.frame_id in frames]
+    return page.view.keep(found, lambda resource: page.view.hides(resource.url), lambda one: ("entry", one.url))
 
 
 def _walk_tree(answer: Any, session_id: str | None) -> Iterator[Resource]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, main_frame
+from tabhub.browser.driver.frames import PDF_HINT, Frame, list_all_frames, main_frame
 from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import outline
@@ -87,9 +87,11 @@ async def snapshot(call: Call) -> ToolResult:
     lines, hidden = [line for line, _ in visible_lines], sum(removed for _, removed in visible_lines)
     notes = [*seen.notes, f"{hidden} hidden characters removed." if hidden else ""]
     key = (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items())))
-    before = _replace_last(page.state.worlds.last_snapshots, key, seen.token, lines)
+    # Not compared with one from before a change of the site rules, which may have had more frames.
+    token = f"{seen.token} {call.view.rules}"
+    before = _replace_last(page.state.worlds.last_snapshots, key, token, lines)
     if args.get("changes"):
-        lines, note = _changes(before, seen.token, lines)
+        lines, note = _changes(before, token, lines)
         notes.append(note)
     budget = args.get("maxTokens") or call.box.browsers.limits.result_tokens * 9 // 10
     fitted, omitted = outline.fit_budget(lines, budget)
@@ -173,6 +175,15 @@ async def _child_frames(
             if owner in frame_lines:
                 found[frame_lines[owner]] = await snapshot_frame(child, options, level + 1)
 
-    children = [one for one in await list_frames(frame.page) if one.parent and one.parent.frame_id == frame.frame_id]
-    await asyncio.gather(*map(add, children))
+    async def omit(child: Frame) -> None:
+        with suppress(CommandFailed):
+            if (owner := await child.owner_ref()) in frame_lines:
+                found[frame_lines[owner]] = omitted
+
+    omitted = replace(unseen, lines=["(left out: a site that the person keeps agents off)"])
+    shown, hidden = await list_all_frames(frame.page)
+    here = [
+        [one for one in frames if one.parent and one.parent.frame_id == frame.frame_id] for frames in (shown, hidden)
+    ]
+    await asyncio.gather(*map(add, here[0]), *map(omit, here[1]))
     return found

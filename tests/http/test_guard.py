@@ -22,7 +22,11 @@ from tabhub.limits import Limits
 from tabhub.trust.guard import EXTENSION_ORIGIN
 
 KEY, AGENT, OLD = b"5" * 64, b"thb_a", b"0" * 64
-KNOWN = {KEY: Identity("me", person=True), AGENT: Identity("agent"), OLD: Identity("unnamed", admitted=False)}
+KNOWN = {
+    b"Bearer " + KEY: Identity("me", person=True),
+    b"Bearer " + AGENT: Identity("agent"),
+    b"Bearer " + OLD: Identity("unnamed", admitted=False),
+}
 NO_CONNECTION: Any = None
 HOST = (b"host", b"127.0.0.1:9515")
 TOKEN = (b"authorization", b"Bearer " + KEY)

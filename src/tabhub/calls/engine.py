@@ -28,7 +28,7 @@ from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import BROWSER, Source, Tool, ToolResult
 from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError
 from tabhub.limits import Limits
-from tabhub.store.audit import AuditLog, digest
+from tabhub.store.audit import AuditLog, canonical_json, fingerprint
 from tabhub.store.audit_record import CallRecord, call_error
 from tabhub.store.results import ResultStore
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Denied
@@ -47,6 +47,9 @@ UNKNOWN = Source("hub", "unknown")
 """The source of calls to tools that do not exist, in the audit log."""
 
 READ_RESULT = "tabhub_read_result"
+
+_PLACEHOLDER = b"{{"
+"""How a placeholder for a secret begins, in arguments as JSON."""
 
 _LONG = 32 * 1024
 """Results above this are searched for secrets in a thread."""
@@ -110,6 +113,7 @@ class Engine:
         `approval` is given for a call that a person has approved already, and `permitted` is the site it was for.
         """
         began = self.clock()
+        canonical = canonical_json(arguments)
         call: Context | None = None
         source = UNKNOWN
         try:
@@ -122,7 +126,8 @@ class Engine:
             source = tool.source
             if not tool.accepts(arguments):
                 raise tool.invalid(arguments)
-            check_places(tool.name, arguments)
+            if _PLACEHOLDER in canonical:
+                check_places(tool.name, arguments)
             starts = caller.session.called = began
             if approval is None and (outcome := self.permission.check(caller, tool, arguments)) is not ALLOWED:
                 if isinstance(outcome, Denied):
@@ -194,11 +199,11 @@ class Engine:
             self._mask_error(error)
             # An unknown name is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
-            self._record(caller, shown, source, arguments, began, call, error, approval)
+            self._record(caller, shown, source, arguments, canonical, began, call, error, approval)
             if (visibility := self.permission.visibility(caller.session.token)).active:
                 visibility.mask_error(error)
             raise error from None
-        self._record(caller, name, source, arguments, began, call, None, approval, failed=result.is_error)
+        self._record(caller, name, source, arguments, canonical, began, call, None, approval, failed=result.is_error)
         if call.sites:
             self.permission.call_answered(caller.session, call)
         return result
@@ -285,7 +290,11 @@ class Engine:
         return f"{session.owner}{self.permission.visibility(session.token).rules}"
 
     def _masked(self, source: Source, result: ToolResult) -> ToolResult:
-        payload = self.mask.data(redact_urls(result.payload) if source is BROWSER else result.payload)
+        payload = result.payload
+        if source is BROWSER and b"=" in payload:
+            payload = redact_urls(payload)
+        if self.mask.in_use:
+            payload = self.mask.data(payload)
         return result if payload is result.payload else ToolResult(payload, result.is_error)
 
     def _mask_error(self, error: TabhubError) -> None:
@@ -309,6 +318,7 @@ class Engine:
         name: str,
         source: Source,
         arguments: Mapping[str, Any],
+        canonical: bytes,
         began: float,
         call: Context | None,
         error: TabhubError | None,
@@ -335,7 +345,7 @@ class Engine:
                 client=session.client,
                 via=caller.via,
                 token_name=session.token,
-                args_digest=digest(arguments),
+                args_digest=fingerprint(canonical),
                 tab_id=None if call is None else call.tab,
                 origin=None if call is None else call.origin,
                 sites=None if call is None or call.sites in ([], [call.origin]) else tuple(call.sites),

@@ -1,8 +1,8 @@
 """The guard: what every request passes on its way to its route. Order: Host, Origin, size, token, rate.
 
 Owns the order, the table of what each path serves, and what a token opens: the person's key opens everything, a named
-token is one agent's and opens what agents use. Whose a token is, the server says; the other verdicts are trust/'s. The
-size of a body is checked here where it is announced, otherwise while it is read.
+token is one agent's and opens what agents use. Whose an Authorization header is, the server says; other verdicts are
+trust/'s. The size of a body is checked here where it is announced, otherwise while it is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tabhub.http.websocket import WebSocketRoute
 from tabhub.limits import Limits
 from tabhub.trust.guard import allowed_hosts, origin_allowed
 from tabhub.trust.sliding_window import SlidingWindow
-from tabhub.trust.tokens import bearer
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +75,8 @@ class Guard:
     def route(self, request: Request) -> Route:
         self._check_place(request)
         endpoint = self._endpoints.get(request.path) or self._match(request.path)
-        token = bearer(request.headers.get(b"authorization"))
-        identity = self._identify(token) if token is not None else None
+        authorization = request.headers.get(b"authorization")
+        identity = self._identify(authorization) if authorization is not None else None
         if endpoint.audience != "anyone":
             self._check_access(request, identity, agents=endpoint.audience == "agents")
         if identity is not None:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tabhub.config.settings import Config
 from tabhub.errors import Unauthorized
 from tabhub.http.guard import Identity
-from tabhub.platform.files import write_atomic
+from tabhub.platform.files import stamp, write_atomic
 from tabhub.store.home import Home
 from tabhub.store.old_secret import OldSecret
 from tabhub.store.tokens import TokenStore
-from tabhub.trust.tokens import CLI, UNNAMED, same_token
+from tabhub.trust.tokens import CLI, UNNAMED, bearer, same_token
 
 _CREATE = "The person creates one: tabhub setup CLIENT, or tabhub token create NAME."
+_MOST_KNOWN = 1000
 
 
 class PersonKey:
@@ -41,35 +41,52 @@ class PersonKey:
         self._path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
 class Access:
     """Admits the person, and agents by their tokens."""
 
-    person: PersonKey
-    tokens: TokenStore
-    old_secret: OldSecret
-    config: Callable[[], Config]
+    def __init__(
+        self, person: PersonKey, tokens: TokenStore, old_secret: OldSecret, config: Callable[[], Config]
+    ) -> None:
+        self._person = person
+        self._tokens = tokens
+        self._old_secret = old_secret
+        self._config = config
+        self._known: dict[bytes, Identity] = {}
+        """The agents that have called, by their Authorization header, as long as the file of tokens does not change."""
+        self._state = stamp(tokens.path)
 
-    def identify(self, token: bytes) -> Identity | None:
-        """Who has this token; None for an unknown one."""
-        if (name := self.tokens.name_of(token)) is not None:
+    def identify(self, authorization: bytes) -> Identity | None:
+        """Who sends this Authorization header; None for an unknown token."""
+        if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+            self._state = state
+        if (known := self._known.get(authorization)) is not None:
+            return known
+        token = bearer(authorization)
+        identity = self._identify(token) if token is not None else None
+        if identity is not None and not identity.person and identity.name != UNNAMED:
+            self._known[authorization] = identity
+        return identity
+
+    def _identify(self, token: bytes) -> Identity | None:
+        if (name := self._tokens.name_of(token)) is not None:
             return Identity(name)
-        if same_token(token, self.person.value.encode()):
+        if same_token(token, self._person.value.encode()):
             return Identity(CLI, person=True)
-        if self.old_secret.matches(token):
-            return Identity(UNNAMED, admitted=not self.config().require_tokens)
+        if self._old_secret.matches(token):
+            return Identity(UNNAMED, admitted=not self._config().require_tokens)
         return None
 
     def admit(self, token: str | None) -> str:
         """The name of a bridge client; Unauthorized if its token is wrong, or missing where one is required."""
         if token is None:
-            if self.config().require_tokens:
+            if self._config().require_tokens:
                 raise Unauthorized(
                     "Agents need their own token here.",
                     hint=f"{_CREATE} For a stdio server: tabhub start --stdio --as NAME, or TABHUB_TOKEN.",
                 )
             return UNNAMED
-        name = self.tokens.name_of(token.encode("utf-8", "replace"))
+        name = self._tokens.name_of(token.encode("utf-8", "replace"))
         if name is None:
             raise Unauthorized("The token is wrong or was revoked.", hint=_CREATE)
         return name
@@ -77,5 +94,5 @@ class Access:
     def locked_out(self, name: str | None) -> bool:
         """Whether an agent of that name is no longer admitted."""
         if name == UNNAMED:
-            return self.config().require_tokens
-        return name is None or (name != CLI and not self.tokens.is_valid(name))
+            return self._config().require_tokens
+        return name is None or (name != CLI and not self._tokens.is_valid(name))

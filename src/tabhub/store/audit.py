@@ -47,13 +47,21 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 _encode = msgspec.json.Encoder().encode
 
 
-def digest(arguments: Mapping[str, Any]) -> str:
-    """A short fingerprint of arguments, the same for the same JSON whatever the order of its keys."""
+def canonical_json(arguments: Mapping[str, Any]) -> bytes:
+    """The arguments as JSON, the same whatever the order of their keys."""
     try:
-        canonical = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
     except TypeError:
-        canonical = orjson.dumps(json_value(arguments), option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(json_value(arguments), option=orjson.OPT_SORT_KEYS)
+
+
+def fingerprint(canonical: bytes) -> str:
     return hashlib.blake2s(canonical, digest_size=8).hexdigest()
+
+
+def digest(arguments: Mapping[str, Any]) -> str:
+    """A short fingerprint of arguments."""
+    return fingerprint(canonical_json(arguments))
 
 
 _second = (-1, "")

@@ -46,6 +46,8 @@ class TokenStore:
 
     def __init__(self, home: Home) -> None:
         self._home = home
+        self.path = home.tokens
+        """Changes with the stored tokens."""
         self._stamp: tuple[int, int, int] | None = None
         self._names: dict[str, str] = {}
         """By hash."""

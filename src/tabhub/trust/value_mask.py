@@ -27,6 +27,8 @@ class ValueMask:
         """By written form of a value: what replaces it."""
         self._codes: deque[str] = deque()
         self._pattern: re.Pattern[bytes] | None = None
+        self.in_use = False
+        """Whether there are any values."""
 
     def add(self, name: str, value: str) -> None:
         """Mask a value until the hub ends."""
@@ -61,6 +63,7 @@ class ValueMask:
 
     def _compile(self) -> None:
         forms = sorted(self._names, key=len, reverse=True)
+        self.in_use = True
         # A long value that something cut: its beginning, up to the mark of the cut.
         begun = {re.escape(form[:_PREFIX]) for form in forms if len(form) > _PREFIX}
         cut = [rb"(?:%b)[^\s\"]{0,%d}?%b" % (b"|".join(sorted(begun)), _LONGEST_CUT, _CUT)] if begun else []

@@ -173,6 +173,19 @@ def test_a_missing_folder_keeps_results_in_memory(tmp_path: Path, clock: Clock) 
     assert (store.get(first, "s1").data, store.get(second, "s1").data) == (b"one", b"two")
 
 
+def test_the_database_of_an_earlier_version_is_removed(tmp_path: Path, path: Path) -> None:
+    for name in ("results.db", "results.db-wal", "results.db-shm", "results.db.corrupt", "sessions.json"):
+        (tmp_path / name).write_bytes(b"old")
+    ResultStore(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["sessions.json"]
+
+
+def test_a_database_that_cannot_be_removed_does_no_harm(tmp_path: Path, path: Path) -> None:
+    (tmp_path / "results.db").mkdir()
+    store = ResultStore(path)
+    assert store.get(store.put("s1", "text/plain", b"x"), "s1").data == b"x"
+
+
 def test_threads_are_independent(path: Path, clock: Clock) -> None:
     store = ResultStore(path, clock=clock)
 

@@ -229,7 +229,9 @@ def tool_rounds(rounds: int) -> dict[str, float]:
             registry.replace(*site_tools(site, TOOLS // SITES))
 
     def search(catalogue: Catalogue, query: str) -> None:
-        catalogue.index().search(query)
+        while (index := catalogue.index()) is None:
+            pass
+        index.search(query)
 
     for _ in range(rounds):
         registry = Registry()

@@ -37,9 +37,7 @@ def test_every_command_has_help_with_its_usage(capsys: pytest.CaptureFixture[str
     assert shown.err == ""
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["tool"], ["plugin"], ["mcp"], ["relay"], ["relay", "token"]], ids=str
-)
+@pytest.mark.parametrize("words", [[], ["tool"], ["plugin"], ["mcp"], ["relay"], ["relay", "token"]], ids=str)
 def test_the_help_of_a_group_imports_no_heavy_modules(env: dict[str, str], words: list[str]) -> None:
     code = f"import sys; from tabhub.cli import main; main([*{words}, '--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)

@@ -20,7 +20,7 @@ from tabhub.wire.nodes import Beat, encode
 from tests.harness.waiting import LONG, becomes, until
 from tests.relay.memory_bus import MemoryBus, MemoryNetwork
 from tests.relay.natsd import NatsServer, nats_server
-from tests.relay.test_run import certificate
+from tests.relay.process import certificate
 
 
 @pytest.fixture(autouse=True)

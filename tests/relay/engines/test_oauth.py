@@ -16,7 +16,7 @@ from pydantic import AnyUrl
 from tests.harness.waiting import eventually, until
 from tests.relay.authserver import AuthServer, auth_server
 from tests.relay.engines.httpworld import browser
-from tests.relay.test_run import relay_process
+from tests.relay.process import relay_process
 
 
 class Wallet:

@@ -18,7 +18,7 @@ globalThis.panelConversation = {
   running: false,
   earlier: 0,
   why: "done",
-  words: "",
+  explanation: "",
   events: [],
   messages: [
     { role: "user", text: "Find a tent for two under 300 €, and put it into the cart." },

@@ -58,11 +58,11 @@ const ANSWERS = {
   "agent.resume": (_, { conversation }) => ({ ...globalThis.panelConversation, conversation }),
   "agent.send": (_, { conversation, text }) => {
     const id = conversation ?? "cccccccccccc";
-    globalThis.panelFake.event("agent.event", { conversation: id, session: "aaaaaaaa…", event: "heard", text });
+    globalThis.panelFake.event("agent.event", { conversation: id, session: "aaaaaaaa…", event: "message", text });
     return { conversation: id };
   },
   "agent.stop": (_, { conversation }) => {
-    const ended = { event: "ended", why: "stopped", words: "Stopped.", steps: 0, tokens: 0 };
+    const ended = { event: "ended", why: "stopped", explanation: "Stopped.", steps: 0, tokens: 0 };
     globalThis.panelFake.event("agent.event", { conversation, ...ended });
     return { stopped: true };
   },

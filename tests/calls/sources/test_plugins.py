@@ -112,7 +112,7 @@ async def test_a_plugin_that_changed_on_disk_is_sent_alone_within_a_second(tmp_p
     made = folder(tmp_path / "p", "demo")
     async with hub_with(tmp_path, made) as hub, FakeExtension(hub) as browser:
         before = (await browser.next_notification("sync.full"))["params"]["plugins"][0]["adapterHash"]
-        await until(lambda: hub.hub.plugins.watcher.facts()["watchedPlugins"] == 1)
+        await until(lambda: hub.hub.plugins.watcher.status()["watchedPlugins"] == 1)
         hub.hub.plugins.watcher.poll()
         folder(made, "demo", adapter="globalThis.changed = 1;", tools=[tool("fresh")])
         update = (await browser.next_notification("plugin.update"))["params"]["plugin"]

@@ -1,6 +1,6 @@
 """Rows of the matrix with large values: thousands of tools, and results of nearly ten megabytes.
 
-Owns what L4 and L5 do and what they must give; matrix.py runs them.
+Owns what L4 and L5 do and their bounds; matrix.py runs them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VALUES = {
     "rows": f"[{','.join([_ROW] * (SIZE // (len(_ROW) + 1)))}]",
     "brackets": f"[{','.join(['[]'] * (SIZE // 3))}]",
 }
-"""As JSON, so that a browser has nothing to do but send them."""
+"""As JSON, so that the browser only has to send them."""
 
 
 def address(hub: Hub) -> Address:
@@ -40,7 +40,7 @@ def address(hub: Hub) -> Address:
 
 
 async def l4(hub: Hub, sites: int = 500, rounds: int = 10) -> Outcome:
-    """Ten more tools are registered when there are ten of each of many sites."""
+    """Ten more tools are registered when each of many sites already has ten."""
     took, mixed = [], 0
     tabs = [tab(number, "https://shop.example/") for number in range(sites + rounds)]
     async with FakeExtension(address(hub), tabs=tabs) as browser, Agent(address(hub)) as agent:

@@ -1,4 +1,4 @@
-"""A call through the hub to an external server against a direct call to it: same client, same server, same run."""
+"""A call through the hub to an external server compared with a direct call: same client, same server, same run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def _time(client: Client, tool: str, calls: int) -> list[float]:
 
 
 def _command(*argv: str, **env: str) -> Client:
-    """The SDK's client over a local command, as an agent has it in its configuration."""
+    """The SDK's client over a local command, as an agent would configure it."""
     return Client(stdio_client(StdioServerParameters(command=argv[0], args=list(argv[1:]), env=dict(env))))
 
 
@@ -117,7 +117,7 @@ def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
             time.sleep(0.05)
         yield urls, f"http://127.0.0.1:{hub_port}", agent_token(Path(home))
     finally:
-        for each in reversed(running):  # the hub first: a server waits for its clients to leave
+        for each in reversed(running):  # the hub first, because a server waits for its clients to disconnect
             each.terminate()
             each.wait()
 

@@ -158,7 +158,7 @@ def on_a_terminal(words: list[str], env: dict[str, str], columns: int = 0) -> st
         while part := os.read(ours, 65536):
             shown += part
     except OSError:
-        pass  # how Linux says that the other side has closed
+        pass  # how Linux reports that the other end has closed
     finally:
         os.close(ours)
     child.wait(30)
@@ -188,4 +188,4 @@ def test_page_text_cannot_control_the_terminal(hub: FakeHub, env: dict[str, str]
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "\u202e" not in shown
-    assert tabhub("tool", "call", "t").stdout == f"{evil}\n"  # a script gets exactly what the tool gave
+    assert tabhub("tool", "call", "t").stdout == f"{evil}\n"  # a script gets the exact bytes of the tool

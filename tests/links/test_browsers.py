@@ -29,7 +29,7 @@ async def test_a_second_connection_of_a_browser_replaces_the_first() -> None:
     with pytest.raises(LinkLost, match="replaced"):
         await pending
     # The end and late messages of the old socket do not affect the new one.
-    old.tell("tab.syncAll", tabs=[])
+    old.notify("tab.syncAll", tabs=[])
     browsers.detach(old.link)
     assert browsers.links() == [new.link]
     assert browsers.tab(1).link is new.link
@@ -89,7 +89,7 @@ async def test_a_crashed_or_detached_tab_fails_its_calls(method: str, params: di
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1))
     pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
-    browser.tell(method, tabId=1, **params)
+    browser.notify(method, tabId=1, **params)
     with pytest.raises(TabFailed, match=words):
         await pending
 
@@ -153,10 +153,10 @@ async def test_tabs_follow_the_navigations_that_the_debugger_reports() -> None:
 async def test_detaching_from_an_idle_tab_fails_nothing() -> None:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1))
-    browser.tell("debugger.changed", attached=[1])
+    browser.notify("debugger.changed", attached=[1])
     assert browsers.is_debugged(browser.link, 1)
     pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
-    browser.tell("cdp.detached", tabId=1, reason="idle")
+    browser.notify("cdp.detached", tabId=1, reason="idle")
     assert not browsers.is_debugged(browser.link, 1)
     assert not pending.done()
     pending.cancel()
@@ -188,7 +188,7 @@ async def test_a_link_that_answers_pings_is_kept() -> None:
     def answer(data: bytes) -> None:
         nonlocal pings
         pings += 1
-        browser.tell("pong")
+        browser.notify("pong")
         if pings == 20:
             browsers.detach(browser.link, "enough")
 
@@ -206,7 +206,7 @@ async def test_the_browser_focused_last_is_the_default() -> None:
     assert "tabhub start --launch" in (caught.value.hint or "")
     one, other = FakeBrowser("one").join(browsers, tab(1)), FakeBrowser("other").join(browsers, tab(2))
     assert browsers.default_link() is other.link
-    one.tell("tab.stateChanged", tabId=1, change="activated", tab=tab(1, active=True, windowFocused=True))
+    one.notify("tab.stateChanged", tabId=1, change="activated", tab=tab(1, active=True, windowFocused=True))
     assert browsers.default_link() is one.link
     browsers.detach(one.link)
     assert browsers.default_link() is other.link
@@ -233,8 +233,8 @@ async def test_the_error_for_a_missing_tab_lists_the_open_ones() -> None:
 async def test_the_status_reports_each_part_of_a_browser() -> None:
     browsers = Browsers(wall=lambda: 1000.0)
     browser = FakeBrowser().join(browsers, tab(1), tab(2, windowId=7))
-    browser.tell("debugger.changed", attached=[2])
-    browser.tell("debugger.changed", attached=[2, "x", True])
+    browser.notify("debugger.changed", attached=[2])
+    browser.notify("debugger.changed", attached=[2, "x", True])
     browser.reply(5, "unexpected")
     browser.link.feed("{")
     (facts,) = browsers.status()
@@ -249,11 +249,11 @@ async def test_invalid_tabs_are_logged_and_the_others_kept(caplog: pytest.LogCap
     browsers = Browsers()
     with caplog.at_level(logging.WARNING):
         browser = FakeBrowser().join(browsers, tab(1), {"tabId": "x"})
-        browser.tell("tab.syncAll", tabs="none")
-        browser.tell("cdp.event", tabId="x")
-        browser.tell("extension.hello", browserId="someone else", browserName=5)
-        browser.tell("extension.hello", browserId="someone else")
-        browser.tell("log", level="error", source="a\nb", message="line\nbreak")
+        browser.notify("tab.syncAll", tabs="none")
+        browser.notify("cdp.event", tabId="x")
+        browser.notify("extension.hello", browserId="someone else", browserName=5)
+        browser.notify("extension.hello", browserId="someone else")
+        browser.notify("log", level="error", source="a\nb", message="line\nbreak")
     assert [found.tab_id for found in browsers.book] == [1]
     assert "calls itself" in caplog.text
     assert browser.link.counts.refused == 3

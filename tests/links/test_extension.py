@@ -152,7 +152,7 @@ async def test_a_request_of_the_extension_is_answered_with_its_own_id() -> None:
     browser.text(id="ext:4", method="tab.stateChanged", params={"tabId": 1, "change": "removed"})
     browser.text(id="ext:5", method="__proto__", params={})
     browser.text(id="ext:6", method="tab.stateChanged", params=[1])
-    browser.tell("no.such.notification")
+    browser.notify("no.such.notification")
     assert seen == [TabStateChanged(1, "removed")]
     assert browser.sent[0] == {"jsonrpc": "2.0", "id": "ext:4", "result": {}}
     assert [(answer["id"], answer["error"]["code"]) for answer in browser.sent[1:]] == [
@@ -165,8 +165,8 @@ async def test_a_request_of_the_extension_is_answered_with_its_own_id() -> None:
 @pytest.mark.req("S002-ws-server-10")
 async def test_a_ping_is_answered_with_a_pong_and_a_pong_with_nothing() -> None:
     browser = FakeBrowser()
-    browser.tell("ping")
-    browser.tell("pong")
+    browser.notify("ping")
+    browser.notify("pong")
     assert browser.sent == [{"jsonrpc": "2.0", "method": "pong", "params": {}}]
 
 

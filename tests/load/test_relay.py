@@ -41,8 +41,8 @@ async def calls(one: IndependentAgent, name: str) -> int:
     """Call and look at every answer; gives how many were its own."""
     own = 0
     for number in range(CALLS):
-        said = {"who": name, "n": number}
-        own += await one.result("act", said) == {"method": "act", "params": said}
+        params = {"who": name, "n": number}
+        own += await one.result("act", params) == {"method": "act", "params": params}
     return own
 
 

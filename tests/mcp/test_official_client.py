@@ -61,11 +61,11 @@ async def test_it_gets_progress(hub: RunningHub, mode: str) -> None:
     Probe(hub)
     seen: list[tuple[float, float | None]] = []
 
-    async def told(progress: float, total: float | None, message: str | None) -> None:
+    async def record(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, total))
 
     async with connected(hub, mode) as client:
-        await client.call_tool("probe_report", progress_callback=told)
+        await client.call_tool("probe_report", progress_callback=record)
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 

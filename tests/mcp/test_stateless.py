@@ -208,9 +208,9 @@ async def test_a_listener_is_notified_under_its_own_id_until_the_end(tmp_path: P
                 "subscriptions/listen", {"notifications": {"toolsListChanged": True, "other": True}}
             )
             async with streamed(http, "POST", "/mcp", json=body, headers=headers) as events:
-                told = await events.message()
-                assert told["method"] == "notifications/subscriptions/acknowledged"
-                assert told["params"]["notifications"] == {"toolsListChanged": True}
+                acknowledged = await events.message()
+                assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+                assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
                 probe.change()
                 changed = await events.message()
                 assert changed["method"] == "notifications/tools/list_changed"

@@ -98,7 +98,7 @@ class NpmRegistry:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """No log."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"

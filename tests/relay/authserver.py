@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 class AuthServer:
     """One server; every client is logged in as `user`, and gets tokens that last `ttl` seconds.
 
-    `announced_ttl` is the lifetime that clients are told, and by which they renew tokens.
+    `announced_ttl` is the lifetime announced to clients, by which they renew tokens.
     """
 
     def __init__(self, user: str, ttl: float) -> None:
@@ -107,7 +107,7 @@ class AuthServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
-                """Quiet."""
+                """Log nothing."""
 
         return Handler
 

@@ -147,10 +147,10 @@ def bad_tokens() -> dict[str, str]:
     public = json.loads(jwt.get_algorithm_by_name("RS256").to_jwk(rsa_key.public_key()))
 
     def made(key: Any = SECRET, algorithm: str = "HS256", headers: dict[str, Any] | None = None, **claims: Any) -> str:
-        said = {name: value for name, value in {**good, **claims}.items() if value is not None}
+        payload = {name: value for name, value in {**good, **claims}.items() if value is not None}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of short keys, which are the point
-            return jwt.encode(said, key, algorithm=algorithm, headers=headers)
+            return jwt.encode(payload, key, algorithm=algorithm, headers=headers)
 
     return {
         "unsigned": made(None, "none"),
@@ -175,9 +175,9 @@ def confused(public: bytes) -> str:
         {"alg": "HS256", "typ": "JWT"},
         {"user_id": "ann", "aud": "tabhub-relay", "exp": 9_999_999_999, "iss": "us"},
     )
-    said = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
-    mac = hmac.digest(public, said.encode(), "sha256")
-    return f"{said}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
+    payload = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+    mac = hmac.digest(public, payload.encode(), "sha256")
+    return f"{payload}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
 
 
 async def refused(relay: RunningRelay, path: str, name: str, access: str) -> None:
@@ -377,9 +377,9 @@ async def test_no_token_reaches_the_log(relay: RunningRelay, caplog: pytest.LogC
     assert "authentication_failed" in caplog.text
     for record in caplog.records:
         if record.name.startswith("tabhub"):
-            said = f"{record.getMessage()} {getattr(record, 'facts', '')}"
-            assert access not in said
-            assert bad not in said
+            line = f"{record.getMessage()} {getattr(record, 'facts', '')}"
+            assert access not in line
+            assert bad not in line
 
 
 @pytest.mark.req("S003-codes-05")

@@ -168,10 +168,10 @@ async def test_a_locked_out_client_gets_no_notifications_and_loses_its_tabs(tmp_
                     assert [each for each in await stream.rest() if (each.message or {}).get("params")] == []
                 assert len(hub.hub.leases) == 0
                 bridge.ask("tools/call", {"name": "browser_list_tabs", "arguments": {}})
-                said = await bridge.receive()
-                while said["type"] == "EVENT":
-                    said = await bridge.receive()
-                assert (said["type"], said["error"]["code"]) == ("ERROR", -32012), said
+                reply = await bridge.receive()
+                while reply["type"] == "EVENT":
+                    reply = await bridge.receive()
+                assert (reply["type"], reply["error"]["code"]) == ("ERROR", -32012), reply
                 hub.hub.notices.changed("tools")
                 assert (await others.message())["method"] == "notifications/tools/list_changed"
                 assert "isError" not in (await other.call(TOOL, ARGUMENTS))["result"]

@@ -284,7 +284,7 @@ class Promises(RuleBasedStateMachine):
                 assert error.outcome == ("unknown" if sent else "not_sent")
             if cause in ("time", "cancel") and sent:
                 link, asked = sent[0]
-                assert link.link.closed or asked.number in link.cancelled, "the browser was not told to stop"
+                assert link.link.closed or asked.number in link.cancelled, "the browser was not asked to stop"
 
     @invariant()
     def lanes_run_what_they_may_and_no_more(self) -> None:

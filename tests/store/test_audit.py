@@ -300,7 +300,7 @@ def tools_on_disk(tmp_path: Path) -> list[str]:
 
 
 class Batch:
-    """Runs its hooks when told to, as before an answer is written."""
+    """Runs its hooks on request, as before an answer is written."""
 
     def __init__(self) -> None:
         self.hooks: list[Callable[[], None]] = []

@@ -52,13 +52,13 @@ export function items(app) {
 function one(app, item, title, last) {
   const key = `item ${item.id}`;
   if (item.kind === "person")
-    return lazy("div", { class: "said person", key }, "", () => [
+    return lazy("div", { class: "message person", key }, "", () => [
       h("h3", { class: "unseen" }, "You"),
       h("p", null, item.text),
     ]);
   if (item.kind === "model") {
     const stamp = `${item.text.length} ${item.done}`;
-    return lazy("div", { class: "said model", key }, stamp, () => [
+    return lazy("div", { class: "message model", key }, stamp, () => [
       h("h3", { class: "unseen" }, "Assistant"),
       markdown(item.text),
     ]);

@@ -31,7 +31,7 @@ def tracing(bench: Bench) -> Bench:
 
 def complete(bench: Bench, **more: Any) -> None:
     params = {"stream": "7", "dataLossOccurred": False, **more}
-    bench.browser.tell("cdp.event", tabId=1, method="Tracing.tracingComplete", params=params)
+    bench.browser.notify("cdp.event", tabId=1, method="Tracing.tracingComplete", params=params)
 
 
 async def test_a_trace_is_read_in_chunks_and_written(tracing: Bench) -> None:

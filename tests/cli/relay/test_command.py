@@ -38,7 +38,7 @@ async def test_status_and_revocation_from_the_command_line(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "needs a key"),
         (["--key-file", "/nonexistent/key"], "Key file not found: /nonexistent/key."),
@@ -47,12 +47,14 @@ async def test_status_and_revocation_from_the_command_line(
         (["--key-file", "KEY", "--tls-cert", "KEY", "--tls-key", "KEY"], "certificate"),
     ],
 )
-async def test_an_impossible_start_reports_the_reason(tmp_path: Path, key: Path, words: list[str], said: str) -> None:
+async def test_an_impossible_start_reports_the_reason(
+    tmp_path: Path, key: Path, words: list[str], message: str
+) -> None:
     chosen = [str(key) if word == "KEY" else word for word in words]
     process = await tabhub(tmp_path, "relay", "start", "--port", "0", *chosen)
     _, errors = await process.communicate()
     assert process.returncode == 1
-    assert said in errors.decode()
+    assert message in errors.decode()
     assert "Traceback" not in errors.decode()
 
 

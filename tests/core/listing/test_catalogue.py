@@ -40,7 +40,7 @@ def catalogue(
 
 
 def counted_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
-    """The first argument of every call of a function from now on."""
+    """Records the first argument of every later call of a function."""
     calls: list[Any] = []
     function = getattr(owner, name)
 
@@ -126,11 +126,11 @@ def test_invented_cursors_are_not_cached() -> None:
         shown.page(base64.urlsafe_b64encode(b"2 t%03d" % i).decode(), stateless=False)
         shown.page(base64.urlsafe_b64encode(b"2 t%03dx" % i).decode(), stateless=True)
     assert len(shown._pages) <= 2 * 31
-    assert shown.page(None, stateless=False) is first  # the usual pages are built once
+    assert shown.page(None, stateless=False) is first  # the regular pages are built once
 
 
 @pytest.mark.req("L4")
-def test_5000_tools_of_500_origins_are_listed_in_one_order_and_ten_more_cost_only_their_own_work(
+def test_5000_tools_of_500_origins_have_a_stable_order_and_ten_more_only_build_themselves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sites = [Source("page", f"https://site{i}.example") for i in range(500)]
@@ -232,7 +232,7 @@ def test_stateless_listings_add_the_session_handle_to_tools_on_a_tab() -> None:
     assert answer["cacheScope"] == "private"
     assert takes_tab(entries(["x"], schema=ON_TAB)[0].tool)
     assert not takes_tab(entries(["x"])[0].tool)
-    assert not takes_tab(entries(["x"], Source("page", "https://a.b"), ON_TAB)[0].tool)  # the page's own
+    assert not takes_tab(entries(["x"], Source("page", "https://a.b"), ON_TAB)[0].tool)  # the page's own parameter
     assert with_session({"name": "x", "inputSchema": ON_TAB})["inputSchema"] is not ON_TAB
     assert "session" not in ON_TAB["properties"]
 

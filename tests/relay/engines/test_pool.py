@@ -119,9 +119,9 @@ async def test_several_browsers_of_a_user_are_chosen_by_their_id() -> None:
 
 async def test_without_a_browser_the_error_says_what_to_do_and_a_later_browser_is_used() -> None:
     async with http_relay() as relay, relay.agent() as agent:
-        said, facts = failure(await agent.call("browser_open_tab", {"url": "about:blank"}))
-        assert "no browser is connected" in said
-        assert "this relay's URL and one of your tokens" in said
+        message, facts = failure(await agent.call("browser_open_tab", {"url": "about:blank"}))
+        assert "no browser is connected" in message
+        assert "this relay's URL and one of your tokens" in message
         assert facts["outcome"] == "not_sent"
         async with browser(relay.ws):
             (engine,) = relay.engines()
@@ -138,11 +138,11 @@ async def test_a_browser_lost_during_a_call_ends_it_and_is_used_again_once_back(
             under_way = asyncio.create_task(agent.call("browser_go_back", {"tabId": 7}))
             await until(lambda: bool(far.asked("goBack")))
             far.ws.transport.abort()
-            said, facts = failure(await asyncio.wait_for(under_way, 30))
+            message, facts = failure(await asyncio.wait_for(under_way, 30))
             assert facts["outcome"] == "unknown"
-            assert "The connection to the browser ended" in said
-            assert said.count("(outcome: unknown)") == 1
-        said, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
+            assert "The connection to the browser ended" in message
+            assert message.count("(outcome: unknown)") == 1
+        message, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
         assert facts["outcome"] == "not_sent"
         async with browser(relay.ws) as far:
             await until(lambda: bool(engine.browsers.links()) and len(engine.browsers.book) == 1)
@@ -164,9 +164,9 @@ async def test_denied_and_undecided_approvals_are_reported() -> None:
             in failure(await agent.call("browser_close_tab", {"tabId": 7}))[0]
         )
         far.silent.add("goBack")
-        said, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
+        message, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
         assert facts["category"] == "timeout"
-        assert "may have been asked" in said
+        assert "may have been asked" in message
 
 
 async def test_a_browser_that_never_replies_does_not_delay_others() -> None:

@@ -27,7 +27,7 @@ def settings(server: Scripted, **more: Any) -> dict[str, Any]:
 
 
 async def events(panel: Panel) -> list[dict[str, Any]]:
-    """What is told until the work has ended."""
+    """The events until the run has ended."""
     received: list[dict[str, Any]] = []
     while not received or received[-1]["event"] != "ended":
         received.append((await panel.next_notification("agent.event"))["params"])

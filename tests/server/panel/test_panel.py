@@ -136,14 +136,14 @@ async def test_only_open_panels_are_notified_of_calls_and_changes(hub: RunningHu
         await panel.notify("panel.watch", {"open": False})
         await panel.settle()
         assert not hub.hub.engine._watchers
-        assert all(each["method"] != "tool.invocationStart" for each in _heard(other))
+        assert all(each["method"] != "tool.invocationStart" for each in _received(other))
 
 
-def _heard(panel: Panel) -> list[dict[str, Any]]:
-    heard = []
+def _received(panel: Panel) -> list[dict[str, Any]]:
+    received = []
     while not panel.notices.empty():
-        heard.append(panel.notices.get_nowait())
-    return heard
+        received.append(panel.notices.get_nowait())
+    return received
 
 
 async def test_a_tab_held_by_an_agent_has_a_badge_with_its_name(hub: RunningHub) -> None:

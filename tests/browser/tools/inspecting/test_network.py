@@ -92,7 +92,7 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     await paused.start(page, None, ("*/api",))
     for name in ("f1", "f2"):
         params = {"requestId": name, "request": {"url": "https://site1.example/api"}}
-        browser.tell("cdp.event", tabId=1, method="Fetch.requestPaused", params=params)
+        browser.notify("cdp.event", tabId=1, method="Fetch.requestPaused", params=params)
     async with asyncio.timeout(30):
         await over.wait()
     sent = browser.commands("Fetch.continueRequest")
@@ -194,7 +194,7 @@ async def test_a_navigation_waits_for_recording_unless_the_tab_cannot_be_recorde
     arrival = {"tabId": 1, "url": "https://a.example/", "status": "complete"}
     bench.browser.answers["browser_navigate"] = lambda _: arrival
     await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/", waitUntil="commit")
-    names = [bench.browser.what(m) for m in bench.browser.sent if "method" in m]
+    names = [bench.browser.method_of(m) for m in bench.browser.sent if "method" in m]
     assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
 
 
@@ -221,7 +221,7 @@ async def test_a_navigation_failure_names_active_interception_or_throttling(benc
 async def test_a_navigation_waits_for_earlier_commands_of_its_page(bench: Bench) -> None:
     arrival = {"tabId": 1, "url": "https://a.example/", "status": "complete", "ok": True}
     bench.browser.answers["browser_navigate"] = lambda _: arrival
-    # A browser forgets what a page that is left had not yet agreed to.
+    # A browser drops commands that a page had not yet processed when it was left.
     del bench.browser.answers["Network.enable"]
     going = asyncio.create_task(bench.call("browser_navigate_tab", tabId=1, url="https://a.example/"))
     await settle()

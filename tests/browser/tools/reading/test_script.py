@@ -129,8 +129,8 @@ async def test_a_blocking_dialog_is_reported_immediately_until_it_is_closed(benc
 async def test_a_tab_is_watched_again_after_a_debugger_detach(bench: Bench) -> None:
     bench.evaluates(written("1"))
     await bench.call("browser_execute_script", tabId=1, code="return 1")
-    bench.browser.tell("debugger.changed", attached=[1])
-    bench.browser.tell("debugger.changed", attached=[])
+    bench.browser.notify("debugger.changed", attached=[1])
+    bench.browser.notify("debugger.changed", attached=[])
     await bench.call("browser_execute_script", tabId=1, code="return 1")
     assert len(bench.browser.commands("subscribeCDPEvents")) == 2
 

@@ -63,11 +63,11 @@ def test_a_test_that_reads_a_clock_is_rejected(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ACCEPTED)
-def test_what_does_not_measure_is_accepted(source: str) -> None:
+def test_code_that_does_not_measure_is_accepted(source: str) -> None:
     assert check_file("test_one.py", source).findings == ()
 
 
-def test_a_finding_says_where_it_is_and_what_to_do_instead() -> None:
+def test_a_finding_has_its_place_and_an_alternative() -> None:
     (finding,) = check_file("hub/test_one.py", "import time\n\ntime.sleep(2)").findings
     assert str(finding) == (
         "tests/hub/test_one.py:3: waits for a fixed time: time.sleep(2); "

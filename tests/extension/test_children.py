@@ -23,14 +23,14 @@ FRAME = """new Promise((done) => {
 })"""
 KINDS = """(async () => {
   const script = (code) => URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-  const first = (worker) => new Promise((done) => { worker.onmessage = () => done(true); });
+  const ran = (worker) => new Promise((done) => { worker.onmessage = () => done(true); });
   const inner = script("postMessage(1)");
   const outer = script(`const w = new Worker("${inner}"); w.onmessage = () => postMessage(1)`);
   const shared = new SharedWorker(script("onconnect = (e) => e.ports[0].postMessage(1)"));
   const { audioWorklet } = new OfflineAudioContext(1, 128, 44100);
   const sound = script("registerProcessor('x', class extends AudioWorkletProcessor {})");
   return Promise.all([
-    first(new Worker(inner)), first(new Worker(inner, { type: "module" })), first(new Worker(outer)), first(shared.port),
+    ran(new Worker(inner)), ran(new Worker(inner, { type: "module" })), ran(new Worker(outer)), ran(shared.port),
     audioWorklet.addModule(sound).then(() => true),
   ]);
 })()"""

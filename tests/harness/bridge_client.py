@@ -1,4 +1,4 @@
-"""A client of the bridge socket that sends exactly what a test wants, byte by byte if needed."""
+"""A client of the bridge socket that sends exactly what a test defines, byte by byte if needed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BridgeClient:
         return reply
 
     async def closed(self) -> bytes:
-        """What still comes until the hub ends the connection."""
+        """The bytes that arrive until the hub closes the connection."""
         async with asyncio.timeout(30):
             try:
                 return await self.reader.read()
@@ -59,14 +59,14 @@ class BridgeClient:
         return reply
 
     def ask(self, action: str, params: dict[str, Any] | None = None, **fields: Any) -> str:
-        """Send a REQUEST and give its id."""
+        """Send a REQUEST and return its id."""
         self._count += 1
         ident = f"{self.session}:{self._count}"
         self.send("REQUEST", **{"id": ident, "sessionId": self.session, "action": action, "params": params} | fields)
         return ident
 
     async def request(self, action: str, params: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-        """Send a REQUEST and give its RESPONSE, which must be the next line."""
+        """Send a REQUEST and return its RESPONSE, which must be the next line."""
         ident = self.ask(action, params, **fields)
         reply = await self.receive()
         assert (reply["type"], reply["id"]) == ("RESPONSE", fields.get("id", ident)), reply
@@ -107,7 +107,7 @@ async def registered(hub: RunningHub, **fields: Any) -> AsyncIterator[BridgeClie
 
 @asynccontextmanager
 async def initialized(hub: RunningHub, **capabilities: Any) -> AsyncIterator[BridgeClient]:
-    """Connect, register and initialize in the latest revision that has a handshake."""
+    """Connect, register and initialize in the latest revision with a handshake."""
     async with registered(hub) as client:
         await client.initialize(**capabilities)
         yield client

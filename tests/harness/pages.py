@@ -1,4 +1,4 @@
-"""A fake browser whose pages offer tools: what it sends the hub and how its pages answer."""
+"""A fake browser whose pages offer tools: its messages to the hub, and the answers of its pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Browsers that connect, disconnect, replace each other, fall silent and report their tabs."""
+"""Browsers that connect, disconnect, replace each other, become silent and report their tabs."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ async def test_a_tab_described_in_a_reply_is_added() -> None:
 
 
 async def test_a_browser_with_the_maximum_number_of_tabs_can_report_them() -> None:
-    """One message contains them all; the limit on its keys must allow for that."""
+    """One message contains them all; the limit on keys must allow that."""
     browsers = Browsers()
     flags = dict.fromkeys(("active", "windowFocused", "pinned", "incognito", "discarded", "audible"), False)
     more = {**flags, "index": 3, "status": "complete", "groupId": -1, "openerTabId": 1, "lastAccessed": 1.5}

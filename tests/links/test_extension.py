@@ -1,4 +1,4 @@
-"""The extension link: what it sends for what it receives, and the outcome of commands."""
+"""The extension link: its replies to messages, and the outcome of commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_a_command_is_sent_as_json_rpc_and_returns_its_result() -> None:
 
 
 @pytest.mark.parametrize("size", [0, LARGE])
-async def test_a_result_of_another_form_than_declared_fails_its_command(size: int) -> None:
+async def test_a_result_that_is_not_of_the_declared_form_fails_its_command(size: int) -> None:
     browser = FakeBrowser()
     future = browser.link.request("closeTab", {"tabId": 5})
     browser.reply(1, {"closed": "yes", "text": "x" * size})

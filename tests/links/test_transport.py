@@ -77,7 +77,7 @@ async def test_a_request_times_out_and_is_cancelled_in_the_tab() -> None:
     assert {type(error) for error in await asyncio.gather(*calls, return_exceptions=True)} == {CallTimeout}
     numbers = [each["id"] for each in browser.commands("browser/executeTool")]
     assert len(set(numbers)) == len(numbers) == 51
-    # no trace of them remains, however long the browser is silent
+    # nothing of them remains, however long the browser is silent
     assert (browser.link.pending, transport._listeners) == (0, {})
 
 

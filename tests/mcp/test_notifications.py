@@ -1,4 +1,4 @@
-"""Notifications of changed tools: as often as agreed, never more, and the last state always arrives."""
+"""Notifications of changed tools: rate-limited, and the last state is always notified."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _never(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
 
 
 class Listener:
-    """An agent that lists the tools whenever it is notified they changed."""
+    """An agent that lists the tools whenever it is notified of a change."""
 
     def __init__(self, loop: VirtualLoop, notices: ListNotifier, catalogue: Catalogue) -> None:
         self.notified: list[float] = []
@@ -49,7 +49,9 @@ class Listener:
 
 
 @pytest.mark.req("L8")
-def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arrives(loop: VirtualLoop) -> None:
+def test_500_updates_per_second_become_two_notifications_per_second_and_the_last_state_is_notified(
+    loop: VirtualLoop,
+) -> None:
     limits, registry = Limits(), Registry()
     notices, catalogue = ListNotifier(limits), Catalogue(registry, limits, lambda tool: False, mark=False)
     registry.on_change(partial(notices.changed, "tools"))
@@ -98,7 +100,7 @@ def test_only_current_subscribers_of_a_list_are_notified(loop: VirtualLoop) -> N
     assert notified == ["left", "ended"]
 
 
-def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
+def test_a_rate_of_zero_means_no_limit(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits(list_changed_rate=0))
     notified: list[float] = []
     with notices.subscribe(lambda _: notified.append(loop.now), lambda: None):
@@ -107,7 +109,7 @@ def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
     assert len(notified) == 5
 
 
-def test_each_list_has_its_own_pace_and_its_own_listeners(loop: VirtualLoop) -> None:
+def test_each_list_has_its_own_rate_and_listeners(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits())
     all_of_it: list[str] = []
     prompts: list[str] = []

@@ -84,7 +84,7 @@ class NpmRegistry:
     def __init__(self) -> None:
         self.packages: dict[str, dict[str, bytes]] = {}
         self.spoilt: set[str] = set()
-        """Tarballs that differ from the announced ones."""
+        """Tarballs that differ from the published ones."""
         self.asked: list[tuple[str, str | None]] = []
         registry = self
 

@@ -28,10 +28,10 @@ class AuthServer:
         self.user = user
         self.ttl = ttl
         self.announced_ttl: float | None = None
-        """None for how long they really last."""
+        """None for the real lifetime."""
         self.issued = 0
         self.ends = 0.0
-        """When the last token ends, as a timestamp."""
+        """Expiry of the last token, as a timestamp."""
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._codes: dict[str, dict[str, str]] = {}
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())

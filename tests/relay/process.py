@@ -46,7 +46,7 @@ def issue_token(capsys: pytest.CaptureFixture[str], key: Path, *words: str) -> s
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate of our own for 127.0.0.1."""
+    """A self-signed certificate for 127.0.0.1."""
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "relay")])
     now = datetime.datetime.now(datetime.UTC)

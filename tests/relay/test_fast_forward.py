@@ -225,7 +225,7 @@ _REQUESTS: list[dict[str, Any]] = [
 
 
 def _played(*, compact: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Any]:
-    """What agent and browser received for all of these requests, and the counters."""
+    """The messages that agent and browser received for all of these requests, and the counters."""
     play = Play(relay_calls=4)
     agent, browser, connection = play.pair()
     play.compact = compact

@@ -37,7 +37,7 @@ async def relay() -> AsyncIterator[RunningRelay]:
 
 
 def kind(message: Any) -> str:
-    """Which kind of JSON-RPC 2.0 message this is; fails for what is none."""
+    """The kind of a JSON-RPC 2.0 message; fails for anything else."""
     assert type(message) is dict, message
     assert message.pop("jsonrpc") == "2.0", message
     if "method" in message:
@@ -58,7 +58,7 @@ def kind(message: Any) -> str:
 
 
 async def conversation(relay: RunningRelay, agent: IndependentAgent, browser: IndependentExtension) -> None:
-    """Everything that can be claims, well and badly, until the browser has gone."""
+    """All kinds of messages, valid and invalid, until the browser has disconnected."""
 
     def handle(method: str, params: dict[str, Any]) -> Any:
         if method == "fail":
@@ -131,7 +131,7 @@ async def test_agents_start_every_exchange_and_receive_no_requests(relay: Runnin
         assert asked[1:] == browser.requests
         assert {request["method"] for request in browser.requests} == {"createTab", "fail", "silent"}
         refusal = next(message for message in browser.received if "error" in message)
-        assert (refusal["id"], refusal["error"]["code"]) == ("ext:1", -32601)  # a browser asks in vain
+        assert (refusal["id"], refusal["error"]["code"]) == ("ext:1", -32601)  # requests of a browser are refused
 
 
 @pytest.mark.req("S003-ids-01")

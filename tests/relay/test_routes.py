@@ -57,7 +57,7 @@ async def get(relay: RunningRelay, path: str, **headers: str) -> tuple[int, byte
 
 
 async def end_of(ws: ClientConnection) -> tuple[int, str]:
-    """How a connection was closed; what was sent before is passed over."""
+    """How a connection was closed; earlier messages are skipped."""
     async with asyncio.timeout(30):
         with contextlib.suppress(ConnectionClosed):
             while True:
@@ -141,7 +141,7 @@ async def test_ten_megabytes_are_forwarded_both_ways(relay: RunningRelay) -> Non
 
 
 def bad_tokens() -> dict[str, str]:
-    """A token for every way to be wrong."""
+    """A token for every kind of invalidity."""
     rsa_key = rsa.generate_private_key(65537, 2048)
     good = {"user_id": "ann", "aud": "tabhub-relay", "exp": 9_999_999_999, "iss": "us"}
     public = json.loads(jwt.get_algorithm_by_name("RS256").to_jwk(rsa_key.public_key()))
@@ -149,7 +149,7 @@ def bad_tokens() -> dict[str, str]:
     def made(key: Any = SECRET, algorithm: str = "HS256", headers: dict[str, Any] | None = None, **claims: Any) -> str:
         payload = {name: value for name, value in {**good, **claims}.items() if value is not None}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of short keys, which are the point
+            warnings.simplefilter("ignore")  # about short keys, which are the point here
             return jwt.encode(payload, key, algorithm=algorithm, headers=headers)
 
     return {
@@ -170,7 +170,7 @@ def bad_tokens() -> dict[str, str]:
 
 
 def confused(public: bytes) -> str:
-    """A token signed with what everybody knows, a public key, as if that were a shared secret."""
+    """A token signed with a public key as if that were a shared secret."""
     parts = (
         {"alg": "HS256", "typ": "JWT"},
         {"user_id": "ann", "aud": "tabhub-relay", "exp": 9_999_999_999, "iss": "us"},
@@ -181,7 +181,7 @@ def confused(public: bytes) -> str:
 
 
 async def refused(relay: RunningRelay, path: str, name: str, access: str) -> None:
-    """A token is refused, with one message whatever is wrong."""
+    """Checks that a token is refused, with the same message for every reason."""
     async with asyncio.timeout(30), connect(relay.url + path) as ws:
         if path == "/mcp":
             await ws.send(json.dumps(handshake(access)))
@@ -197,7 +197,7 @@ async def refused(relay: RunningRelay, path: str, name: str, access: str) -> Non
 @pytest.mark.req("B10", "S003-auth-02")
 @pytest.mark.parametrize("path", ["/extension", "/mcp"])
 async def test_an_invalid_token_closes_the_connection_with_one_message(path: str) -> None:
-    # The time to authenticate is not what ends it.
+    # The authentication timeout is not what ends it.
     async with running_relay(rules=Rules(issuer="us"), relay_auth=600.0) as relay:
         for name, access in bad_tokens().items():
             await refused(relay, path, name, access)

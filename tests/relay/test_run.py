@@ -101,7 +101,7 @@ async def test_a_process_names_its_token_issuers_and_serves_valid_tokens(tmp_pat
             agent.listening() as stream,
         ):
             process.send_signal(signal.SIGTERM)
-            await stream.rest()  # it ends in order
+            await stream.rest()  # it ends cleanly
         _, errors = await asyncio.wait_for(process.communicate(), 30)
         assert process.returncode == 0
         assert not [line for line in errors.splitlines() if json.loads(line)["level"] == "error"], errors

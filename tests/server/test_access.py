@@ -25,7 +25,7 @@ ARGUMENTS = {"tabId": 7, "code": "return 1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class As(Address):
-    """A hub as the holder of a token sees it."""
+    """A hub as the holder of a token uses it."""
 
 
 def named(hub: RunningHub, name: str) -> As:
@@ -71,7 +71,7 @@ async def test_sessions_of_other_tokens_are_not_found(hub: RunningHub) -> None:
             body, headers = stateless("tools/call", params)
             nobodys = (await http.post("/mcp", json=body, headers=headers)).json()
             assert theirs["error"] == nobodys["error"]
-        # the same name of a REST session is another session
+        # the same REST session name is another session
         for who in (ci, other):
             async with client(who, **{"Tabhub-Session": "work"}) as rest:
                 await rest.post("/tools/browser_list_tabs/call", json={})
@@ -133,7 +133,7 @@ async def test_a_wrong_token_is_refused_everywhere(hub: RunningHub, wrong: str, 
 async def test_a_revoked_token_is_refused_at_once(hub: RunningHub) -> None:
     ci = named(hub, "ci")
     async with FakeExtension(hub), client(ci) as http:
-        for _ in range(3):  # the head is known by then
+        for _ in range(3):  # the head has been received by then
             assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
         revoke(hub.home, "ci")
         assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401

@@ -1,4 +1,4 @@
-"""`/ws`: how a browser's extension connects, what it may say, and how the hub ends a connection."""
+"""`/ws`: how a browser's extension connects, what it may send, and how the hub closes a connection."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_a_message_in_many_frames_is_one_message(hub: RunningHub) -> None:
         text = '{"jsonrpc":"2.0","id":"ext:é","method":"nothing","params":{}}'
         await socket.send(list(text))
         assert json.loads(await socket.recv())["id"] == "ext:é"
-        first, rest = text.encode()[:30], text.encode()[30:]  # é is cut in two
+        first, rest = text.encode()[:30], text.encode()[30:]  # é is split
         socket.transport.write(Frame(Opcode.TEXT, first, fin=False).serialize(mask=True))
         socket.transport.write(Frame(Opcode.PING, b"between").serialize(mask=True))
         socket.transport.write(Frame(Opcode.CONT, rest, fin=True).serialize(mask=True))

@@ -141,7 +141,7 @@ def test_a_full_disk_keeps_results_in_bounded_memory_until_it_has_space(
     store = ResultStore(path, Limits(result_memory=300, result_ttl=60), clock)
     before = store.put("s1", "text/plain", b"before")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "utime", full)  # after the data, so that a whole file has to be removed
+        patch.setattr(os, "utime", full)  # after the data, so that a complete file has to be removed
         handles = [store.put("s1", "text/plain", b"x" * 150) for _ in range(3)]
         assert "No space left" in str(store.degraded)
         assert store.get(before, "s1").data == b"before"

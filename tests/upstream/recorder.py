@@ -36,7 +36,7 @@ class Recorder:
         self.received: list[ReceivedRequest] = []
         self.sessions: list[str] = []
         self.moved_to: str | None = None
-        """The path to which all other paths redirect."""
+        """The path that all other paths redirect to."""
         recorder = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Agents over HTTP at a relay: isolated by user and token, bounded, ended when idle; browsers that come and go."""
+"""Agents over HTTP at a relay: isolated by user and token, bounded, and ended when idle; browsers that come and go."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _HANDLE = re.compile(r"r_[A-Za-z0-9_-]{20}")
 
 
 async def tabs(agent: Agent) -> list[dict[str, Any]]:
-    """The tabs an agent is shown."""
+    """The tabs that an agent sees."""
     found: list[dict[str, Any]] = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
     return found
 
 
 def failure(answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What a failed call says, in words and in facts."""
+    """The text and the details of a failed call."""
     result = answer["result"]
     assert result["isError"], result
     return result["content"][0]["text"], result["_meta"]["tabhub/error"]
@@ -231,7 +231,7 @@ async def test_each_token_has_its_own_engine_and_connection() -> None:
             await agent.call("browser_close_tab", {"tabId": 7})
         assert len(relay.engines()) == 2
         asked = {request["id"].partition(":")[0] for request in far.asked("closeTab")}
-        assert len(asked) == 2  # so what a person grants to one is not granted to the other
+        assert len(asked) == 2  # so an approval for one does not apply to the other
 
 
 async def test_the_engine_unused_for_longest_is_replaced() -> None:
@@ -322,7 +322,7 @@ async def test_a_relay_that_shuts_down_notifies_its_clients(mode: str) -> None:
         await until(lambda: not relay.engines())
 
 
-async def test_a_browser_that_sends_floods_and_invalid_data_affects_only_its_own_calls(
+async def test_a_browser_that_floods_or_sends_invalid_data_affects_only_its_own_calls(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with http_relay() as relay, browser(relay.ws) as good, relay.agent() as agent:

@@ -35,7 +35,7 @@ async def events(panel: Panel) -> list[dict[str, Any]]:
 
 
 def names(received: list[dict[str, Any]]) -> list[str]:
-    """The kinds of events in order, those in a row once."""
+    """The kinds of events in order, without repetitions."""
     kinds = [each["event"] for each in received]
     return [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] != kind]
 

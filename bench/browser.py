@@ -201,7 +201,7 @@ def render(figures: Figures, rounds: int) -> str:
             (case.name, f"{p50:.2f}", f"{p99:.2f}", f"{ratio:.1f}", "" if case.wanted is None else f"{case.wanted:g}")
         )
         if case.name in figures.keys:
-            rows.append(("of that: emptying and keys alone", "", "", f"{median(figures.keys[case.name]):.1f}", ""))
+            rows.append(("of that: clearing and keys alone", "", "", f"{median(figures.keys[case.name]):.1f}", ""))
         if case.wanted is not None:
             wanted.append(report.verdict(f"{case.name}, p50 in echoes", ratio, case.wanted, at_least=False))
     sizes = [
@@ -228,7 +228,7 @@ def render(figures: Figures, rounds: int) -> str:
     return "\n\n".join(
         (
             note,
-            report.table(("tool", "p50 ms", "p99 ms", "echoes", "wanted"), rows),
+            report.table(("tool", "p50 ms", "p99 ms", "echoes", "required"), rows),
             report.table(("page", "elements", "snapshot", "tokens", "whole tree", "ratio", "lost"), sizes),
             "\n".join(wanted),
         )

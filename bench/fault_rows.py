@@ -152,7 +152,8 @@ async def f14(calls: int = 50) -> Outcome:
             task.cancel()
     return Outcome(
         "F14",
-        f"{calls} calls of a server next to one that hangs, drips and sends without an end; {median(took):.1f} ms each",
+        f"{calls} calls of a server next to one that hangs, answers byte by byte or sends without end; "
+        f"{median(took):.1f} ms each",
         (),
         (("ms a call of the other server took, slowest", round(max(took), 1), 1000),),
     )

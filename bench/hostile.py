@@ -124,7 +124,7 @@ def json_section(rounds: int) -> tuple[str, list[str]]:
     rows = [[name, f"{cost:.2f}", f"{cost / base:.2f}"] for name, cost in costs.items()]
     worst = max(cost for name, cost in costs.items() if name in hostile) / base
     return report.table(["JSON of 1 MB", "ns/byte", "to orjson"], rows), [
-        report.verdict("dearest hostile JSON to parsing ordinary JSON", worst, MOST_TO_PARSING, at_least=False)
+        report.verdict("slowest hostile JSON to parsing ordinary JSON", worst, MOST_TO_PARSING, at_least=False)
     ]
 
 
@@ -188,7 +188,7 @@ def refusal_section(rounds: int) -> tuple[str, list[str]]:
     worst = max(seconds for name, seconds in costs.items() if not name.startswith("-")) * 1e3
     ratio = costs["path into 1,500,000 lists"] / costs["- parsing them instead"]
     return report.table(["refused", "ms"], rows), [
-        report.verdict("dearest refusal, ms", worst, 100, at_least=False),
+        report.verdict("slowest refusal, ms", worst, 100, at_least=False),
         report.verdict("refusing a path to parsing the result", ratio, 0.5, at_least=False),
     ]
 
@@ -255,7 +255,7 @@ def tool_section(rounds: int) -> tuple[str, list[str]]:
     searches = max(cost for name, cost in costs.items() if "search" in name)
     return report.table([f"{TOOLS:,} tools of {SITES} sites", "ms"], rows), [
         report.verdict(f"register and list {MORE} more, ms", more, 100, at_least=False),
-        report.verdict("dearest search, ms", searches, 300, at_least=False),
+        report.verdict("slowest search, ms", searches, 300, at_least=False),
     ]
 
 

@@ -124,7 +124,7 @@ async def l5(results: int = 10) -> Outcome:
                     held = await longest()
                     if kind != "small":
                         wrong += sum("tabhub/result" not in each["result"].get("_meta", {}) for each in answers)
-                    figures.append((f"ms the loop was held, {kind}", held, 5))
+                    figures.append((f"ms the loop was blocked, {kind}", held, 5))
     raw = b'{"output":%b}' % VALUES["brackets"].encode()
     began = time.process_time()
     _result(raw, *(cast("Any", SimpleNamespace(origin="o", tab_id=1, name="n")) for _ in range(3)))

@@ -269,7 +269,7 @@ def render(figures: Figures, plan: Plan) -> str:
     listed = (
         _row("first tools of a page, to the agent's list", [one.whole for one in first], echo),
         _row("- of this, page to hub", [one.to_hub for one in first], echo),
-        _row("- of this, the hub taking them in", [one.in_hub for one in first], echo),
+        _row("- of this, registration in the hub", [one.in_hub for one in first], echo),
         _row("- of this, hub to the agent's list", [one.to_agent for one in first], echo),
         _row("a change right after another, to the agent's list", [one.whole for one in later], echo),
         _row("- without the debounce", [one.whole - one.held for one in later], echo),

@@ -143,15 +143,15 @@ async def measure(relay: Relay, before: float) -> Seen:
 
 KEYS = b",".join(b'"k%d":1' % number for number in range(80_000))
 FLOODS: dict[str, tuple[Callable[[Relay], Flooder], bytes]] = {
-    "pings of a stranger": (stranger, frame(PING, b"x" * 125) * 500),
-    "broken messages of a stranger": (stranger, frame(TEXT, b"{") * 3000),
+    "pings, unauthenticated": (stranger, frame(PING, b"x" * 125) * 500),
+    "broken messages, unauthenticated": (stranger, frame(TEXT, b"{") * 3000),
     "pings": (agent, frame(PING, b"x" * 125) * 500),
-    "pongs nobody asked for": (agent, frame(PONG) * 5000),
-    "fragments of no size": (agent, frame(BEGUN, b"{") + frame(MORE) * 5000),
+    "unsolicited pongs": (agent, frame(PONG) * 5000),
+    "empty fragments": (agent, frame(BEGUN, b"{") + frame(MORE) * 5000),
     "broken messages": (agent, frame(TEXT, b"{") * 3000),
     "more messages than allowed": (agent, frame(TEXT, b'{"jsonrpc":"2.0","method":"x"}') * 1000),
     "messages that take long to parse": (agent, frame(TEXT, b'{"jsonrpc":"2.0","method":"x","params":{%b}}' % KEYS)),
-    "answers nobody waits for": (browser, frame(TEXT, b'{"jsonrpc":"2.0","id":"conn-x:1","result":{}}') * 1000),
+    "unexpected answers": (browser, frame(TEXT, b'{"jsonrpc":"2.0","id":"conn-x:1","result":{}}') * 1000),
 }
 
 
@@ -242,7 +242,7 @@ def _cases() -> Sequence[tuple[str, Callable[[Relay], Awaitable[Seen]], float]]:
         ("nothing else", _alone, 60.0),
         *floods,
         (f"slow requests over {POSTS} HTTP connections", slow_requests, 60.0),
-        (f"a browser beside {READERS} agents that do not read", agents_that_do_not_read, 200.0),
+        (f"a browser next to {READERS} agents that do not read", agents_that_do_not_read, 200.0),
         (f"{SENDERS} agents with unfinished messages of 5 MB", unfinished_messages, 160.0),
     ]
 
@@ -262,8 +262,8 @@ def main() -> None:
         rows.append((what, f"{seen.p50:.1f}", f"{seen.p99:.1f}", f"{seen.grown_mb:.0f}"))
         wanted.append(report.verdict(f"{what}, p50 in ms", seen.p50, 150, at_least=False))
         wanted.append(report.verdict(f"{what}, growth in MB", seen.grown_mb, most, at_least=False))
-    note = f"{CALLS} calls of the other user beside each; {report.machine()}."
-    table = report.table(("beside", "p50 ms", "p99 ms", "growth MB"), rows)
+    note = f"{CALLS} calls of the other user during each; {report.machine()}."
+    table = report.table(("during", "p50 ms", "p99 ms", "growth MB"), rows)
     text = "\n\n".join((note, table, "\n".join(line for line in wanted if "NOT met" in line) or "All bounds are met."))
     print(f"\n{text}\n")
     report.write_section("floods", text)

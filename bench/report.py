@@ -34,7 +34,7 @@ def verdict(what: str, value: float, wanted: float, *, at_least: bool) -> str:
     """One line: the required value, the measured value, and whether it is met."""
     met = value >= wanted if at_least else value <= wanted
     bound = "at least" if at_least else "at most"
-    return f"- {what}: wanted {bound} {wanted:,g}, measured {value:,.2f}: {'met' if met else 'NOT met'}"
+    return f"- {what}: required {bound} {wanted:,g}, measured {value:,.2f}: {'met' if met else 'NOT met'}"
 
 
 def machine() -> str:

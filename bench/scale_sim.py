@@ -166,8 +166,8 @@ LOADS = (Load(1_000), Load(10_000), Load(100_000), Load(1_000_000))
 def table() -> list[str]:
     """The tables of docs/scale.md."""
     lines = [
-        "| browsers | nodes | memory a node | cores a node | cores of NATS | calls across nodes | heartbeats a second "
-        "| cut off when a node dies | cores a node while they come back |",
+        "| browsers | nodes | memory per node | cores per node | cores of NATS | calls across nodes "
+        "| heartbeats per second | disconnected when a node dies | cores per node while they reconnect |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for load in LOADS:

@@ -64,8 +64,8 @@ def cell(text: str) -> str:
 def entry(tool: Tool) -> Iterator[str]:
     """The lines of one tool."""
     hints = tool.annotations
-    effect = "reads" if hints["readOnlyHint"] else "acts, and may destroy" if hints["destructiveHint"] else "acts"
-    again = ", the same when repeated" if hints["idempotentHint"] and not hints["readOnlyHint"] else ""
+    effect = "reads" if hints["readOnlyHint"] else "acts, may be destructive" if hints["destructiveHint"] else "acts"
+    again = ", idempotent" if hints["idempotentHint"] and not hints["readOnlyHint"] else ""
     core = " · core" if tool.name in CORE else ""
     yield f"### `{tool.name}`"
     yield ""

@@ -186,7 +186,7 @@ async def test_cookies_are_set_read_and_deleted(wire: Wire, site: Site) -> None:
         "cleared": ["cookies"],
     }
     assert (await wire.ask("getCookies", url=f"{site.url}/"))["cookies"] == []
-    with pytest.raises(Refused, match="-32602: url must be a full http"):
+    with pytest.raises(Refused, match="-32602: url must be a complete http"):
         await wire.ask("getCookies", url="file:///etc")
     with pytest.raises(Refused, match="-32602: One of cookies, localStorage"):
         await wire.ask("clearSiteData", origin=site.url)

@@ -263,7 +263,7 @@ def test_in_script_mode_every_event_is_one_json_line_and_there_are_no_prompts(hu
         )
     assert done.returncode == 1, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {each["event"] for each in events} == {"spoke", "started", "finished", "ended"}
-    assert "".join(each["text"] for each in events if each["event"] == "spoke") == "Let me see."
+    assert {each["event"] for each in events} == {"text", "started", "finished", "ended"}
+    assert "".join(each["text"] for each in events if each["event"] == "text") == "Let me see."
     assert events[-1]["why"] == "steps"
     assert events[-1]["tokens"] == 222

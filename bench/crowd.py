@@ -189,7 +189,7 @@ def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def over_bridge(socket: str, token: str) -> None:
-    """A client of the bridge socket that registers, asks and goes."""
+    """A client of the bridge socket that registers, makes one request and disconnects."""
     reader, writer = await asyncio.open_unix_connection(socket)
     for line in ({"type": "REGISTER", "agentToken": token}, {"type": "PING", "id": "p"}, {"type": "DISCONNECT"}):
         writer.write(json.dumps(line).encode() + b"\n")

@@ -22,7 +22,7 @@ RESULT = json.dumps({"result": {"type": "string", "value": MARKER}}, separators=
 
 
 def start(port: int, key: str, where: Path) -> Child:
-    """Connect one to the server on that port, and wait until it is in."""
+    """Connect one to the server on that port, and wait until it is accepted."""
     opening = where / "opening.ndjson"
     opening.write_text("".join(json.dumps(message, separators=(",", ":")) + "\n" for message in _opening()))
     log = where / f"extension-{port}.log"

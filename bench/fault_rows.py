@@ -113,7 +113,7 @@ async def f10(kills: int = 20, agents: int = 6, calls: int = 240) -> Outcome:
                             await agent.call(SCRIPT, arguments)
                             answered.append(arguments)
 
-                tabs = range(kill * agents + 1, (kill + 1) * agents + 1)  # new ones: leases outlive a kill
+                tabs = range(kill * agents + 1, (kill + 1) * agents + 1)  # new sessions: leases survive a kill
                 async with CrowdBrowser(port, extension_key.read(Home(home)), f"crowd-{kill}", tabs):
                     tasks = [asyncio.create_task(work(tab_id)) for tab_id in tabs]
                     await until(lambda enough=enough: len(answered) >= enough)  # type: ignore[misc]

@@ -35,7 +35,7 @@ VALUES = {
 
 
 def address(hub: Hub) -> Address:
-    """The hub as the test harness knows one."""
+    """The hub's address, as the test harness represents it."""
     return Address(port=hub.port, token=hub.token, extension_key=hub.extension_key)
 
 

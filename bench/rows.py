@@ -67,11 +67,9 @@ class Hub:
     home: Path
 
     def agent(self) -> Agent:
-        """A new agent."""
         return Agent(self.port, self.token)
 
     def browser(self, name: str, tabs: range) -> Browser:
-        """A new browser."""
         return Browser(self.port, self.extension_key, name, tabs)
 
     @asynccontextmanager

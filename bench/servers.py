@@ -77,7 +77,7 @@ def limit(where: Path) -> Iterator[Server]:
 
 
 def call(port: int, token: str, tab_id: int) -> str:
-    """One REST call of the measured tool: the answer's text."""
+    """One REST call of the measured tool; returns the text of the answer."""
     body = json.dumps({"arguments": {"tabId": tab_id, "code": "return 1"}})
     status, _, text = post(port, f"/tools/{TOOL}/call", body, {"Authorization": f"Bearer {token}"})
     return f"{status} {text}"
@@ -96,7 +96,7 @@ def post(port: int, path: str, body: str, headers: dict[str, str]) -> tuple[int,
 
 
 def _first_call(child: Child, port: int, token: str) -> None:
-    """Wait until the hub has processed the extension's messages; show its last answer on timeout."""
+    """Wait until the hub has processed the extension's messages; on timeout, show its last answer."""
     last = ""
 
     def works() -> bool:

@@ -62,7 +62,7 @@ def _command(*argv: str, **env: str) -> Client:
 async def _compare(
     urls: dict[str, str], hub_url: str, token: str, home: str, rounds: int, calls: int
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """By kind of server, the times of direct calls and of those through the hub, interleaved."""
+    """By kind of server, the times of direct calls and of calls through the hub, interleaved."""
     headers = {"Authorization": f"Bearer {token}"}
     taken: dict[str, tuple[list[float], list[float]]] = {}
     async with httpx2.AsyncClient(base_url=hub_url, headers=headers) as hub:
@@ -123,7 +123,7 @@ def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
 
 
 def main(*, rounds: int, calls: int = 50) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as home, _running(home) as (urls, hub_url, token):
         taken = asyncio.run(_compare(urls, hub_url, token, home, rounds, calls))
     rows, wanted = [], []

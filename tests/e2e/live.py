@@ -41,7 +41,7 @@ class LiveHub(Address):
     process: subprocess.Popen[bytes]
 
     def health(self) -> dict[str, Any]:
-        """What `/health` says to the person."""
+        """`/health` as the person sees it."""
         answer = httpx2.get(f"{self.url}/health", headers=self.person.bearer, timeout=30, verify=False)
         facts: dict[str, Any] = answer.json()
         return facts

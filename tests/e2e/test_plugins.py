@@ -110,7 +110,7 @@ async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
 
 
 def reload(hub: LiveHub) -> dict[str, Any]:
-    """Have the hub read its files anew, and give what it says."""
+    """Make the hub reload its files, and return its answer."""
     output: dict[str, Any] = httpx2.post(
         f"{hub.url}/reload", headers=hub.person.bearer, timeout=30, verify=False
     ).json()

@@ -81,7 +81,7 @@ class Events:
 
 
 def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
-    """An HTTP client of an agent; the person's own addresses get the person's key instead, if the hub's is known."""
+    """An HTTP client of an agent; routes for the person get the person's key instead, if it is known."""
 
     def authorize(request: httpx2.Request) -> httpx2.Request:
         path = request.url.path

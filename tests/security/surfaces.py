@@ -35,7 +35,7 @@ class Surface:
         return self.kind in ("handshake", "stateless")
 
     async def headers(self, hub: Address) -> list[Header]:
-        """What a good request here carries; a session is opened where one is needed."""
+        """The headers of a valid request; a session is opened where one is needed."""
         who = hub.person if self.kind == "settings" else hub
         headers = [("Host", f"127.0.0.1:{hub.port}"), *who.bearer.items(), *ACCEPT.items()]
         if self.kind == "handshake":

@@ -82,7 +82,7 @@ class Agent:
 
 @contextlib.asynccontextmanager
 async def stdio_agent(home: Path, *words: str, **env: str) -> AsyncIterator[Agent]:
-    """Start the stdio server of a home, and kill it in the end if it still runs."""
+    """Start the stdio server of a home, and kill it at the end if it still runs."""
     agent_token(Home(home))
     process = await asyncio.create_subprocess_exec(
         *WORDS,

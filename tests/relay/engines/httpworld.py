@@ -46,7 +46,7 @@ class HttpRelay:
         return Agent(self.address(access), **more)
 
     def address(self, access: str | None = None) -> Address:
-        """The relay as one with this token means it."""
+        """The relay's address with this token."""
         return Address(port=self.relay.port, token=access or token())
 
     def client(self, access: str | None = None, **headers: str) -> httpx2.AsyncClient:

@@ -198,7 +198,7 @@ async def test_invalid_tools_are_left_out_and_lists_are_bounded(visit: Opener) -
     many = [{"name": f"t{n}"} for n in range(600)]
     detail = orjson.dumps(orjson.dumps({"op": "tools", "tools": many}).decode()).decode()
     await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
-    assert (await page.told(*(f"t{n}" for n in range(100))))["declared"] == 600
+    assert (await page.reported(*(f"t{n}" for n in range(100))))["declared"] == 600
 
 
 @pytest.mark.req("B27")
@@ -224,7 +224,7 @@ async def test_documents_of_a_tab_and_their_tools_are_bounded_and_its_own_page_i
             offer("own", "Own.");
         })()"""
     )
-    assert (await page.told("own"))["declared"] == 2
+    assert (await page.reported("own"))["declared"] == 2
     frames = {each["params"]["frameId"]: each["params"] for each in page.lists()}
     del frames[0]
     assert len(frames) == 3

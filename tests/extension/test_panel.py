@@ -86,7 +86,7 @@ async def test_the_level_of_a_site_over_the_relay_is_added_changed_and_removed(b
         await expect(choices).to_have_text(["No access", "Look only", "Ask me first", "Act without approval"])
 
 
-async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:
+async def test_the_themes_are_dark_and_light(browser: Browser, address: str) -> None:
     for theme in THEMES:
         low, high = (200, 255) if theme == "light" else (0, 60)
         async with panel(browser, address, theme=theme) as page:

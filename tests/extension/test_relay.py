@@ -32,12 +32,12 @@ class Ask:
         return await self.evaluate(f"ask('{method}', {json.dumps(params)})")
 
     async def changes(self) -> int:
-        """How often it was told that something about the relay has changed."""
+        """How often it was notified of a change of the relay."""
         count: int = await self.evaluate(_CHANGES)
         return count
 
     async def changed(self, since: int) -> None:
-        """Wait until it was told more often."""
+        """Wait until it was notified more often."""
         await self.evaluate(_CHANGED % since)
 
 

@@ -101,7 +101,7 @@ async def test_cancel_button_of_the_browser_fails_all_calls_in_the_tab_until_the
     browser = FakeBrowser().join(browsers, tab(1), tab(2))
     other = browser.link.request("forwardCDPCommand", {"tabId": 2, "method": "Runtime.evaluate"})
     pending = [browser.link.request(name, {"tabId": 1, "method": "X"}) for name in ("forwardCDPCommand", "reloadTab")]
-    browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
+    browser.notify("cdp.detached", tabId=1, reason="canceled_by_user")
     for command in pending:
         with pytest.raises(TabStopped, match=r"^The person stopped you in this tab\.$") as caught:
             await command
@@ -115,7 +115,7 @@ async def test_cancel_button_of_the_browser_fails_all_calls_in_the_tab_until_the
     assert "tabhub resume 1" in str(caught.value.hint)
     assert browsers.status()[0]["stoppedTabs"] == [1]
     # the extension goes on to report it, also after a reconnect
-    browser.tell("tab.stateChanged", tabId=1, change="updated", tab=tab(1, stopped=True))
+    browser.notify("tab.stateChanged", tabId=1, change="updated", tab=tab(1, stopped=True))
     browsers.detach(browser.link)
     again = FakeBrowser().join(browsers, tab(1, stopped=True), tab(2))
     with pytest.raises(TabStopped):
@@ -141,7 +141,7 @@ async def test_tabs_follow_the_navigations_that_the_debugger_reports() -> None:
     browser = FakeBrowser().join(browsers, tab(1))
 
     def navigates(**frame: object) -> str:
-        browser.tell("cdp.event", tabId=1, method="Page.frameNavigated", params={"frame": frame})
+        browser.notify("cdp.event", tabId=1, method="Page.frameNavigated", params={"frame": frame})
         return browsers.tab(1).tab.url
 
     assert navigates(id="F", url="https://next.example/", urlFragment="#a") == "https://next.example/#a"

@@ -241,7 +241,7 @@ async def test_errors_have_mcp_codes_and_a_missing_tab_has_its_own(hub: RunningH
 
 
 @pytest.mark.req("B14", "B15")
-async def test_odd_names_are_mapped_and_lead_back(hub: RunningHub) -> None:
+async def test_unusual_names_are_mapped_reversibly(hub: RunningHub) -> None:
     names = ["__proto__", "constructor", "a b", "ü", "x" * 128, "__", "tab2_x", "browser_click"]
     async with Browser(hub) as browser, Agent(hub) as agent:
         browser.handlers["browser/executeTool"] = lambda params: text(params["toolName"])

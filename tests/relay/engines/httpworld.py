@@ -79,7 +79,7 @@ async def http_relay(
     behind_proxy: bool = False,
     **more: Any,
 ) -> AsyncIterator[HttpRelay]:
-    """Start a node with MCP over HTTP; `more` is for the node itself."""
+    """Start a node with MCP over HTTP; `more` is passed to the node."""
     given = {"auth_servers": auth_servers, "audit_file": audit_file, "behind_proxy": behind_proxy}
     made = _Made(more={"public_url": public_url, "http": given})
     async with running_relay(http=made.make, **more) as relay:

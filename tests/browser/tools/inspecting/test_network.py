@@ -106,7 +106,7 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
 async def test_listing_an_expired_interception_does_not_start_another(bench: Bench) -> None:
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
-    bench.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
+    bench.browser.notify("cdp.detached", tabId=1, reason="replaced_with_devtools")
     result = await bench.call("browser_intercept_requests", tabId=1)
     assert (result["urlPatterns"], result["paused"]) == ([], [])
     assert "requests to */api are intercepted" in result["note"]
@@ -167,7 +167,7 @@ async def test_a_debugger_detach_ends_the_interception_and_is_reported(bench: Be
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
     stopped(bench, "f1")
-    bench.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
+    bench.browser.notify("cdp.detached", tabId=1, reason="replaced_with_devtools")
     with pytest.raises(CommandFailed, match="No request 'p1' is paused in tab 1"):
         await bench.call("browser_fail_request", tabId=1, requestId="p1")
     result = await bench.call("browser_stop_intercepting", tabId=1)

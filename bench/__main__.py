@@ -1,4 +1,4 @@
-"""`python -m bench`: every measurement, or the one that is named."""
+"""`python -m bench`: run all measurements, or the one that is named."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from bench import browser, calls, generator, hostile, hotspots, matrix, pages, r
 
 
 def main() -> None:
-    """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parts = parser.add_subparsers(dest="part", metavar="PART")
     one = parts.add_parser("calls", help="tool calls through the hub against the limit of its server stack")

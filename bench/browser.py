@@ -1,8 +1,7 @@
-"""The built-in tools in a real Chromium, in multiples of the bare echo of its extension, and the size of snapshots.
+"""The built-in tools in a real Chromium, in multiples of a bare echo through its extension; and the size of snapshots.
 
-The hub runs in this process, so that the echo hub -> extension -> hub can be taken without anything around it; the
-calls come from the load generator over one connection, each tool in turn with echoes before it, so that a slow spell of
-the machine falls on both.
+The hub runs in this process, so that the echo hub -> extension -> hub can be measured alone. The load generator makes
+the calls over one connection. Each tool alternates with echoes, so that slow periods of the machine affect both.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ _BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One tool, as it is called over and over."""
+    """One tool, and the arguments it is called with repeatedly."""
 
     name: str
     tool: str
     arguments: dict[str, Any]
     marker: str
     wanted: float | None
-    """At most so many echoes."""
+    """Maximum, in echoes."""
     page: str = "target"
 
 
@@ -66,26 +65,27 @@ CASES = (
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the snapshot of a page is, and the whole accessibility tree in the same notation."""
+    """The size of a page's snapshot, and of the whole accessibility tree in the same notation."""
 
     page: str
     elements: int
     snapshot: int
     whole: int
     lost: int
-    """Things that can be acted on which the tree has and the snapshot has not."""
+    """Actionable elements that are in the tree but not in the snapshot."""
 
 
 @dataclass(slots=True)
 class Figures:
-    """Everything measured."""
+    """All measurements."""
 
     browser: str
     echoes: dict[str, list[float]] = field(default_factory=dict)
     """The median of the echoes before each run, by case."""
     calls: dict[str, list[Load]] = field(default_factory=dict)
     keys: dict[str, list[float]] = field(default_factory=dict)
-    """By case, what the browser alone takes for a text, in echoes: a script that empties the field, and its keys."""
+    """By case, the time the browser alone needs to type a text, in echoes: a script that clears the field, and the key
+    events."""
     sizes: list[Size] = field(default_factory=list)
 
 
@@ -93,18 +93,17 @@ class _Site(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """A page by its name."""
         name = self.path.strip("/")
         body = (PAGES[name]() if name in PAGES else f"<!doctype html><title>Target</title>{_TARGET}").encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        with suppress(BrokenPipeError):  # a navigation that was overtaken by the next
+        with suppress(BrokenPipeError):  # a navigation that a later one replaced
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
-        """Say nothing."""
+        """Log nothing."""
 
 
 async def _run(running: RunningHub, agent: Agent, case: Case, site: str, seconds: float) -> Load:
@@ -119,7 +118,7 @@ async def _run(running: RunningHub, agent: Agent, case: Case, site: str, seconds
 
 
 async def _keys(link: ExtensionLink, chrome_id: int, text: str, times: int = 60) -> float:
-    """The median time in ms of a script that empties the field, and the events that type a text, in one message."""
+    """The median time in ms of a script that clears the field and the key events of a text, sent in one message."""
     *first, (method, params) = [("Runtime.evaluate", {"expression": _EMPTY}), *pointer.typing_events(text, lines=False)]
     ahead = [{"method": name, "params": given} for name, given in first]
     taken = []
@@ -146,7 +145,7 @@ async def _size(agent: Agent, link: ExtensionLink, site: str, name: str) -> Size
         read = await _data(agent, "tabhub_read_result", handle=cut["handle"], offset=0, limit=80_000)
         shown = read["text"]
     wanted = {"tabId": tab, "method": "Accessibility.getFullAXTree", "params": {}}
-    tree = orjson.loads(await link.request("forwardCDPCommand", wanted, raw=True))  # larger than a tool may get
+    tree = orjson.loads(await link.request("forwardCDPCommand", wanted, raw=True))  # larger than a tool's result may be
     documents = [tree["nodes"]]
     lost = sum(1 for name, count in axtree.names(documents).items() for _ in range(count) if name and name not in shown)
     size = int(cut.get("totalChars", 0)) or len(shown.encode())
@@ -191,7 +190,7 @@ async def measure(rounds: int, seconds: float) -> Figures:
 
 
 def render(figures: Figures, rounds: int) -> str:
-    """The tables, and what is wanted."""
+    """The tables and the verdicts."""
     rows, wanted = [], []
     echo = median(value for values in figures.echoes.values() for value in values)
     for case in CASES:
@@ -202,7 +201,7 @@ def render(figures: Figures, rounds: int) -> str:
             (case.name, f"{p50:.2f}", f"{p99:.2f}", f"{ratio:.1f}", "" if case.wanted is None else f"{case.wanted:g}")
         )
         if case.name in figures.keys:
-            rows.append(("of that: emptying and keys alone", "", "", f"{median(figures.keys[case.name]):.1f}", ""))
+            rows.append(("of that: clearing and keys alone", "", "", f"{median(figures.keys[case.name]):.1f}", ""))
         if case.wanted is not None:
             wanted.append(report.verdict(f"{case.name}, p50 in echoes", ratio, case.wanted, at_least=False))
     sizes = [
@@ -229,7 +228,7 @@ def render(figures: Figures, rounds: int) -> str:
     return "\n\n".join(
         (
             note,
-            report.table(("tool", "p50 ms", "p99 ms", "echoes", "wanted"), rows),
+            report.table(("tool", "p50 ms", "p99 ms", "echoes", "required"), rows),
             report.table(("page", "elements", "snapshot", "tokens", "whole tree", "ratio", "lost"), sizes),
             "\n".join(wanted),
         )
@@ -237,7 +236,7 @@ def render(figures: Figures, rounds: int) -> str:
 
 
 def main(*, rounds: int, seconds: float) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     try:
         figures = uvloop.run(measure(rounds, seconds))
     except TabhubError as error:

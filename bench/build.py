@@ -1,4 +1,4 @@
-"""Compile the C programs of the bench. Owns `bench/build/`; knows nothing of what the programs do."""
+"""Compile the C programs of the benchmarks. Owns `bench/build/`, not what the programs do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
 
 
 def program(name: str) -> Path:
-    """The compiled program of that name, built when its sources are newer."""
+    """The path of a compiled program; it is rebuilt when its sources are newer."""
     source, target = HERE / f"{name}.c", OUT / name
     newest = max(path.stat().st_mtime for path in (source, *HERE.glob("*.h")))
     if target.exists() and target.stat().st_mtime >= newest:

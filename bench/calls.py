@@ -1,7 +1,7 @@
-"""Tool calls through the hub against the limit, in one run, interleaved.
+"""Tool calls through the hub compared with the limit, interleaved in one run.
 
-Every round takes the limit and then each surface of the hub, so that a slow spell of the machine falls on all of them;
-the medians over the rounds are reported.
+Every round measures the limit and then each surface of the hub, so that slow periods of the machine affect all of them.
+Reported are the medians over the rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WARM_UP = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run: what the generator saw, and the CPU time of each process in it."""
+    """One run: the generator's report, and the CPU time of each process."""
 
     load: Load
     server_cpu: float
@@ -46,7 +46,6 @@ class Line:
 
 
 def sample(server: Server, request: Request, connections: int, seconds: float) -> Sample:
-    """Measure once."""
     server_before, extension_before = server.child.cpu_seconds(), server.extension.cpu_seconds()
     seen = load.run(server.port, request, connections=connections, seconds=seconds)
     return Sample(
@@ -58,7 +57,7 @@ def sample(server: Server, request: Request, connections: int, seconds: float) -
 
 
 def summarize(name: str, connections: int, samples: Sequence[Sample]) -> Line:
-    """The medians of some runs."""
+    """The medians of several runs."""
     return Line(
         name,
         connections,
@@ -95,7 +94,7 @@ def measure(
 
 
 def render(lines: Sequence[Line], *, seconds: float, rounds: int) -> str:
-    """The table and what is wanted of it."""
+    """The table and the verdicts."""
     limits = {line.connections: line for line in lines if line.name == cases.LIMIT.name}
     rows = [_row(line, limits[line.connections]) for line in lines]
     head = (
@@ -145,7 +144,7 @@ def _row(line: Line, base: Line) -> tuple[str, ...]:
 
 
 def main(*, seconds: float, rounds: int, connections: Sequence[int] = CONNECTIONS, only_limit: bool = False) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where, servers.limit(Path(where)) as bare:
         targets = [(cases.LIMIT.name, bare, cases.LIMIT.make(bare))]
         if only_limit:

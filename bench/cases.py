@@ -1,6 +1,6 @@
-"""The requests that are measured: one tool call, as each of the hub's surfaces takes it.
+"""The measured requests: one tool call, as each of the hub's surfaces accepts it.
 
-Owns their bytes and the session they need; knows nothing of how they are sent.
+Owns their bytes and the session they need, not how they are sent.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _tools_call(params: dict[str, Any]) -> bytes:
 
 
 def mcp_sessions(server: Server) -> Request:
-    """`tools/call` of 2025-11-25, in a session that was initialized before."""
+    """`tools/call` of 2025-11-25, in an initialized session."""
     headers = _mcp_headers(server, "2025-11-25")
     start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
     hello = _encode({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start}).decode()
@@ -65,7 +65,7 @@ def mcp_sessions(server: Server) -> Request:
 
 
 def mcp_stateless(server: Server) -> Request:
-    """`tools/call` of 2026-07-28: no session, everything in the request."""
+    """`tools/call` of 2026-07-28: without a session, everything in the request."""
     headers = _mcp_headers(server, "2026-07-28") | {"Mcp-Method": "tools/call", "Mcp-Name": TOOL}
     meta = {f"{_META}protocolVersion": "2026-07-28", f"{_META}clientCapabilities": {}, f"{_META}clientInfo": CLIENT}
     body = _tools_call({"name": TOOL, "arguments": _arguments(TABS[1]), "_meta": meta})
@@ -80,7 +80,7 @@ def rest(server: Server) -> Request:
 
 
 def bare(server: Server) -> Request:
-    """The same body as an MCP call, for the limit, which looks at nothing."""
+    """The same body as an MCP call, for the limit, which does not parse it."""
     body = _tools_call({"name": TOOL, "arguments": _arguments(TABS[0])})
     return Request(post(server.port, "/", body, {}), MARKER, numbered=True)
 

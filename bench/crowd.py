@@ -1,7 +1,7 @@
-"""Many agents and browsers in one process: lean enough that the hub is what is measured.
+"""Many agents and browsers in one process, lightweight enough that the hub remains the bottleneck.
 
-Owns the bytes of both: MCP over one kept connection an agent, a WebSocket a browser. Every script returns its own tab
-and text, so that an answer which reached another agent, or came from another tab, is seen.
+Owns the bytes of both: MCP over one persistent connection per agent, a WebSocket per browser. Every script returns its
+own tab and text, so that an answer that reached another agent, or came from another tab, is detected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.harness.fake_extension import tab
 
 _VERSION = "2025-11-25"
 _PATIENCE = 60.0
-"""An answer that has not come by then is lost: the hub itself ends every call after half of it."""
+"""Seconds after which an answer counts as lost; the hub ends every call after half of that."""
 
 
 class Agent:
@@ -57,12 +57,12 @@ class Agent:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
 
     def cut(self) -> None:
-        """Drop the connection without a word."""
+        """Abort the connection without closing the session."""
         if self._writer is not None:
             self._writer.transport.abort()
 
     async def listen(self) -> None:
-        """Open the session's stream on this connection, and stay silent."""
+        """Open the session's stream on this connection, and then send nothing."""
         assert self._reader is not None
         await self._send("GET")
         self._listening = True
@@ -80,7 +80,7 @@ class Agent:
         self._session = ""
 
     async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The result of a request; an answer to another one is an error."""
+        """The result of a request; raises if the answer belongs to another one."""
         number = next(self._ids)
         await self._send("POST", {"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         async with asyncio.timeout(_PATIENCE):
@@ -91,7 +91,7 @@ class Agent:
         return result
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The structured answer of a call that must succeed."""
+        """The structured content of a call that must succeed."""
         result = await self.request("tools/call", {"name": name, "arguments": arguments})
         if result.get("isError"):
             raise AssertionError(result["content"][0]["text"])
@@ -99,7 +99,7 @@ class Agent:
         return data
 
     async def echo(self, tab_id: int, text: str) -> None:
-        """Run a script in a tab; the answer must be of that tab and of this call."""
+        """Run a script in a tab; checks that the answer belongs to that tab and this call."""
         data = await self.call("browser_execute_script", {"tabId": tab_id, "code": f"return '{text}'"})
         if data["value"] != f"{tab_id}:{text}":
             raise CrossedError(f"tab {tab_id}, {text}: the answer was {data['value']}")
@@ -130,7 +130,7 @@ class CrossedError(AssertionError):
 
 
 class Browser:
-    """One browser with some tabs."""
+    """One browser with several tabs."""
 
     def __init__(self, port: int, key: str, name: str, tabs: range) -> None:
         self._url = f"ws://127.0.0.1:{port}/ws"
@@ -159,7 +159,7 @@ class Browser:
             await self._reader
 
     def cut(self) -> None:
-        """Drop the connection without a word."""
+        """Abort the connection."""
         assert self._socket is not None
         self._socket.transport.abort()
 
@@ -189,7 +189,7 @@ def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def over_bridge(socket: str, token: str) -> None:
-    """A client of the bridge socket that registers, asks and goes."""
+    """A client of the bridge socket that registers, makes one request and disconnects."""
     reader, writer = await asyncio.open_unix_connection(socket)
     for line in ({"type": "REGISTER", "agentToken": token}, {"type": "PING", "id": "p"}, {"type": "DISCONNECT"}):
         writer.write(json.dumps(line).encode() + b"\n")

@@ -1,8 +1,8 @@
-/* The trivial HTTP server the generator itself is measured against: one fixed answer to whatever arrives.
+/* The trivial HTTP server that the generator itself is measured against: one fixed response to every request.
  *
- *   echo MARKER        prints its port, then serves until it is ended
+ *   echo MARKER        prints its port, then serves until it is terminated
  *
- * It trusts the generator's closed loop: what one recv() brings is one request. */
+ * It relies on the generator's closed loop: one recv() returns one request. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

@@ -1,6 +1,6 @@
-"""Start the fake extension. Owns what it says when it connects and what it answers; its loop is fake_extension.c.
+"""Start the fake extension. Owns what it sends when it connects and how it replies; fake_extension.c is its loop.
 
-It is C because it must not be the bottleneck: it answers in a few microseconds what a browser answers in milliseconds.
+It is written in C so that it is not the bottleneck: it replies in a few microseconds, a browser in milliseconds.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from bench.processes import ROOT, Child
 
 BROWSER_ID = "bench-browser"
 TABS = (7, 8, 9)
-"""One tab for each kind of call, so that sessions do not meet on one."""
+"""One tab for each kind of call, so that sessions do not compete for one."""
 MARKER = "fake-extension-answer"
 RESULT = json.dumps({"result": {"type": "string", "value": MARKER}}, separators=(",", ":"))
 
 
 def start(port: int, key: str, where: Path) -> Child:
-    """Connect one to the server on that port, and wait until it is in."""
+    """Connect one to the server on that port, and wait until it is accepted."""
     opening = where / "opening.ndjson"
     opening.write_text("".join(json.dumps(message, separators=(",", ":")) + "\n" for message in _opening()))
     log = where / f"extension-{port}.log"
@@ -67,7 +67,7 @@ def _tab(tab_id: int, index: int) -> dict[str, Any]:
 
 
 def _origin() -> str:
-    """The origin of our extension, from its manifest's key: the only one the hub lets in."""
+    """The origin of our extension, derived from its manifest's key: the only one the hub accepts."""
     manifest = ROOT / "extension" / "manifest.json"
     key = json.loads(manifest.read_text()).get("key") if manifest.exists() else None
     if key is None:

@@ -1,9 +1,9 @@
-/* The fake extension: a WebSocket client that answers every request of the hub at once with the same result.
+/* The fake extension: a WebSocket client that answers every request of the hub immediately with the same result.
  *
  *   fake_extension PORT SECRET BROWSER_ID ORIGIN OPENING_FILE RESULT
  *
- * OPENING_FILE holds the messages sent right after the handshake, one a line. ORIGIN may be empty. Once the handshake is
- * done it prints "connected". Ends with status 0 when the hub closes the connection, 1 on anything it cannot read. */
+ * OPENING_FILE holds the messages sent right after the handshake, one per line. ORIGIN may be empty. Once the handshake is
+ * done it prints "connected". Ends with status 0 when the hub closes the connection, 1 on anything it cannot parse. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ static void on_text(const char *text, size_t len) {
     queue(1, answer, (size_t)head + result_len + 1);
 }
 
-/* Take one frame off `at`; its length, or 0 when it is not whole yet. */
+/* Read one frame at `at`; returns its length, or 0 while it is incomplete. */
 static size_t take_frame(char *at, size_t have) {
     const unsigned char *head = (unsigned char *)at;
     if (have < 2) return 0;

@@ -1,7 +1,7 @@
-"""Rows of the matrix with a time in them: how soon a fault is noticed, and how soon a killed hub is back.
+"""Rows of the matrix that measure time: how soon a fault is detected, and how soon a killed hub is back.
 
-Owns what F1, F9, F10, F14 and F21 do and what they must give; matrix.py runs them. That the answers are right is shown
-by tests/faults, tests/upstream and tests/relay.
+Owns what F1, F9, F10, F14 and F21 do and their bounds; matrix.py runs them. Correctness is tested by tests/faults,
+tests/upstream and tests/relay.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCRIPT = "browser_execute_script"
 
 
 def _hold(params: dict[str, Any]) -> object:
-    """A browser in which a script does not end."""
+    """A browser in which scripts never end."""
     return Silent if params["method"] == "Runtime.evaluate" else {}
 
 
@@ -92,7 +92,7 @@ async def _noticed(
 
 
 async def f10(kills: int = 20, agents: int = 6, calls: int = 240) -> Outcome:
-    """A hub is killed under load and started again, again and again."""
+    """A hub is killed under load and restarted, repeatedly."""
     answered: list[dict[str, Any]] = []
     starts = []
     with tempfile.TemporaryDirectory(prefix="tabhub-rows-") as where:
@@ -113,7 +113,7 @@ async def f10(kills: int = 20, agents: int = 6, calls: int = 240) -> Outcome:
                             await agent.call(SCRIPT, arguments)
                             answered.append(arguments)
 
-                tabs = range(kill * agents + 1, (kill + 1) * agents + 1)  # new ones: leases outlive a kill
+                tabs = range(kill * agents + 1, (kill + 1) * agents + 1)  # new sessions: leases survive a kill
                 async with CrowdBrowser(port, extension_key.read(Home(home)), f"crowd-{kill}", tabs):
                     tasks = [asyncio.create_task(work(tab_id)) for tab_id in tabs]
                     await until(lambda enough=enough: len(answered) >= enough)  # type: ignore[misc]
@@ -132,7 +132,7 @@ async def f10(kills: int = 20, agents: int = 6, calls: int = 240) -> Outcome:
 
 
 async def f14(calls: int = 50) -> Outcome:
-    """Calls of one external server while another hangs, drips and answers without an end."""
+    """Calls of one external server while others hang, answer byte by byte, or answer without end."""
     took = []
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tabhub-rows-")))
@@ -152,14 +152,15 @@ async def f14(calls: int = 50) -> Outcome:
             task.cancel()
     return Outcome(
         "F14",
-        f"{calls} calls of a server next to one that hangs, drips and sends without an end; {median(took):.1f} ms each",
+        f"{calls} calls of a server next to one that hangs, answers byte by byte or sends without end; "
+        f"{median(took):.1f} ms each",
         (),
         (("ms a call of the other server took, slowest", round(max(took), 1), 1000),),
     )
 
 
 async def f21(rounds: int = 5) -> Outcome:
-    """The relay node of the browser is killed during a call of an agent on another node."""
+    """The browser's relay node is killed during a call of an agent on another node."""
     took = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="tabhub-rows-") as where:

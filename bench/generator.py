@@ -1,4 +1,4 @@
-"""The generator measured itself: against a trivial server in C it must be far above anything the hub can reach."""
+"""The load generator measured against a trivial server in C: its rate must be far above what the hub can reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WANTED = 100_000
 
 
 def main(*, seconds: float) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     rows, best = [], 0.0
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where:
         log = Path(where, "echo.log")

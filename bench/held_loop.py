@@ -1,6 +1,6 @@
-"""Run the hub and watch its event loop: `python -m bench.held_loop OUT start …` is `tabhub start …`.
+"""Run the hub and watch its event loop: `python -m bench.held_loop OUT start …` runs `tabhub start …`.
 
-SIGUSR1 begins; SIGUSR2 writes the longest time in milliseconds for which the loop did not get to a timer that was due.
+SIGUSR1 starts the measurement; SIGUSR2 writes the longest time in milliseconds by which a timer of the loop was late.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Heart:
         self._loop: asyncio.AbstractEventLoop
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to beat on this loop."""
+        """Start the timer on this loop."""
         self._loop, self._last = loop, time.perf_counter()
         loop.call_later(BEAT, self._beat)
 
@@ -38,12 +38,12 @@ class Heart:
         self._loop.call_later(BEAT, self._beat)
 
     def reset(self) -> None:
-        """Forget what was."""
+        """Discard previous measurements."""
         self.longest = 0.0
 
 
 def main() -> None:
-    """Become the hub."""
+    """Run the hub."""
     out, heart = Path(sys.argv[1]), Heart()
     startup = HttpServer.start
 
@@ -54,7 +54,7 @@ def main() -> None:
     def finish(*_: object) -> None:
         half = out.with_suffix(".half")
         half.write_text(f"{heart.longest * 1000:.2f}")
-        half.rename(out)  # complete as soon as it is there
+        half.rename(out)  # written at once, so that a reader never sees a part
 
     HttpServer.start = started  # type: ignore[method-assign,assignment]
     signal.signal(signal.SIGUSR1, lambda *_: heart.reset())

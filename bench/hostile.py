@@ -1,8 +1,8 @@
-"""What hostile input costs: JSON, schemas, paths and texts made to be slow, and very many tools.
+"""What hostile input costs: JSON, schemas, paths and texts that are designed to be slow, and very many tools.
 
-Owns those inputs and the bounds on what they may cost. Everything runs in this process and is measured in CPU time.
-JSON is compared with what orjson takes, in the same run, for an ordinary document of the same size. That each input is
-refused, and before what, is shown by the tests; only here is it timed.
+Owns those inputs and the bounds on their cost. Everything runs in this process and is measured in CPU time. JSON is
+compared with the time orjson needs, in the same run, for an ordinary document of the same size. The tests show that
+each input is refused and when; only the time is measured here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_GROWTH = 3.0
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU time of one run, from as many as take 20 ms."""
+    """CPU time of one run, averaged over as many as take 20 ms."""
     runs, total = 0, 0.0
     while total < 0.02:
         began = time.process_time()
@@ -49,7 +49,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def medians(works: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The median CPU time of each, in rounds that alternate between them."""
+    """The median CPU time of each, measured in alternating rounds."""
     found: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
@@ -75,7 +75,7 @@ def ordinary_document() -> bytes:
 
 
 def hostile_documents() -> dict[str, bytes]:
-    """Texts of about SIZE bytes: those refused early, then those a scan must read to their end."""
+    """Texts of about SIZE bytes: first those that are refused early, then those that must be scanned to the end."""
     return {
         "nested without end": b"[" * SIZE,
         "nested deep at the end": filled(b"[", b"[],", b"[" * 70),
@@ -103,7 +103,7 @@ def refuse_json(data: bytes) -> Callable[[], object]:
 
 
 def json_section(rounds: int) -> tuple[str, list[str]]:
-    """Refusing JSON against parsing JSON."""
+    """Refusing JSON compared with parsing JSON."""
     valid = ordinary_document()
     lists = filled(b"[", b"[],", b"1]")
     hostile = hostile_documents()
@@ -113,7 +113,7 @@ def json_section(rounds: int) -> tuple[str, list[str]]:
     }
     works |= {name: refuse_json(data) for name, data in hostile.items()}
     times = medians(works, rounds)
-    # Apart from the others, for the garbage they leave is felt by what runs next.
+    # Separate from the others, because the garbage they leave slows down what runs next.
     many_values = {
         "empty lists, orjson": partial(orjson.loads, lists),
         "empty lists, accepted": partial(strict.decode, lists),
@@ -124,12 +124,12 @@ def json_section(rounds: int) -> tuple[str, list[str]]:
     rows = [[name, f"{cost:.2f}", f"{cost / base:.2f}"] for name, cost in costs.items()]
     worst = max(cost for name, cost in costs.items() if name in hostile) / base
     return report.table(["JSON of 1 MB", "ns/byte", "to orjson"], rows), [
-        report.verdict("dearest hostile JSON to parsing ordinary JSON", worst, MOST_TO_PARSING, at_least=False)
+        report.verdict("slowest hostile JSON to parsing ordinary JSON", worst, MOST_TO_PARSING, at_least=False)
     ]
 
 
 def text_section(rounds: int) -> tuple[str, list[str]]:
-    """Redaction of texts made of beginnings of secrets, and a pattern on a text it almost fits."""
+    """Redacting texts full of beginnings of secrets, and a pattern on a text that it almost matches."""
     pieces = ["plain words ", "eyJ-", "eyJ.", "eyJaa.bb", "bearer ", "a_", "token ", "token=", "f" * 63 + " ", "\t"]
     pieces += ["://", "://a:b"]
     checker = compile_schema({"type": "string", "pattern": "^(a+)+$"})
@@ -150,7 +150,7 @@ def text_section(rounds: int) -> tuple[str, list[str]]:
 
 
 def doubling_schema(levels: int) -> dict[str, Any]:
-    """A small schema that asks for 2^levels steps."""
+    """A small schema whose evaluation takes 2^levels steps."""
     defs: dict[str, Any] = {"d0": {"type": "object"}}
     for level in range(1, levels):
         inner = {"$ref": f"#/$defs/d{level - 1}"}
@@ -159,7 +159,7 @@ def doubling_schema(levels: int) -> dict[str, Any]:
 
 
 def refusal_section(rounds: int) -> tuple[str, list[str]]:
-    """Schemas and results that are refused whole."""
+    """Schemas and results that are refused as a whole."""
     many_lists = "[" + ",".join(["[]"] * 1_500_000) + "]"
 
     def compiled(schema: dict[str, Any]) -> Callable[[], object]:
@@ -188,7 +188,7 @@ def refusal_section(rounds: int) -> tuple[str, list[str]]:
     worst = max(seconds for name, seconds in costs.items() if not name.startswith("-")) * 1e3
     ratio = costs["path into 1,500,000 lists"] / costs["- parsing them instead"]
     return report.table(["refused", "ms"], rows), [
-        report.verdict("dearest refusal, ms", worst, 100, at_least=False),
+        report.verdict("slowest refusal, ms", worst, 100, at_least=False),
         report.verdict("refusing a path to parsing the result", ratio, 0.5, at_least=False),
     ]
 
@@ -216,7 +216,7 @@ def list_all(catalogue: Catalogue) -> None:
 
 
 def tool_rounds(rounds: int) -> dict[str, float]:
-    """Medians of what a registry of 5,000 tools takes, each round with a new one."""
+    """Median times of operations on a registry of 5,000 tools, a new one in each round."""
     found: dict[str, list[float]] = {}
 
     def timed(name: str, work: Callable[[], object]) -> None:
@@ -229,7 +229,9 @@ def tool_rounds(rounds: int) -> dict[str, float]:
             registry.replace(*site_tools(site, TOOLS // SITES))
 
     def search(catalogue: Catalogue, query: str) -> None:
-        catalogue.index().search(query)
+        while (index := catalogue.index()) is None:
+            pass
+        index.search(query)
 
     for _ in range(rounds):
         registry = Registry()
@@ -253,12 +255,11 @@ def tool_section(rounds: int) -> tuple[str, list[str]]:
     searches = max(cost for name, cost in costs.items() if "search" in name)
     return report.table([f"{TOOLS:,} tools of {SITES} sites", "ms"], rows), [
         report.verdict(f"register and list {MORE} more, ms", more, 100, at_least=False),
-        report.verdict("dearest search, ms", searches, 300, at_least=False),
+        report.verdict("slowest search, ms", searches, 300, at_least=False),
     ]
 
 
 def main(rounds: int = 7) -> None:
-    """Run and write the section."""
     tables, verdicts = [], []
     for section in (json_section, text_section, refusal_section, tool_section):
         table, lines = section(rounds)

@@ -1,4 +1,4 @@
-"""Where the hub spends its time under load. Owns the run; the looking is in profiled.py, inside the hub's process."""
+"""Where the hub spends its time under load. Owns the run; profiled.py profiles the hub from within its process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench import cases, load, servers
 
 
 def main(*, case: str, mode: str, connections: int, seconds: float) -> None:
-    """Load one surface of a profiled hub and print what was seen."""
+    """Load one surface of a profiled hub and print the profile."""
     chosen = {"mcp": cases.HUB[0], "mcp-stateless": cases.HUB[1], "rest": cases.HUB[2]}[case]
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as name:
         out = Path(name, "profile.txt")

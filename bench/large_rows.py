@@ -1,6 +1,6 @@
 """Rows of the matrix with large values: thousands of tools, and results of nearly ten megabytes.
 
-Owns what L4 and L5 do and what they must give; matrix.py runs them.
+Owns what L4 and L5 do and their bounds; matrix.py runs them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ VALUES = {
     "rows": f"[{','.join([_ROW] * (SIZE // (len(_ROW) + 1)))}]",
     "brackets": f"[{','.join(['[]'] * (SIZE // 3))}]",
 }
-"""As JSON, so that a browser has nothing to do but send them."""
+"""As JSON, so that the browser only has to send them."""
 
 
 def address(hub: Hub) -> Address:
-    """The hub as the test harness knows one."""
+    """The hub's address, as the test harness represents it."""
     return Address(port=hub.port, token=hub.token, extension_key=hub.extension_key)
 
 
 async def l4(hub: Hub, sites: int = 500, rounds: int = 10) -> Outcome:
-    """Ten more tools are registered when there are ten of each of many sites."""
+    """Ten more tools are registered when each of many sites already has ten."""
     took, mixed = [], 0
     tabs = [tab(number, "https://shop.example/") for number in range(sites + rounds)]
     async with FakeExtension(address(hub), tabs=tabs) as browser, Agent(address(hub)) as agent:
@@ -124,7 +124,7 @@ async def l5(results: int = 10) -> Outcome:
                     held = await longest()
                     if kind != "small":
                         wrong += sum("tabhub/result" not in each["result"].get("_meta", {}) for each in answers)
-                    figures.append((f"ms the loop was held, {kind}", held, 5))
+                    figures.append((f"ms the loop was blocked, {kind}", held, 5))
     raw = b'{"output":%b}' % VALUES["brackets"].encode()
     began = time.process_time()
     _result(raw, *(cast("Any", SimpleNamespace(origin="o", tab_id=1, name="n")) for _ in range(3)))

@@ -1,7 +1,7 @@
-"""The limit: a bare pass-through on the hub's own server stack (uvicorn, uvloop, httptools, websockets-sansio).
+"""The limit: a bare pass-through on uvicorn, uvloop, httptools and websockets-sansio.
 
-HTTP body -> WebSocket text to the fake extension -> HTTP answer, and nothing else: no parsing, no checks, no log. What
-it reaches is what the hub could reach if everything the hub does were free. `python -m bench.limit PORT` serves it.
+HTTP body -> WebSocket text to the fake extension -> HTTP answer, and nothing else: no parsing, no checks, no log. Its
+rate is what the hub could reach if everything the hub does were free. `python -m bench.limit PORT` serves it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEAD = '{"jsonrpc":"2.0","id":'
 
 
 class PassThrough:
-    """An ASGI application that knows one WebSocket and the HTTP requests waiting for its answers."""
+    """An ASGI application that holds one WebSocket and the HTTP requests that wait for its answers."""
 
     def __init__(self) -> None:
         self._extension: Send | None = None
@@ -64,7 +64,7 @@ class PassThrough:
 
 
 def main() -> None:
-    """Serve on the given port until ended."""
+    """Serve on the given port until terminated."""
     uvicorn.run(
         PassThrough(),
         host="127.0.0.1",

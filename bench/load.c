@@ -1,11 +1,11 @@
-/* Load generator: N keep-alive connections in a closed loop, the same request over and over, for a fixed time.
+/* Load generator: N keep-alive connections in a closed loop, repeating the same request for a fixed time.
  *
  *   load -p PORT -c CONNECTIONS -d SECONDS -r REQUEST_FILE -m MARKER [-i PLACEHOLDER [-k]]
  *
  * -m  every body must contain MARKER, and every status must be 200
  * -i  a run of digits in the request that is replaced by a new number of the same length each time (a JSON-RPC id)
- * -k  every body must contain the number its request carried
- * Prints one JSON object; a response that is wrong or a connection that ends is an error, the first is shown. */
+ * -k  every body must contain the number of its request
+ * Prints one JSON object; a wrong response or a closed connection is an error, and the first one is shown. */
 #define _GNU_SOURCE
 #include "response.h"
 

@@ -1,4 +1,4 @@
-"""Run the load generator once. Owns its command line and its report; knows nothing of who is measured."""
+"""Run the load generator once. Owns its command line and its report, not what is measured."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from bench.build import program
 
 NUMBER = "1000000000"
-"""The JSON-RPC id written into requests; the generator replaces it by the next number each time."""
+"""The JSON-RPC id written into requests; the generator replaces it with the next number each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The bytes sent over and over, and what every answer must contain."""
+    """The bytes that are sent repeatedly, and what every answer must contain."""
 
     raw: bytes
     marker: str
@@ -26,7 +26,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one run of the generator saw."""
+    """The report of one run of the generator."""
 
     requests: int
     errors: int
@@ -52,7 +52,7 @@ def post(port: int, path: str, body: bytes, headers: dict[str, str]) -> bytes:
 
 
 def run(port: int, request: Request, *, connections: int, seconds: float) -> Load:
-    """Load a server for some seconds; any wrong answer ends the bench."""
+    """Load a server for some seconds; any wrong answer aborts the benchmark."""
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where:
         file = Path(where, "request")
         file.write_bytes(request.raw)

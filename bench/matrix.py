@@ -1,6 +1,6 @@
 """Run the rows of the matrix that are measured, and write them to docs/performance.md.
 
-Owns the list of rows and the section `rows`; what a row does is in rows.py, large_rows.py and fault_rows.py.
+Owns the list of rows and the section `rows`; rows.py, large_rows.py and fault_rows.py define what a row does.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ ON_A_HUB: dict[str, Callable[[Hub], Awaitable[Outcome]]] = {
     "F1": fault_rows.f1,
     "F9": fault_rows.f9,
 }
-"""Each with its own hub."""
+"""Rows that each get their own hub."""
 ALONE: dict[str, Callable[[], Coroutine[Any, Any, Outcome]]] = {
     "L5": large_rows.l5,
     "F10": fault_rows.f10,
     "F14": fault_rows.f14,
     "F21": fault_rows.f21,
 }
-"""Each starts what it needs."""
+"""Rows that start what they need."""
 ROWS = sorted({*ON_A_HUB, *ALONE}, key=lambda name: (name == "L2", name[0] != "L", int(name[1:])))
-"""L2, which takes minutes, comes last."""
+"""L2 comes last, because it takes minutes."""
 
 
 async def _on_a_hub(row: Callable[[Hub], Awaitable[Outcome]], hub: Hub) -> Outcome:
@@ -41,7 +41,7 @@ async def _on_a_hub(row: Callable[[Hub], Awaitable[Outcome]], hub: Hub) -> Outco
 
 
 def run(name: str, seconds: float | None = None) -> Outcome:
-    """Run one row; `seconds` shortens L2, and its warm-up with it."""
+    """Run one row; `seconds` shortens L2 and its warm-up."""
     if name in ALONE:
         return uvloop.run(ALONE[name]())
     row = ON_A_HUB[name]
@@ -52,7 +52,8 @@ def run(name: str, seconds: float | None = None) -> Outcome:
 
 
 def main(names: Sequence[str] = (), seconds: float | None = None) -> None:
-    """Run, print, and write the section of docs/performance.md if all rows ran; exit code 1 if a bound is not kept."""
+    """Measure, print, and write the section of docs/performance.md if all rows ran; exit code 1 if a bound is
+    exceeded."""
     done = []
     for name in [row for row in ROWS if row in names or not names]:
         done.append(run(name, seconds))

@@ -1,8 +1,8 @@
-"""Page tools in a real Chromium: from the page to an agent's list, and one call's round trip, to the bare echo.
+"""Page tools in a real Chromium: the time from page to listing, and of one call, compared with the bare echo.
 
-The hub runs in this process, so that the echo hub -> extension -> hub can be taken without anything around it, and so
-that the hub's own part of a registration can be timed. Calls come from the load generator. Echoes and calls alternate,
-so that a slow spell of the machine falls on both.
+The hub runs in this process, so that the echo hub -> extension -> hub can be measured alone, and the hub's own share of
+a registration too. The load generator makes the calls. Echoes and calls alternate, so that slow periods of the machine
+affect both.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """How long the tools of one page were on their way, in milliseconds."""
+    """The time in milliseconds until the tools of one page were listed."""
 
     whole: float
     held: float
-    """The part for which the page's changes are gathered."""
+    """The part during which the page's changes are collected."""
     to_hub: float
     in_hub: float
     to_agent: float
@@ -82,7 +82,7 @@ class Listing:
 
 @dataclass(slots=True)
 class Figures:
-    """Everything measured."""
+    """All measurements."""
 
     browser: str
     first: list[Listing] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Figures:
 
 
 class Taken:
-    """Stands before the hub's page tools, and notes when each list came and how long the hub was busy with it."""
+    """Wraps the hub's page tools; records when each list arrived and how long the hub took for it."""
 
     def __init__(self, hub: Hub) -> None:
         self._receive: Callable[[int, PageMessage], Any] = hub.pages.receive
@@ -115,10 +115,9 @@ class Taken:
 class _Site(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     listed = threading.Event()
-    """The hub has a list of the page; it lets `/listed` answer."""
+    """Set when the hub has a list of the page; `/listed` is then answered."""
 
     def do_GET(self) -> None:
-        """Every address is the page."""
         if self.path == "/listed":
             self.listed.wait(10)
         self.send_response(200)
@@ -128,12 +127,12 @@ class _Site(BaseHTTPRequestHandler):
         self.wfile.write(_PAGE.encode())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def site(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """A web site on this machine; gives its origin."""
+    """A web site on this machine; returns its origin."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="site")
@@ -169,16 +168,16 @@ async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
 
 
 async def _listing(agent: Agent, taken: Taken, link: ExtensionLink, url: str) -> Listing:
-    """Open a page in a new tab, and time its tools until the list an agent gets after list_changed has all ten."""
+    """Open a page in a new tab, and measure until an agent that follows list_changed has all ten of its tools."""
     async with agent.listening() as events:
-        await events.next()  # the stream's opening: from here on changes are reported
+        await events.next()  # the opening of the stream: changes are reported from here on
         _Site.listed.clear()
         tab = await link.request("createTab", {"url": url})
         while len(found := _said(await agent.request("tools/list"))) < TOOLS:
             await events.message()
         now = time.time() * 1000
         began = found[f"tool_{TOOLS - 1}"]
-        # Counted from the offer before, which was reported a little later: the figure is too high rather than too low.
+        # Measured from the offer before, which was reported a little later: the figure is too high rather than too low.
         held = max(0.0, found["before"] + DEBOUNCE_MS - began) if "before" in found else 0.0
         await link.request("closeTab", {"tabId": tab["tabId"]})
         while _said(await agent.request("tools/list")):
@@ -198,10 +197,8 @@ def _said(answer: dict[str, Any]) -> dict[str, int]:
 
 
 async def echoes(link: ExtensionLink) -> list[float]:
-    """Milliseconds of the cheapest command there is: a page tool's call, for a tab that the extension knows nothing of.
-
-    Its service worker answers from what it holds, without a word to the browser.
-    """
+    """Milliseconds of the cheapest command: a page tool's call for a tab that the extension does not know. Its service
+    worker answers from memory, without contacting the browser."""
     times = []
     for _ in range(_ECHOES):
         began = time.perf_counter()
@@ -217,7 +214,7 @@ async def echoes(link: ExtensionLink) -> list[float]:
 async def _calls(
     running: RunningHub, agent: Agent, link: ExtensionLink, url: str, figures: Figures, plan: Plan
 ) -> None:
-    """Echoes and calls by turns, with the page's tab open."""
+    """Echoes and calls alternately, with the page's tab open."""
     tab = await link.request("createTab", {"url": url, "waitUntil": "load"})
     async with agent.listening() as events:
         while not (tools := [name for name in await _names(agent) if name.endswith("_tool_0")]):
@@ -263,7 +260,7 @@ def _row(name: str, times: Sequence[float], echo: float) -> tuple[str, ...]:
 
 
 def render(figures: Figures, plan: Plan) -> str:
-    """The tables, and what is wanted."""
+    """The tables and the verdicts."""
     echo = median(median(times) for times in figures.echoes)
     echo_p99 = median(sorted(times)[int(len(times) * 0.99)] for times in figures.echoes)
     p50 = median(call.p50_us for call in figures.calls) / 1000
@@ -272,7 +269,7 @@ def render(figures: Figures, plan: Plan) -> str:
     listed = (
         _row("first tools of a page, to the agent's list", [one.whole for one in first], echo),
         _row("- of this, page to hub", [one.to_hub for one in first], echo),
-        _row("- of this, the hub taking them in", [one.in_hub for one in first], echo),
+        _row("- of this, registration in the hub", [one.in_hub for one in first], echo),
         _row("- of this, hub to the agent's list", [one.to_agent for one in first], echo),
         _row("a change right after another, to the agent's list", [one.whole for one in later], echo),
         _row("- without the debounce", [one.whole - one.held for one in later], echo),
@@ -303,7 +300,7 @@ def render(figures: Figures, plan: Plan) -> str:
 
 
 def main(*, pages: int, rounds: int, seconds: float) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     plan = Plan(pages, rounds, seconds)
     try:
         figures = uvloop.run(measure(plan))

@@ -1,6 +1,6 @@
 """Processes under measurement: start, wait until ready, read their CPU time and memory, end.
 
-Owns the life of a child process and /proc; knows nothing of what the child serves.
+Owns the life of a child process and reading /proc, not what the child serves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _POLL = 0.002
 
 
 class Child:
-    """One child process, ended with the block it was started for."""
+    """A child process that ends with its `with` block."""
 
     def __init__(self, command: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> None:
         self.log = log
@@ -44,7 +44,7 @@ class Child:
         self.end()
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Ask it to end, and make it after ten seconds."""
+        """Terminate it, and kill it after ten seconds."""
         if self.process.poll() is None:
             self.process.send_signal(how)
             try:
@@ -55,7 +55,7 @@ class Child:
         self._log_file.close()
 
     def wait_until(self, ready: Callable[[], bool], what: str, timeout: float = 20.0) -> float:
-        """Seconds from the start of the process until `ready` says yes; a process that fails to is ended."""
+        """Seconds from the start of the process until `ready` returns True; on timeout the process is ended."""
         end = self.started + timeout
         while time.perf_counter() < end:
             if ready():
@@ -68,7 +68,7 @@ class Child:
         raise SystemExit(f"error: {what} was not ready after {timeout:g} s\n{self.tail()}")
 
     def tail(self, lines: int = 20) -> str:
-        """The last lines it wrote."""
+        """The last lines of its output."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def cpu_seconds(self) -> float:
@@ -77,7 +77,7 @@ class Child:
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def rss_mb(self) -> float:
-        """Memory it holds now."""
+        """Its resident memory now."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024

@@ -1,8 +1,8 @@
-"""Run the hub under a profiler: `python -m bench.profiled MODE OUT start …` is `tabhub start …`, watched.
+"""Run the hub under a profiler: `python -m bench.profiled MODE OUT start …` runs `tabhub start …`.
 
-SIGUSR1 begins, SIGUSR2 ends and writes the report, so that start-up is not in it. MODE `calls` counts every Python call
-(cProfile: exact counts, costs of small functions exaggerated); MODE `sample` looks at the stack every tick of the
-kernel's CPU timer (true shares, by line).
+SIGUSR1 starts profiling, SIGUSR2 stops it and writes the report, so start-up is excluded. MODE `calls` counts every
+Python call (cProfile: exact counts, but the cost of small functions is exaggerated); MODE `sample` records the stack on
+each tick of the kernel's CPU timer (true shares, by line).
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ TOP = 40
 
 
 class Profiler(Protocol):
-    """What can be begun and ended once."""
+    """A profiler that is started and stopped once."""
 
-    def begin(self) -> None:
-        """Start to look."""
-        ...
+    def begin(self) -> None: ...
 
     def end(self) -> str:
-        """Stop and return the samples."""
+        """Stop and return the report."""
         ...
 
 
@@ -40,11 +38,10 @@ class Calls:
         self._profile = cProfile.Profile()
 
     def begin(self) -> None:
-        """Start to count."""
         self._profile.enable()
 
     def end(self) -> str:
-        """The functions with the most time of their own."""
+        """The functions with the most own time."""
         self._profile.disable()
         text = io.StringIO()
         pstats.Stats(self._profile, stream=text).sort_stats("tottime").print_stats(TOP)
@@ -52,7 +49,7 @@ class Calls:
 
 
 class Samples:
-    """A timer of CPU time that notes where the main thread is."""
+    """A timer of CPU time that records where the main thread is."""
 
     def __init__(self) -> None:
         self._lines: Counter[str] = Counter()
@@ -60,7 +57,6 @@ class Samples:
         self._taken = 0
 
     def begin(self) -> None:
-        """Start the timer."""
         signal.signal(signal.SIGPROF, self._look)
         signal.setitimer(signal.ITIMER_PROF, 0.001, 0.001)
 
@@ -75,7 +71,7 @@ class Samples:
         self._functions.update(seen)
 
     def end(self) -> str:
-        """The hottest lines by own time, then the functions by time with what they call."""
+        """The hottest lines by own time, then the functions by total time with what they call."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         parts = [f"{self._taken} samples"]
         for title, counts in (("own time, by line", self._lines), ("with callees, by function", self._functions)):
@@ -89,14 +85,14 @@ def _place(frame: FrameType) -> str:
 
 
 def main() -> None:
-    """Become the hub."""
+    """Run the hub."""
     mode, out = sys.argv[1], Path(sys.argv[2])
     profiler: Profiler = Samples() if mode == "sample" else Calls()
 
     def finish(_signal: int, _frame: FrameType | None) -> None:
         half = out.with_suffix(".half")
         half.write_text(profiler.end())
-        half.rename(out)  # complete as soon as it is there
+        half.rename(out)  # written at once, so that a reader never sees a part
 
     signal.signal(signal.SIGUSR1, lambda _signal, _frame: profiler.begin())
     signal.signal(signal.SIGUSR2, finish)

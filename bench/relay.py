@@ -1,7 +1,7 @@
-"""Measure the relay: forwarded calls beside a bare WebSocket echo, a second node, and many idle connections.
+"""Measure the relay: forwarded calls next to a bare WebSocket echo, a second node, and many idle connections.
 
-Owns the section `relay` of docs/performance.md. The relay and the echoes run in processes of their own, on the same
-uvicorn and the same loop, and take turns, so that a busy machine is the same for all.
+Owns the section `relay` of docs/performance.md. The relay and the echoes run in their own processes, on the same
+uvicorn and the same event loop, and alternate, so that a busy machine affects all of them equally.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BUSY = 200
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Many connections that say nothing, and some that do."""
+    """Many idle connections, and some busy ones."""
 
     connections: int
     kb_each: float
@@ -37,7 +37,7 @@ class Crowd:
 
 
 async def _idle(relay: Relay, connections: int) -> list[Wire]:
-    """Connected clients that say nothing, half of them browsers and half agents of the same users."""
+    """Connected idle clients, half of them browsers and half agents of the same users."""
     kept: list[Wire] = []
     for number in range(connections // 2):
         token = relay.token(f"user{number}")
@@ -47,7 +47,7 @@ async def _idle(relay: Relay, connections: int) -> list[Wire]:
 
 
 async def crowd(relay: Relay, connections: int, seconds: float) -> Crowd:
-    """The memory of a node for idle connections, what they cost, and what is left for those that are busy."""
+    """The memory and CPU time a node needs for idle connections, and what is left for the busy ones."""
     warm = [await browser(relay.port, relay.token(f"warm{number}"), "warm") for number in range(50)]
     await asyncio.sleep(1)
     before = relay.child.rss_mb()
@@ -64,7 +64,7 @@ async def crowd(relay: Relay, connections: int, seconds: float) -> Crowd:
 
 
 def compare(routes: Sequence[tuple[Route, Child]], agents: int, seconds: float, rounds: int) -> dict[str, list[Seen]]:
-    """All routes, in turns."""
+    """All routes, alternating."""
     seen: dict[str, list[Seen]] = {route.name: [] for route, _ in routes}
     for _ in range(rounds):
         for route, child in routes:
@@ -73,12 +73,12 @@ def compare(routes: Sequence[tuple[Route, Child]], agents: int, seconds: float, 
 
 
 def ratio(these: Sequence[Seen], those: Sequence[Seen]) -> float:
-    """How the rates of two that took turns compare: the median of their rounds."""
+    """The ratio of the rates of two alternating routes: the median of their rounds."""
     return median(one.rate / other.rate for one, other in zip(these, those, strict=True))
 
 
 def cpu_ratio(these: Sequence[Seen], those: Sequence[Seen]) -> float:
-    """The same of calls for the CPU they take, on which others that use the machine have less influence."""
+    """The same ratio in calls per CPU time, on which other load of the machine has less influence."""
     return median(one.cpu_us[0] for one in those) / median(one.cpu_us[0] for one in these)
 
 
@@ -124,7 +124,7 @@ def _times(runs: Sequence[Seen]) -> tuple[str, ...]:
 
 
 def main(*, seconds: float, rounds: int, agents: Sequence[int] = AGENTS, idle: int = 2000) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     forwarded, wanted = _forwarded(seconds, rounds, agents, idle)
     across, more = relay_nodes.section(seconds, rounds)
     note = f"Medians of {rounds} interleaved rounds of {seconds:g} s; {report.machine()}."

@@ -1,6 +1,6 @@
-"""Clients for measuring a relay: browsers and agents that come, and then say nothing unless they are asked.
+"""Clients for measuring a relay: browsers and agents that connect, and then send nothing unless asked.
 
-Owns frames on raw sockets. Those that make the load are relay_load.c's.
+Owns frames on raw sockets. The clients that produce load are in relay_load.c.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 _MASK = b"\x00\x00\x00\x00"
-"""Masking with zeros leaves the payload as it is."""
+"""Masking with zeros leaves the payload unchanged."""
 
 
 def frame(data: bytes) -> bytes:
-    """A client's text frame."""
     if len(data) < 126:
         return bytes((0x81, 0x80 | len(data))) + _MASK + data
     return b"\x81\xfe" + len(data).to_bytes(2, "big") + _MASK + data
 
 
 class Wire(asyncio.Protocol):
-    """One WebSocket: hands whole messages to `on_message`."""
+    """One WebSocket: passes complete messages to `on_message`."""
 
     def __init__(self, path: str, port: int) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -84,7 +83,7 @@ class Wire(asyncio.Protocol):
 
 
 async def opened(path: str, port: int) -> Wire:
-    """A WebSocket to a path of this machine."""
+    """A WebSocket to a path on this machine."""
     loop = asyncio.get_running_loop()
     _, wire = await loop.create_connection(lambda: Wire(path, port), "127.0.0.1", port)
     await wire.opened
@@ -110,7 +109,7 @@ async def browser(port: int, token: str, instance: str) -> Wire:
             wire.send(b'{"jsonrpc":"2.0","id":"%b","result":{"tabId":42,"url":"https://example.com/"}}' % ident)
 
     wire.on_message = take
-    # The question may have come with the answer to the upgrade, before anyone listened.
+    # The question may arrive together with the answer to the upgrade, before the handler is set.
     wire.send(json.dumps({"jsonrpc": "2.0", "id": "proxy:1", "result": answer}).encode())
     await admitted
     return wire

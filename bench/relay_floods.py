@@ -1,8 +1,8 @@
 """Measure a relay while one client sends as much as it can: the calls of another user, and the relay's memory.
 
-Owns the section `floods` of docs/performance.md. The relay is a separate process with its usual limits; whoever
-floods it sends from a thread as fast as the socket takes it. Who waits and who is cut is shown by
-tests/security/test_relay_floods.py.
+Owns the section `floods` of docs/performance.md. The relay is a separate process with its default limits; a client
+floods it from a thread as fast as the socket accepts data. tests/security/test_relay_floods.py tests who has to wait
+and who is disconnected.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Flooder:
         self.until(b"\r\n\r\n")
 
     def until(self, what: bytes) -> None:
-        """Read until this has come."""
+        """Read until this arrives."""
         while what not in self.read:
             more = self.sock.recv(65536)
             if not more:
@@ -59,7 +59,7 @@ class Flooder:
         self.sock.sendall(frame(TEXT, json.dumps({"jsonrpc": "2.0", **message}).encode()))
 
     def flood(self, data: bytes, over: threading.Event) -> None:
-        """Send until it is over, or the connection is."""
+        """Send until the flood is over or the connection is closed."""
         self.sock.settimeout(0.5)
         while not over.is_set():
             try:
@@ -92,7 +92,7 @@ def browser(relay: Relay) -> Flooder:
 
 
 def readers(relay: Relay, count: int) -> list[Flooder]:
-    """A browser, and so many agents connected to it."""
+    """A browser, and `count` agents connected to it."""
     first = browser(relay)
     extension = first.read.partition(b'"extension_id":"')[2].partition(b'"')[0].decode()
     agents = [agent(relay) for _ in range(count)]
@@ -104,7 +104,7 @@ def readers(relay: Relay, count: int) -> list[Flooder]:
 
 @contextmanager
 def flooding(bad: Flooder, data: bytes) -> Iterator[None]:
-    """Have a client flood the relay during the block."""
+    """Have a client flood the relay for the duration of the block."""
     over = threading.Event()
     thread = threading.Thread(target=bad.flood, args=(data, over))
     thread.start()
@@ -118,7 +118,7 @@ def flooding(bad: Flooder, data: bytes) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The calls of the other user in milliseconds, and by how much the relay grew."""
+    """The other user's calls in milliseconds, and by how much the relay's memory grew."""
 
     p50: float
     p99: float
@@ -126,7 +126,7 @@ class Seen:
 
 
 async def measure(relay: Relay, before: float) -> Seen:
-    """Call as another user, who connects now."""
+    """Make calls as another user, who connects now."""
     base, took = f"ws://127.0.0.1:{relay.port}", []
     async with (
         asyncio.timeout(120),
@@ -143,15 +143,15 @@ async def measure(relay: Relay, before: float) -> Seen:
 
 KEYS = b",".join(b'"k%d":1' % number for number in range(80_000))
 FLOODS: dict[str, tuple[Callable[[Relay], Flooder], bytes]] = {
-    "pings of a stranger": (stranger, frame(PING, b"x" * 125) * 500),
-    "broken messages of a stranger": (stranger, frame(TEXT, b"{") * 3000),
+    "pings, unauthenticated": (stranger, frame(PING, b"x" * 125) * 500),
+    "broken messages, unauthenticated": (stranger, frame(TEXT, b"{") * 3000),
     "pings": (agent, frame(PING, b"x" * 125) * 500),
-    "pongs nobody asked for": (agent, frame(PONG) * 5000),
-    "fragments of no size": (agent, frame(BEGUN, b"{") + frame(MORE) * 5000),
+    "unsolicited pongs": (agent, frame(PONG) * 5000),
+    "empty fragments": (agent, frame(BEGUN, b"{") + frame(MORE) * 5000),
     "broken messages": (agent, frame(TEXT, b"{") * 3000),
     "more messages than allowed": (agent, frame(TEXT, b'{"jsonrpc":"2.0","method":"x"}') * 1000),
     "messages that take long to parse": (agent, frame(TEXT, b'{"jsonrpc":"2.0","method":"x","params":{%b}}' % KEYS)),
-    "answers nobody waits for": (browser, frame(TEXT, b'{"jsonrpc":"2.0","id":"conn-x:1","result":{}}') * 1000),
+    "unexpected answers": (browser, frame(TEXT, b'{"jsonrpc":"2.0","id":"conn-x:1","result":{}}') * 1000),
 }
 
 
@@ -165,7 +165,7 @@ async def one_flood(relay: Relay, what: str) -> Seen:
 
 
 async def slow_requests(relay: Relay) -> Seen:
-    """HTTP requests of one user that take long to parse, on many connections."""
+    """HTTP requests of one user that are slow to parse, on many connections."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":{%b}}}' % KEYS
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{relay.port}\r\nAuthorization: Bearer {relay.token('bad')}\r\n"
@@ -209,7 +209,7 @@ async def agents_that_do_not_read(relay: Relay) -> Seen:
 
 
 async def unfinished_messages(relay: Relay) -> Seen:
-    """Many agents of one user begin a message of 5 MB and do not finish it."""
+    """Many agents of one user start a message of 5 MB and do not finish it."""
     many = await asyncio.to_thread(lambda: [agent(relay) for _ in range(SENDERS)])
     before = relay.child.rss_mb()
     begun = frame(BEGUN, b"x" * 5 * MB)
@@ -242,7 +242,7 @@ def _cases() -> Sequence[tuple[str, Callable[[Relay], Awaitable[Seen]], float]]:
         ("nothing else", _alone, 60.0),
         *floods,
         (f"slow requests over {POSTS} HTTP connections", slow_requests, 60.0),
-        (f"a browser beside {READERS} agents that do not read", agents_that_do_not_read, 200.0),
+        (f"a browser next to {READERS} agents that do not read", agents_that_do_not_read, 200.0),
         (f"{SENDERS} agents with unfinished messages of 5 MB", unfinished_messages, 160.0),
     ]
 
@@ -252,7 +252,7 @@ async def _run(case: Callable[[Relay], Awaitable[Seen]], relay: Relay) -> Seen:
 
 
 def main() -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     rows, wanted = [], []
     for what, case, most in _cases():
         with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where:
@@ -262,8 +262,8 @@ def main() -> None:
         rows.append((what, f"{seen.p50:.1f}", f"{seen.p99:.1f}", f"{seen.grown_mb:.0f}"))
         wanted.append(report.verdict(f"{what}, p50 in ms", seen.p50, 150, at_least=False))
         wanted.append(report.verdict(f"{what}, growth in MB", seen.grown_mb, most, at_least=False))
-    note = f"{CALLS} calls of the other user beside each; {report.machine()}."
-    table = report.table(("beside", "p50 ms", "p99 ms", "growth MB"), rows)
+    note = f"{CALLS} calls of the other user during each; {report.machine()}."
+    table = report.table(("during", "p50 ms", "p99 ms", "growth MB"), rows)
     text = "\n\n".join((note, table, "\n".join(line for line in wanted if "NOT met" in line) or "All bounds are met."))
     print(f"\n{text}\n")
     report.write_section("floods", text)

@@ -2,10 +2,10 @@
  *
  *   relay_load -p PORT -c AGENTS -d SECONDS -m MARKER [-b PORT_OF_THE_BROWSER -t TOKEN [-w MICROSECONDS]]
  *
- * With -b and -t it speaks a relay's protocol: a browser comes to that port, the agents to theirs, and each is connected
+ * With -b and -t it speaks a relay's protocol: a browser connects to that port, the agents to theirs, and each is connected
  * to it. Without them it sends the same requests to an echo. Every answer must have the id of its request and MARKER.
- * -w  how long the browser takes for what came at once; nobody else of this process does anything meanwhile
- * Prints one JSON object; the first answer that is wrong ends it. */
+ * -w  how long the browser takes for messages that arrive together; this process does nothing else meanwhile
+ * Prints one JSON object; the first wrong answer ends it. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -84,7 +84,7 @@ static void queue(struct conn *c, unsigned char opcode, const char *data, size_t
     c->queued = (size_t)(at + 4 - (unsigned char *)c->out) + len;
 }
 
-/* The frame at `at`: its length with its head, or 0 when it is not whole yet. */
+/* The frame at `at`: its length including its header, or 0 while it is incomplete. */
 static size_t frame_at(const char *at, size_t have, const char **data, size_t *len) {
     const unsigned char *head = (const unsigned char *)at;
     if (have < 2) return 0;
@@ -149,7 +149,7 @@ static void take(struct conn *c, bool more) {
     if (c->queued) flush_out(c);
 }
 
-/* Wait for a message with this in it; others are passed over. */
+/* Wait for a message that contains this; others are skipped. */
 static char *awaited(struct conn *c, const char *what) {
     static char text[BUFFER];
     const char *data;
@@ -200,7 +200,7 @@ static void open_conn(struct conn *c, int port, const char *path) {
     memmove(c->in, split + 4, c->have);
 }
 
-/* The extension_id the relay gave to the browser. */
+/* The extension_id that the relay assigned to the browser. */
 static char *open_browser(struct conn *c, int port, const char *token) {
     open_conn(c, port, "/extension");
     c->browser = true;

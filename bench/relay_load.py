@@ -1,6 +1,6 @@
-"""Run the relay's load generator once. Owns its command line and its report; knows nothing of who is measured.
+"""Run the relay's load generator once. Owns its command line and its report, not what is measured.
 
-It is C, browser and agents in one process, because it must not be the bottleneck: one core is left to it.
+It is written in C, with browser and agents in one process, so that it is not the bottleneck: it has one core.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bench.processes import Child
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the agents go, and where their browser is; an echo has none and takes no token."""
+    """Where the agents connect, and where their browser is; an echo has no browser and needs no token."""
 
     name: str
     port: int
@@ -28,18 +28,18 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one run saw: times in milliseconds, CPU of each child in microseconds a call."""
+    """The report of one run: times in milliseconds, CPU time of each child in microseconds per call."""
 
     rate: float
     p50_ms: float
     p99_ms: float
     cpu_us: tuple[float, ...]
     cores: tuple[float, ...]
-    """CPU of each child, and of the generator, by the time of the run."""
+    """CPU time of each child, and of the generator, divided by the duration of the run."""
 
 
 def run(route: Route, children: Sequence[Child], *, agents: int, seconds: float) -> Seen:
-    """Have so many agents call for some seconds; any wrong answer ends the bench."""
+    """Have `agents` agents make calls for some seconds; any wrong answer aborts the benchmark."""
     command = [str(program("relay_load")), "-p", str(route.port), "-c", str(agents), "-d", f"{seconds:g}"]
     if route.browser_port is not None:
         command += ["-m", '"tabId":42', "-b", str(route.browser_port), "-t", route.token, "-w", str(route.work_us)]

@@ -1,6 +1,6 @@
 """Measure what a second relay node costs: the same calls with agent and browser on one node, and on two over NATS.
 
-Both routes are taken in turns. `python -m bench.relay_nodes` prints what users cost who say nothing, for docs/scale.md.
+Both routes alternate. `python -m bench.relay_nodes` prints the cost of idle users, for docs/scale.md.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from bench.relay_load import Route, Seen, run
 from bench.relay_servers import Relay, listens
 
 BROWSER_US = 200
-"""With it a call on one node takes about 0.3 ms, as the bare echo of a real Chromium's extension at its hub does."""
+"""With this delay a call on one node takes about 0.3 ms, like the bare echo of a real Chromium's extension at its
+hub."""
 CASES = ((1, 0), (1, BROWSER_US), (32, 0), (200, 0))
-"""Agents, and how long their browser takes."""
+"""Agents, and how long their browser takes to answer."""
 
 
 class Nodes:
-    """A nats-server and two nodes on it."""
+    """A nats-server and two nodes connected to it."""
 
     def __init__(self, where: Path) -> None:
         bus = free_port()
@@ -41,17 +42,16 @@ class Nodes:
         self.children = [*(node.child for node in self.nodes), self.nats]
 
     def token(self, user: str) -> str:
-        """A token of a user."""
         return self.nodes[0].token(user)
 
     def routes(self, work_us: int) -> tuple[Route, Route]:
-        """From the browser's own node, and from the other."""
+        """Through the browser's own node, and through the other."""
         here, there = (node.port for node in self.nodes)
         token = self.token("ann")
         return Route("same", here, here, token, work_us), Route("cross", there, here, token, work_us)
 
     def cpu(self) -> tuple[float, float]:
-        """CPU seconds of the nodes together, and of nats-server."""
+        """CPU seconds of both nodes together, and of nats-server."""
         return sum(node.child.cpu_seconds() for node in self.nodes), self.nats.cpu_seconds()
 
 
@@ -70,7 +70,7 @@ def _row(kind: str, agents: int, work_us: int, runs: Sequence[Seen]) -> tuple[st
 
 
 def section(seconds: float, rounds: int) -> tuple[str, list[str]]:
-    """The table of the page, and what it is held to."""
+    """The table and the verdicts."""
     rows, wanted = [], []
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as name, ExitStack() as stack:
         nodes = Nodes(Path(name))
@@ -102,7 +102,7 @@ def section(seconds: float, rounds: int) -> tuple[str, list[str]]:
 
 
 async def idle(nodes: Nodes, users: int) -> dict[str, float]:
-    """What users on a bus cost that say nothing: a browser on one node and an agent on the other."""
+    """The cost of idle users on a bus, with the browser on one node and an agent on the other."""
     before = [child.rss_mb() for child in nodes.children]
     kept: list[Wire] = []
     start = nodes.cpu()

@@ -1,7 +1,7 @@
-"""The servers the relay's bench measures: a relay, and bare WebSocket echoes. Owns how they are started.
+"""The servers the relay's benchmarks measure: a relay, and bare WebSocket echoes.
 
-Both echoes answer each text message with itself and do nothing else. One is uvicorn with its own WebSockets, as it
-comes; the other has the sockets of the relay, which pass messages on without a queue and a task for each.
+Owns how they are started. Both echoes only return each text message. One is uvicorn with its default WebSockets; the
+other uses the relay's sockets, which pass messages on without a queue and a task for each.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def listens(port: int) -> bool:
 
 
 class Relay:
-    """A relay process and its tokens; on a bus, one node of several."""
+    """A relay process and its tokens; with a bus, one node of several."""
 
     def __init__(self, where: Path, port: int, *words: str) -> None:
         key = where / "relay.key"
@@ -73,7 +73,6 @@ class Relay:
         self.child.wait_until(lambda: listens(port), "the relay")
 
     def token(self, user: str) -> str:
-        """A token of a user."""
         return issue(self._key, user, now=time.time(), ttl=3600, token_id=user, rules=Rules())
 
 

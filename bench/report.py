@@ -1,4 +1,4 @@
-"""Tables, and their place in docs/performance.md: each bench owns the text between its two markers there."""
+"""Tables, and their place in docs/performance.md: each benchmark owns the text between its two markers there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = ROOT / "docs" / "performance.md"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, columns aligned so that it reads in a terminal too."""
+    """A Markdown table, with columns aligned so that it is readable in a terminal too."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:
@@ -31,14 +31,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def verdict(what: str, value: float, wanted: float, *, at_least: bool) -> str:
-    """One line: what was wanted, what was seen, whether it is met."""
+    """One line: the required value, the measured value, and whether it is met."""
     met = value >= wanted if at_least else value <= wanted
     bound = "at least" if at_least else "at most"
-    return f"- {what}: wanted {bound} {wanted:,g}, measured {value:,.2f}: {'met' if met else 'NOT met'}"
+    return f"- {what}: required {bound} {wanted:,g}, measured {value:,.2f}: {'met' if met else 'NOT met'}"
 
 
 def machine() -> str:
-    """What the figures were taken on."""
+    """A description of the machine that was measured on."""
     return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 
 

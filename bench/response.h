@@ -1,5 +1,5 @@
 /* One HTTP/1.1 response in a buffer: whether it is complete, where its body lies, whether it is a 200.
- * Owns parsing only; knows nothing of sockets. Content-Length and chunked bodies are understood. */
+ * Owns parsing only, not sockets. Supports Content-Length and chunked bodies. */
 #ifndef BENCH_RESPONSE_H
 #define BENCH_RESPONSE_H
 

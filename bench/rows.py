@@ -1,8 +1,7 @@
-"""Load rows of the matrix: how many agents, tabs and connections a hub carries.
+"""Load rows of the matrix: how many agents, tabs and connections a hub can handle.
 
-Owns what L1, L2, L3 and L7 do and what they must give; matrix.py runs them. The hub runs in its own process;
-agents and browsers are crowd.py's. tests/load runs the rows with small numbers and looks only at what must hold at any
-speed.
+Owns what L1, L2, L3 and L7 do and their bounds; matrix.py runs them. The hub runs in its own process; crowd.py provides
+agents and browsers. tests/load runs the rows with small numbers and checks only what must hold at any speed.
 """
 
 from __future__ import annotations
@@ -31,28 +30,28 @@ TABS_PER_BROWSER = 2500
 
 
 Fact = tuple[str, float, float]
-"""Name, value, and the most it may be."""
+"""Name, value, and maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a row: each fact with its bound."""
+    """The result of a row: each value with its bound."""
 
     row: str
     did: str
     checks: tuple[Fact, ...]
-    """What must hold on any machine, however busy: nothing lost, crossed or left behind."""
+    """Values that must be met on any machine, however busy: nothing lost, crossed or left behind."""
     figures: tuple[Fact, ...] = ()
     """Times and memory."""
 
     @property
     def correct(self) -> bool:
-        """Whether everything holds that does not depend on the machine."""
+        """Whether all values that do not depend on the machine are met."""
         return all(value <= most for _, value, most in self.checks)
 
     @property
     def met(self) -> bool:
-        """Whether every bound is kept."""
+        """Whether all bounds are met."""
         return self.correct and all(value <= most for _, value, most in self.figures)
 
 
@@ -68,22 +67,19 @@ class Hub:
     home: Path
 
     def agent(self) -> Agent:
-        """A new agent."""
         return Agent(self.port, self.token)
 
     def browser(self, name: str, tabs: range) -> Browser:
-        """A new browser."""
         return Browser(self.port, self.extension_key, name, tabs)
 
     @asynccontextmanager
     async def agents(self, count: int) -> AsyncIterator[list[Agent]]:
-        """That many agents."""
         async with AsyncExitStack() as stack:
             yield [await stack.enter_async_context(self.agent()) for _ in range(count)]
 
     @asynccontextmanager
     async def browsers(self, tabs: int) -> AsyncIterator[None]:
-        """As many browsers as that many tabs take; the tabs have the numbers from 1 on."""
+        """As many browsers as this many tabs need; the tabs are numbered from 1."""
         async with AsyncExitStack() as stack:
             for first in range(1, tabs + 1, TABS_PER_BROWSER):
                 own = range(first, min(first + TABS_PER_BROWSER, tabs + 1))
@@ -104,7 +100,7 @@ class Hub:
         """Its open files, and how many of them are sockets."""
         links = []
         for link in Path(f"/proc/{self.child.process.pid}/fd").iterdir():
-            with suppress(FileNotFoundError):  # it was closed under our eyes
+            with suppress(FileNotFoundError):  # closed in the meantime
                 links.append(str(link.readlink()))
         return len(links), sum(link.startswith("socket:") for link in links)
 
@@ -138,7 +134,7 @@ async def l1(hub: Hub, agents: int = 50, tabs: int = 20, calls: int = 200) -> Ou
                     await agent.echo(number * tabs + n % tabs + 1, f"{number}-{n}")
                     answered += 1
                 except TimeoutError:
-                    return  # what this agent has not had, it will not get
+                    return  # what this agent has not received by now will not arrive
                 except CrossedError:
                     crossed += 1
                 except AssertionError:
@@ -162,7 +158,7 @@ async def l1(hub: Hub, agents: int = 50, tabs: int = 20, calls: int = 200) -> Ou
 
 
 async def l2(hub: Hub, agents: int = 200, tabs: int = 100, seconds: float = 300, warm: float = 120) -> Outcome:
-    """Every agent visits each of its own tabs; then all continue for some time, while the hub's memory is watched."""
+    """Every agent visits each of its own tabs; then all continue for some time, while the hub's memory is measured."""
     calls = errors = 0
     first_error = ""
     memory: list[float] = []
@@ -206,7 +202,7 @@ async def l2(hub: Hub, agents: int = 200, tabs: int = 100, seconds: float = 300,
 
 
 async def l3(hub: Hub, idle: int = 500, busy: int = 10, calls: int = 100, rounds: int = 10) -> Outcome:
-    """Busy agents alone, and then with others that only listen: medians of the rounds."""
+    """First only busy agents, and then also others that only listen: medians of the rounds."""
     crossed = 0
     async with hub.browsers(busy), hub.agents(busy) as all_of:
 
@@ -245,7 +241,7 @@ async def l3(hub: Hub, idle: int = 500, busy: int = 10, calls: int = 100, rounds
 
 
 async def l7(hub: Hub, cycles: int = 1000) -> Outcome:
-    """Agents and browsers come and go, in order and cut off."""
+    """Agents and browsers connect and disconnect, some cleanly and some by a cut connection."""
     socket = json.loads((hub.home / "hub.json").read_text())["socket"]
 
     async def cycle(number: int) -> None:
@@ -265,7 +261,7 @@ async def l7(hub: Hub, cycles: int = 1000) -> Outcome:
         return hub.metric("tabhub_tasks"), *hub.descriptors(), hub.metric("tabhub_sessions")
 
     async def baseline() -> tuple[float, ...]:
-        """Tasks, files, sockets and sessions once they stay the same."""
+        """Tasks, files, sockets and sessions once they no longer change."""
         found, same = look(), 0
         while same < 10:
             await asyncio.sleep(0.05)
@@ -274,7 +270,7 @@ async def l7(hub: Hub, cycles: int = 1000) -> Outcome:
         return found
 
     async def settled(bound: tuple[float, ...]) -> tuple[float, ...]:
-        """The same once they are no more than the bound, or after half a minute."""
+        """The same once they do not exceed the bound, or after half a minute."""
         found: tuple[float, ...] = ()
         for _ in range(600):
             found = look()

@@ -1,7 +1,8 @@
-"""How many relay nodes are needed, and what happens when one dies: a model of measured figures, and a simulation of it.
+"""How many relay nodes are needed, and what happens when one dies: a model based on measurements, and a simulation of
+it.
 
 `Model` computes; `simulate` places users' browsers and agents one by one on nodes, kills a node, and counts. The test
-holds the two together, and docs/scale.md shows what they say. Run it with `python -m bench.scale_sim`.
+compares the two, and docs/scale.md shows the results. Run it with `python -m bench.scale_sim`.
 """
 
 from __future__ import annotations
@@ -16,40 +17,40 @@ Policy = Literal["random", "least"]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What `python -m bench relay` and `python -m bench.relay_nodes` measured on a machine of 2 cores."""
+    """Measurements of `python -m bench relay` and `python -m bench.relay_nodes` on a machine with 2 cores."""
 
     idle_kb: float = 20.0
-    """Memory of a node for each idle connection, with its share of the bus."""
+    """Memory of a node for each idle connection, including its share of the bus."""
     socket_kb: float = 8.0
-    """The kernel's part of it: reckoned, not measured."""
+    """The kernel's part of it: estimated, not measured."""
     base_mb: float = 60.0
     """A node without connections."""
     same_us: float = 19.0
-    """CPU of a node for a call when agent and browser are on it."""
+    """CPU time of a node for a call when agent and browser are on it."""
     cross_us: float = 50.0
-    """CPU of both nodes together when they are on two."""
+    """CPU time of both nodes together when they are on two."""
     nats_us: float = 10.0
-    """CPU of nats-server for such a call."""
+    """CPU time of nats-server for such a call."""
     join_us: float = 1500.0
-    """CPU of a node for a connection from its upgrade to its first call."""
+    """CPU time of a node for a connection from its upgrade to its first call."""
     nats_join_us: float = 260.0
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Who is there and what they do."""
+    """The connected clients and their calls."""
 
     browsers: int
     agents_per_browser: float = 0.2
     calls: float = 1.0
-    """A second and agent."""
+    """Per second and agent."""
     back_within: float = 30.0
-    """Seconds over which clients that were cut off come back."""
+    """Seconds over which disconnected clients reconnect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a load needs, with one node to spare."""
+    """The nodes a load needs, with one to spare."""
 
     nodes: int
     node_gb: float
@@ -58,15 +59,15 @@ class Plan:
     cross: float
     """The share of calls that cross nodes."""
     beats: int
-    """Deliveries of heartbeats a second at nats-server."""
+    """Heartbeats that nats-server delivers per second."""
     lost_share: float
-    """The share of clients that are cut off when a node dies."""
+    """The share of clients that are disconnected when a node dies."""
     storm_cores: float
-    """CPU of each node that is left while they come back, beyond its calls."""
+    """CPU time of each remaining node while they reconnect, in addition to its calls."""
 
 
 class Model:
-    """The arithmetic of a relay."""
+    """The capacity model of a relay."""
 
     def __init__(self, figures: Figures | None = None, *, clients: int = 50_000, busy: float = 0.6) -> None:
         self.figures = figures if figures is not None else Figures()
@@ -74,7 +75,7 @@ class Model:
         self._busy = busy
 
     def cross(self, nodes: int) -> float:
-        """Agent and browser come to nodes independently of one another."""
+        """The share of pairs on two nodes, if agent and browser connect to nodes independently of each other."""
         return 1 - 1 / nodes
 
     def cpu(self, load: Load, nodes: int) -> float:
@@ -84,7 +85,7 @@ class Model:
         return load.browsers * load.agents_per_browser * load.calls * per_call / 1e6
 
     def plan(self, load: Load) -> Plan:
-        """The fewest nodes that still carry everything when one of them fails."""
+        """The fewest nodes that can still handle the load when one of them fails."""
         clients = load.browsers * (1 + load.agents_per_browser)
         nodes = 2
         while clients / (nodes - 1) > self._clients or self.cpu(load, nodes) / (nodes - 1) > self._busy:
@@ -105,33 +106,34 @@ class Model:
         )
 
     def heaviest(self, clients: int, nodes: int) -> float:
-        """A bound on the fullest node over the mean, for random placement: passed in fewer than one case in 10,000."""
+        """A bound on the load of the fullest node relative to the mean, for random placement; exceeded in fewer than
+        one case in 10,000."""
         mean = clients / nodes
         return 1 + math.sqrt(2 * math.log(nodes * 10_000) / mean)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a simulation counted."""
+    """The counts of a simulation."""
 
     fullest: float
-    """The fullest node over the mean."""
+    """The fullest node relative to the mean."""
     cross: float
     """The share of pairs of agent and browser that are on two nodes."""
     subjects: float
-    """Nodes that listen for a user, on average."""
+    """Nodes that subscribe to a user, on average."""
     cut: float
     """The share of pairs that lost one side or both when a node died."""
     fullest_after: float
-    """The fullest node over the mean once all are back."""
+    """The fullest node relative to the mean once all have reconnected."""
     unserved: int
-    """Pairs without a node in the end."""
+    """Pairs without a node at the end."""
 
 
 def _place(load: list[int], alive: list[int], policy: Policy, chance: random.Random) -> int:
     if policy == "random":
         node = chance.choice(alive)
-    else:  # a proxy that looks at two nodes and takes the emptier one does as well as one that looks at all
+    else:  # a proxy that compares two nodes and chooses the emptier one does as well as one that compares all
         one, two = chance.choice(alive), chance.choice(alive)
         node = one if load[one] <= load[two] else two
     load[node] += 1
@@ -139,7 +141,7 @@ def _place(load: list[int], alive: list[int], policy: Policy, chance: random.Ran
 
 
 def simulate(users: int, nodes: int, *, agents: int = 1, policy: Policy = "random", seed: int = 1) -> Outcome:
-    """Each user has a browser and some agents; all come, a node dies, and who was on it comes back to another."""
+    """Each user has a browser and several agents; all connect, a node dies, and its clients reconnect to others."""
     chance = random.Random(seed)
     alive, load = list(range(nodes)), [0] * nodes
     homes = [[_place(load, alive, policy, chance) for _ in range(1 + agents)] for _ in range(users)]
@@ -162,10 +164,10 @@ LOADS = (Load(1_000), Load(10_000), Load(100_000), Load(1_000_000))
 
 
 def table() -> list[str]:
-    """What docs/scale.md prints."""
+    """The tables of docs/scale.md."""
     lines = [
-        "| browsers | nodes | memory a node | cores a node | cores of NATS | calls across nodes | heartbeats a second "
-        "| cut off when a node dies | cores a node while they come back |",
+        "| browsers | nodes | memory per node | cores per node | cores of NATS | calls across nodes "
+        "| heartbeats per second | disconnected when a node dies | cores per node while they reconnect |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for load in LOADS:

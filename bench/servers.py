@@ -1,6 +1,6 @@
 """The two servers that are compared, each with its own fake extension: the hub and the limit.
 
-Owns how they are started and found ready; knows nothing of the load put on them.
+Owns starting them and waiting until they are ready, not the load.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def agent_token(home: Path) -> str:
 def start_hub(home: Path, port: int, *, launcher: Sequence[str] = ("-m", "tabhub")) -> tuple[Child, float]:
     """Start a hub with a temporary home; also returns the seconds until /health answered."""
     if not (home / "config.json").exists():
-        # The fake browser counts as a person's own, where acting needs approval; no one is there to give it.
+        # The fake browser counts as a person's own, where acting needs approval, and nobody is there to approve.
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "config.json").write_text(json.dumps({"permissions": {"default": "auto"}, "dataflow": "off"}))
     command = [sys.executable, *launcher, "start", "--no-launch", "--port", str(port)]
@@ -70,14 +70,14 @@ def limit(where: Path) -> Iterator[Server]:
     """The pass-through with a fake extension."""
     port = free_port()
     with Child([sys.executable, "-m", "bench.limit", str(port)], log=where / "limit.log") as child:
-        # Without an extension it answers 503: that it answers at all is enough.
+        # Without an extension it answers 503; any answer is enough here.
         seconds = child.wait_until(lambda: _listens(port), "the limit")
         with extension.start(port, "0" * 64, where) as browser:
             yield Server(port, "0" * 64, child, browser, seconds, where)
 
 
 def call(port: int, token: str, tab_id: int) -> str:
-    """One REST call of the measured tool: the answer's text."""
+    """One REST call of the measured tool; returns the text of the answer."""
     body = json.dumps({"arguments": {"tabId": tab_id, "code": "return 1"}})
     status, _, text = post(port, f"/tools/{TOOL}/call", body, {"Authorization": f"Bearer {token}"})
     return f"{status} {text}"
@@ -96,7 +96,7 @@ def post(port: int, path: str, body: str, headers: dict[str, str]) -> tuple[int,
 
 
 def _first_call(child: Child, port: int, token: str) -> None:
-    """Wait until the hub has processed the extension's messages; show its last answer on timeout."""
+    """Wait until the hub has processed the extension's messages; on timeout, show its last answer."""
     last = ""
 
     def works() -> bool:

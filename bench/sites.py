@@ -1,6 +1,5 @@
-"""Five pages of the size that real ones have, made by rule, so that every run sees the same: a mailbox, an article, a
-shop, a table of figures and a form of settings. Each has 1,000 to 2,500 elements.
-"""
+"""Five pages as large as real ones, generated deterministically: a mailbox, an article, a shop, a table of figures and
+a settings form. Each has 1,000 to 2,500 elements."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _WORDS = _LEXICON.split()
 
 
 def _text(seed: int, count: int) -> str:
-    """Words that look like a sentence and are the same each time."""
+    """Pseudo-sentences, the same in each run."""
     return " ".join(_WORDS[(seed * 7 + at * 13 + at * at) % len(_WORDS)] for at in range(count)).capitalize()
 
 
@@ -34,7 +33,7 @@ def _navigation(count: int) -> str:
 
 
 def mailbox() -> str:
-    """A list of messages, each with a box to tick, a star and a link."""
+    """A list of messages, each with a checkbox, a star and a link."""
     rows = (
         f"<div class=row role=row><div role=cell><input type=checkbox aria-label='Select {_text(n, 3)}'></div>"
         f"<div role=cell><button aria-label='Star' aria-pressed={'true' if n % 5 == 0 else 'false'}>"
@@ -66,7 +65,7 @@ def article() -> str:
 
 
 def shop() -> str:
-    """Cards of goods, each with a picture, a link, a price, a choice and two buttons."""
+    """Product cards, each with a picture, a link, a price, a choice and two buttons."""
     cards = (
         f"<div class=card><div class=frame><a href='/item/{n}'>"
         f"<img alt='{_text(n, 3)}' width=90 height=60 src='data:,'></a></div>"
@@ -84,7 +83,7 @@ def shop() -> str:
 
 
 def figures() -> str:
-    """A table with sortable heads and a menu in each row."""
+    """A table with sortable headers and a menu in each row."""
     heads = "".join(
         f"<th scope=col><button>{_text(n, 1)} <span aria-hidden=true>▲</span></button></th>" for n in range(8)
     )

@@ -1,4 +1,4 @@
-"""How long a person waits for a process to come up, as ratios to `python -c pass`, which is as fast as Python gets."""
+"""How long processes take to start, as ratios to `python -c pass`, the fastest possible start of Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HUB_STARTS = 5
 
 
 def tabhub() -> list[str]:
-    """This Python's console script, as a person runs it."""
+    """The console script of this Python."""
     script = Path(sys.executable).with_name("tabhub")
     return [str(script)] if script.exists() else [sys.executable, "-m", "tabhub"]
 
@@ -73,7 +73,7 @@ def _call(server: Server) -> float:
 
 
 def _with_hub(where: Path, rounds: int) -> dict[str, float]:
-    """Medians of everything that is measured next to a hub, interleaved."""
+    """Medians of everything that is measured with a running hub, interleaved."""
     with servers.hub(where) as server:
         env = {**os.environ, "TABHUB_HOME": str(server.home)}
         arguments = json.dumps({"tabId": TABS[1], "code": "return 1"})
@@ -93,7 +93,7 @@ def _with_hub(where: Path, rounds: int) -> dict[str, float]:
 
 
 def _hub_start(where: Path) -> tuple[float, float]:
-    """Seconds to the first /health answer: on a new home, and the median on one that is there."""
+    """Seconds to the first /health answer: with a new home, and the median with an existing one."""
     seen = []
     for _ in range(_HUB_STARTS + 1):
         child, seconds = servers.start_hub(where / "starts", free_port())
@@ -103,7 +103,7 @@ def _hub_start(where: Path) -> tuple[float, float]:
 
 
 def main(*, rounds: int) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as name:
         times = _with_hub(Path(name), rounds)
         first, later = _hub_start(Path(name))

@@ -1,4 +1,4 @@
-"""A call through the hub to an external server against a direct call to it: same client, same server, same run."""
+"""A call through the hub to an external server compared with a direct call: same client, same server, same run."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ async def _time(client: Client, tool: str, calls: int) -> list[float]:
 
 
 def _command(*argv: str, **env: str) -> Client:
-    """The SDK's client over a local command, as an agent has it in its configuration."""
+    """The SDK's client over a local command, as an agent would configure it."""
     return Client(stdio_client(StdioServerParameters(command=argv[0], args=list(argv[1:]), env=dict(env))))
 
 
 async def _compare(
     urls: dict[str, str], hub_url: str, token: str, home: str, rounds: int, calls: int
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """By kind of server, the times of direct calls and of those through the hub, interleaved."""
+    """By kind of server, the times of direct calls and of calls through the hub, interleaved."""
     headers = {"Authorization": f"Bearer {token}"}
     taken: dict[str, tuple[list[float], list[float]]] = {}
     async with httpx2.AsyncClient(base_url=hub_url, headers=headers) as hub:
@@ -117,13 +117,13 @@ def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
             time.sleep(0.05)
         yield urls, f"http://127.0.0.1:{hub_port}", agent_token(Path(home))
     finally:
-        for each in reversed(running):  # the hub first: a server waits for its clients to leave
+        for each in reversed(running):  # the hub first, because a server waits for its clients to disconnect
             each.terminate()
             each.wait()
 
 
 def main(*, rounds: int, calls: int = 50) -> None:
-    """Run, print, and write the section of docs/performance.md."""
+    """Measure, print, and write the section of docs/performance.md."""
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as home, _running(home) as (urls, hub_url, token):
         taken = asyncio.run(_compare(urls, hub_url, token, home, rounds, calls))
     rows, wanted = [], []

@@ -1,9 +1,9 @@
 #!/usr/bin/env python
 """Takes the pictures of the panel in docs/images, from the real extension and a real hub.
 
-Run it with `.venv/bin/python scripts/screenshots.py`. It starts its own hub and Chromium, lets two agents work
-in the example shop, talks to the assistant (whose model says what is written here), holds one call for approval, and
-takes every view in both themes, narrow and wide.
+Run it with `.venv/bin/python scripts/screenshots.py`. It starts its own hub and Chromium, lets two agents work in the
+example shop, talks to the assistant (whose model is scripted here), holds one call for approval, and takes every view
+in both themes, narrow and wide.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ BESIDE = ("home", "chat", "approvals", "tools", "activity")
 
 @asynccontextmanager
 async def agent(hub: LiveHub, name: str) -> AsyncIterator[Caller]:
-    """An agent that says its name."""
+    """A named agent."""
     async with http_client(hub, **{"Tabhub-Session": name.replace(" ", "-"), "Tabhub-Client": name}) as http:
         yield Caller(hub, http)
 
 
 async def work(claude: Caller, cursor: Caller, shop: str) -> asyncio.Future[Any]:
-    """A little history, and one call that waits for the person."""
+    """A short history, and one call that waits for approval."""
     await claude.open(shop)
     await claude.get("browser_snapshot")
     await claude.call("browser_click_element", selector="button")
@@ -56,7 +56,7 @@ async def work(claude: Caller, cursor: Caller, shop: str) -> asyncio.Future[Any]
 
 
 def model(shop: str) -> tuple[Turn, ...]:
-    """What the assistant's model says."""
+    """The scripted answers of the assistant's model."""
     search = ("browser_find", {"text": "lantern"})
     return (
         Turn(

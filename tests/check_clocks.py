@@ -1,13 +1,13 @@
-"""Finds tests that measure time or wait for a fixed time: on a busy machine they fail without a fault.
+"""Finds tests that measure time or wait for a fixed time, because they fail on a busy machine for no reason.
 
-Owns the rules and the two files that may read clocks. It reads the tests as syntax trees and imports none of them, and
-it needs nothing but the standard library:
+Owns the rules and the two files that may read clocks. It parses the tests without importing them and needs only the
+standard library:
 
-    python tests/check_clocks.py    print what was found; exit code 1 with findings
+    python tests/check_clocks.py    print the findings; exit code 1 with findings
 
 Rejected are clocks for measuring (time.monotonic, perf_counter, loop.time() and the like), comparisons of a duration
 (durationMs, elapsed, took), deadlines of Hypothesis, and sleeps of a fixed time. A line that needs one nevertheless
-says why, for reviewers:
+gives the reason, for reviewers:
 
     time.sleep(3600)  # clock: a server that never answers
 """
@@ -34,11 +34,11 @@ CLOCKS = {
     "resource": {"getrusage"},
 }
 METHODS = {"cpu_times", "cpu_percent"}
-"""psutil's, whose processes go by any name."""
+"""psutil's processes, whatever their variable is called."""
 SLEEPS = {"time", "asyncio", "anyio"}
 DURATIONS = {"duration", "durations", "elapsed", "took", "latency", "latencies"}
 UNITS = {"seconds", "milliseconds"}
-"""A duration when it is the whole name; freeInSeconds is a setting's remainder."""
+"""A duration when it is the whole name; freeInSeconds is a remaining time."""
 COMMENT = re.compile(r"#\s*clock:\s*(.*)")
 
 
@@ -56,14 +56,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found, and how many places are excepted by a comment."""
+    """The findings, and how many places are excepted by a comment."""
 
     findings: tuple[Finding, ...]
     excepted: int
 
 
 class _Names:
-    """What a file calls the modules and functions it imports, and its numeric constants."""
+    """The names by which a file imports modules and functions, and its numeric constants."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._modules: dict[str, str] = {}
@@ -82,7 +82,7 @@ class _Names:
                 self._numbers.update(dict.fromkeys(names, value))
 
     def member(self, node: ast.expr) -> tuple[str, str] | None:
-        """The module and the name in it that an expression means, as ("time", "monotonic")."""
+        """The module and the name in it that an expression refers to, such as ("time", "monotonic")."""
         if isinstance(node, ast.Name):
             return self._members.get(node.id)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -102,7 +102,7 @@ def _number(node: ast.expr) -> float | None:
 
 
 def find(source: str) -> list[tuple[int, int, str]]:
-    """What a file's tests read from clocks: first line, last line and what it is."""
+    """The clock uses of a file: first line, last line and description."""
     tree = ast.parse(source)
     names = _Names(tree)
     return sorted(
@@ -154,7 +154,7 @@ def _reads_wall_clock(node: ast.expr, names: _Names) -> bool:
 
 
 def _compared_duration(node: ast.Compare) -> str | None:
-    """The first operand of < or > that is named as a duration; `>= 0` says nothing of how long it was."""
+    """The first operand of < or > that is named like a duration; `>= 0` does not compare one."""
     operands = [node.left, *node.comparators]
     for left, operator, right in zip(operands, node.ops, operands[1:], strict=False):
         ordered = isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
@@ -167,7 +167,7 @@ def _compared_duration(node: ast.Compare) -> str | None:
 
 
 def _duration(node: ast.AST | None) -> str | None:
-    """The name in an operand that says it is a duration: of a variable, an attribute or a key."""
+    """The name in an operand that identifies a duration: of a variable, an attribute or a key."""
     inner: list[ast.AST] = []
     name: object = None
     if isinstance(node, ast.Name):
@@ -206,7 +206,7 @@ def comments(source: str) -> dict[int, str]:
 
 
 def check_file(name: str, source: str) -> Report:
-    """What is wrong in one file; a comment without a reason or without a clock is wrong too."""
+    """The problems of one file; a comment without a reason or without a clock is a problem, too."""
     try:
         found, reasons = find(source), comments(source)
     except (SyntaxError, tokenize.TokenError) as error:
@@ -224,7 +224,7 @@ def check_file(name: str, source: str) -> Report:
 
 
 def check(tests: Path) -> Report:
-    """All files below a folder except the two that own the waiting."""
+    """All files below a folder except the two that own waiting."""
     findings: list[Finding] = []
     excepted = 0
     for path in sorted(tests.rglob("*.py")):

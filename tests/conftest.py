@@ -1,4 +1,4 @@
-"""Fixtures every test may use: a running hub, and the backend its async tests run on."""
+"""Fixtures for all tests: a running hub, and the backend of async tests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, settings
 
 from tests.harness.hub import RunningHub, running_hub
 
-# Hypothesis measures how long examples take; on a busy machine that says nothing.
+# Hypothesis measures how long examples take, which is meaningless on a busy machine.
 settings.register_profile("tabhub", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tabhub")
 
-# Whoever starts the tests in the background may have them ignore Ctrl+C; what they start must not inherit that.
+# A shell that runs the tests in the background may have them ignore Ctrl+C; child processes must not inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -26,7 +26,7 @@ REJECTED = {
     "assert 1 <= answer.elapsed": "compares the duration 'elapsed'",
     'assert line["durationMs"] < 50': "compares the duration 'durationMs'",
     'assert line.get("durationMs") < 50': "compares the duration 'durationMs'",
-    'assert told["milliseconds"]["scripting"] > 100': "compares the duration 'milliseconds'",
+    'assert summary["milliseconds"]["scripting"] > 100': "compares the duration 'milliseconds'",
     "assert min(took) < 2 * other": "compares the duration 'took'",
     "assert max(line.duration_ms for line in lines) < 5": "compares the duration 'duration_ms'",
     "assert 0 < first < report.started_in": "compares the duration 'started_in'",
@@ -63,11 +63,11 @@ def test_a_test_that_reads_a_clock_is_rejected(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ACCEPTED)
-def test_what_does_not_measure_is_accepted(source: str) -> None:
+def test_code_that_does_not_measure_is_accepted(source: str) -> None:
     assert check_file("test_one.py", source).findings == ()
 
 
-def test_a_finding_says_where_it_is_and_what_to_do_instead() -> None:
+def test_a_finding_has_its_place_and_an_alternative() -> None:
     (finding,) = check_file("hub/test_one.py", "import time\n\ntime.sleep(2)").findings
     assert str(finding) == (
         "tests/hub/test_one.py:3: waits for a fixed time: time.sleep(2); "
@@ -87,8 +87,8 @@ def test_only_the_harness_that_owns_waiting_may_read_clocks(tmp_path: Path, caps
         (tmp_path / name).write_text("import time\nnow = time.monotonic()\n")
     assert [each.file for each in check(tmp_path).findings] == ["harness/other.py"]
     assert main(["--tests", str(tmp_path)]) == 1
-    said = capsys.readouterr()
-    assert said.out == "clocks in tests: 1 found, 0 excepted by `# clock:` comments\n"
-    assert said.err.startswith("tests/harness/other.py:2: reads the clock time.monotonic")
+    shown = capsys.readouterr()
+    assert shown.out == "clocks in tests: 1 found, 0 excepted by `# clock:` comments\n"
+    assert shown.err.startswith("tests/harness/other.py:2: reads the clock time.monotonic")
     (tmp_path / "harness" / "other.py").unlink()
     assert main(["--tests", str(tmp_path)]) == 0

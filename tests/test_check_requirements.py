@@ -23,7 +23,7 @@ def ident(number: int) -> str:
 
 
 def entries(count: int = 1, settled: tuple[int, ...] = (), opened: tuple[int, ...] = ()) -> str:
-    """The file for requirements 1 to `count`, with the numbers of those that are settled or open."""
+    """The file for requirements 1 to `count`, with the numbers of the settled and open ones."""
     lines = ["[requirements]", *(f'{ident(n)} = "It answers."' for n in range(1, count + 1))]
     lines += ["[settled]", *(f'{ident(n)} = "{SETTLED}"' for n in settled)]
     lines += ["[open]", *(f'{ident(n)} = "{OPEN}"' for n in opened)]

@@ -6,7 +6,7 @@ export const MOST = 20; // of one product
 const COUPONS = new Map([["LANTERN10", 10]]);
 const KEPT = "larch-and-lantern";
 
-/** Something the shop refuses; the message says what to do. */
+/** The shop refuses something; the message says what to do. */
 export class Refused extends Error {}
 
 export class Cart extends EventTarget {
@@ -35,7 +35,7 @@ export class Cart extends EventTarget {
   /** @param {string} id @param {number} quantity */
   add(id, quantity) {
     const found = product(id);
-    if (!found) throw new Refused(`There is no product "${id}". search_products gives the ids there are.`);
+    if (!found) throw new Refused(`There is no product "${id}". search_products lists the ids.`);
     if (!Number.isInteger(quantity) || quantity < 1) throw new Refused("quantity must be a whole number from 1 up.");
     const there = this.lines.get(id) ?? 0;
     if (there + quantity > MOST) throw new Refused(`At most ${MOST} of one product: ${there} of ${found.name} are in the cart.`);
@@ -70,7 +70,7 @@ export class Cart extends EventTarget {
     return order;
   }
 
-  /** The cart as a tool gives it: prices in euros. */
+  /** The cart as a tool returns it: prices in euros. */
   facts() {
     const { goods, off, total } = this.sums;
     return {

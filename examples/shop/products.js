@@ -1,4 +1,4 @@
-// What the shop has. Prices are in cents, so that sums are exact.
+// The shop's products. Prices are in cents, so that sums are exact.
 
 export const CURRENCY = "EUR";
 
@@ -22,7 +22,7 @@ export const PRODUCTS = Object.freeze([
 /** @param {string} id */
 export const product = (id) => PRODUCTS.find((one) => one.id === id);
 
-/** Those whose name, description or words hold every word of the query, and that cost no more than so many cents.
+/** The products whose name, description or keywords contain every word of the query, and that cost at most `most` cents.
  * @param {string} query
  * @param {number} [most] */
 export function find(query, most = Infinity) {
@@ -35,5 +35,5 @@ export function find(query, most = Infinity) {
 
 const format = new Intl.NumberFormat("en", { style: "currency", currency: CURRENCY });
 
-/** Cents as a person reads them. @param {number} cents */
+/** An amount in cents as text. @param {number} cents */
 export const money = (cents) => format.format(cents / 100);

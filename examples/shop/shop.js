@@ -1,4 +1,4 @@
-// The page as a person uses it: products, search, cart, the question before an order, and what agents did.
+// The page as a person uses it: products, search, cart, the confirmation of an order, and the calls of agents.
 
 import { cart, MOST, Refused } from "./cart.js";
 import { find, money, PRODUCTS, product } from "./products.js";
@@ -112,7 +112,7 @@ at("coupon").addEventListener("submit", (event) => {
   submit.respondWith?.(Promise.resolve(answer));
 });
 
-// The question before an order
+// Confirming an order
 
 /** Ask the person on the page; aborting the signal closes the question with "no".
  * @param {string} who @param {AbortSignal} [signal] @returns {Promise<boolean>} */
@@ -154,7 +154,7 @@ at("checkout").addEventListener("click", async () => {
   if (await ask("You are about to order:")) toast(`Order ${placeOrder().orderNumber} is placed`);
 });
 
-// What happens, made visible
+// Showing what happens
 
 /** @param {() => void} work */
 function attempt(work) {
@@ -174,7 +174,7 @@ export function toast(text, agent = false) {
   setTimeout(() => note.remove(), 5000);
 }
 
-/** Point at what an agent has just touched. @param {HTMLElement} element */
+/** Highlight what an agent has just changed. @param {HTMLElement} element */
 export function glow(element) {
   element.classList.remove("glow");
   void element.offsetWidth; // restarts the animation
@@ -186,7 +186,7 @@ export function glowProduct(id) {
   if (product(id)) glow(at(`product-${id}`));
 }
 
-/** Write down what an agent did. @param {string} tool @param {object} args @param {string} said @param {boolean} [failed] */
+/** List a call of an agent on the page. @param {string} tool @param {object} args @param {string} said @param {boolean} [failed] */
 export function record(tool, args, said, failed = false) {
   const given = Object.entries(args).map(([key, value]) => `${key}: ${JSON.stringify(value)}`).join(", ");
   at("steps").append(make("li", failed ? { class: "failed" } : {}, make("code", {}, `${tool}(${given})`), make("span", {}, said)));

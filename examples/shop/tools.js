@@ -1,4 +1,4 @@
-// What the shop offers to agents. Each tool does what a person could do on the page, and the page shows it.
+// The shop's tools for agents. Each does something that a person could do on the page, and the page shows it.
 
 import { cart, MOST, Refused } from "./cart.js";
 import { CURRENCY, money } from "./products.js";
@@ -35,12 +35,12 @@ const TOOLS = [
   {
     name: "search_products",
     title: "Search products",
-    description: "Find products by words and price. Gives their ids, names and prices in euros; without a query, all of them.",
+    description: "Find products by words and price. Returns their ids, names and prices in euros; without a query, all products.",
     inputSchema: {
       type: "object",
       properties: {
         query: { type: "string", maxLength: 100, description: "Words the product must match, for example \"light\"" },
-        maxPrice: { type: "number", minimum: 0, description: "The most it may cost, in euros" },
+        maxPrice: { type: "number", minimum: 0, description: "Maximum price in euros" },
       },
       additionalProperties: false,
     },
@@ -74,8 +74,8 @@ const TOOLS = [
   },
   {
     name: "get_cart",
-    title: "Look into the cart",
-    description: "What is in the cart, with quantities and the total in euros.",
+    title: "Show the cart",
+    description: "The contents of the cart, with quantities and the total in euros.",
     inputSchema: { type: "object", properties: {}, additionalProperties: false },
     outputSchema: cartSchema,
     annotations: { readOnlyHint: true },
@@ -87,7 +87,7 @@ const TOOLS = [
   {
     name: "add_to_cart",
     title: "Add to the cart",
-    description: "Put a product into the cart. search_products gives the ids.",
+    description: "Put a product into the cart. search_products lists the ids.",
     inputSchema: {
       type: "object",
       properties: {
@@ -109,7 +109,7 @@ const TOOLS = [
   {
     name: "checkout",
     title: "Check out",
-    description: "Order what is in the cart. The person is asked to confirm before anything is ordered.",
+    description: "Order the contents of the cart. The person is asked to confirm before anything is ordered.",
     inputSchema: { type: "object", properties: {}, additionalProperties: false },
     annotations: { readOnlyHint: false, destructiveHint: true },
     async run(_args, client) {
@@ -128,7 +128,7 @@ function inCart() {
   return cart.count ? `In the cart: ${cart.count === 1 ? "1 item" : `${cart.count} items`}, ${money(cart.sums.total)}.` : "The cart is empty.";
 }
 
-/** Let the person decide: through the agent's client if it can ask, otherwise on the page.
+/** Ask the person to confirm: through the agent's client if it can ask, otherwise on the page.
  * @param {any} client @param {string} message */
 async function confirmed(client, message) {
   const here = (/** @type {any} */ given) => given?.confirmed === true || ask("An agent wants to order this for you:", client?.signal);
@@ -136,12 +136,12 @@ async function confirmed(client, message) {
   try {
     return (await client.requestUserInteraction(here, { message })) === true;
   } catch (error) {
-    if (error instanceof DOMException && error.name === "NotAllowedError") return false; // asked, and the answer was no
+    if (error instanceof DOMException && error.name === "NotAllowedError") return false; // the person was asked and declined
     throw error;
   }
 }
 
-/** The page's side of one call: run it, show it, and answer in the form MCP has for results.
+/** The page's side of one call: run it, show it, and answer with an MCP result.
  * @param {Tool} tool */
 function offered({ run, ...tool }) {
   return {

@@ -52,7 +52,7 @@ async function existing(id) {
  */
 async function downloadFile(params, call) {
   const url = await allowedUrl(read.requiredString(params, "url"));
-  if (url === "about:blank") throw new RpcError(INVALID_PARAMS, "url must be the address of something to download");
+  if (url === "about:blank") throw new RpcError(INVALID_PARAMS, "url must be the URL of a file");
   const filename = read.optionalString(params, "filename");
   const saveAs = read.optionalBoolean(params, "saveAs") ?? false;
   const begun = chrome.downloads.download({ url, saveAs, conflictAction: "uniquify", ...read.withoutUndefined({ filename }) });

@@ -27,7 +27,7 @@ async function showNotification(params) {
   if (imageUrl !== undefined && !PICTURE.test(imageUrl)) {
     throw new RpcError(INVALID_PARAMS, "imageUrl must be a data: address of a png, jpeg or webp picture in base64");
   }
-  if (url !== undefined && !isWeb(url)) throw new RpcError(INVALID_PARAMS, "url must be a full http or https address");
+  if (url !== undefined && !isWeb(url)) throw new RpcError(INVALID_PARAMS, "url must be a complete http or https URL");
   const id = PREFIX + crypto.randomUUID();
   // Stored before the person can click.
   if (url !== undefined) await remember(id, url);
@@ -85,7 +85,7 @@ async function clicked(id) {
  */
 export function watchNotifications(note) {
   chrome.notifications.onClicked.addListener((id) => {
-    if (id.startsWith(PREFIX)) clicked(id).catch((error) => note(`A click led nowhere: ${textOf(error)}`));
+    if (id.startsWith(PREFIX)) clicked(id).catch((error) => note(`The URL of a notification could not be opened: ${textOf(error)}`));
   });
 }
 

@@ -20,7 +20,7 @@ const KINDS = /** @type {const} */ (["cookies", "localStorage", "cache", "indexe
 function webAddress(params, name) {
   const parsed = URL.parse(read.requiredString(params, name));
   if (parsed && ["http:", "https:"].includes(parsed.protocol)) return parsed;
-  throw new RpcError(INVALID_PARAMS, `${name} must be a full http or https address`);
+  throw new RpcError(INVALID_PARAMS, `${name} must be a complete http or https URL`);
 }
 
 /** @param {chrome.cookies.Cookie} cookie */
@@ -59,7 +59,7 @@ async function setCookie(params) {
   const cookie = await chrome.cookies.set({ url: href, name, value, ...more }).catch((error) => {
     throw new RpcError(FAILED, textOf(error));
   });
-  if (!cookie) throw new RpcError(FAILED, "The browser did not take the cookie.");
+  if (!cookie) throw new RpcError(FAILED, "The browser rejected the cookie.");
   return describe(cookie);
 }
 

@@ -17,7 +17,7 @@ const FARTHEST = 100_000;
 /** @type {readonly [`${chrome.windows.WindowState}`, ...`${chrome.windows.WindowState}`[]]} */
 const STATES = ["normal", "minimized", "maximized", "fullscreen"];
 const INCOGNITO =
-  "The person has not let this extension into incognito windows. They can, with \"Allow in Incognito\" in its details.";
+  "This extension may not use incognito windows. The person can allow it with \"Allow in Incognito\" in its details.";
 
 /**
  * A window in the form of the hub's protocol.

@@ -75,7 +75,7 @@ export class Hubs {
   request(method, params) {
     if (method === "browser/elicitConfirmation" && ownerOf(idIn(params, "callId")) !== DIRECT) return this.#ask(params);
     if (method === "browser/elicitConfirmation") {
-      return this.direct?.request(method, params) ?? Promise.reject(new Error("There is no hub to ask."));
+      return this.direct?.request(method, params) ?? Promise.reject(new Error("The hub is not connected."));
     }
     this.relay?.notify(method, params);
     return this.direct?.request(method, params) ?? Promise.resolve({});

@@ -137,10 +137,10 @@ export class Chat {
    */
   receive(event) {
     // The answer to a sent message, which has the id of a new conversation, may come after its first event.
-    if (this.id === null && this.sending !== null && event.event === "heard" && event.text === this.sending) {
+    if (this.id === null && this.sending !== null && event.event === "message" && event.text === this.sending) {
       this.#setId(event.conversation);
     }
-    if (event.event === "heard" || event.event === "ended") void this.#list();
+    if (event.event === "message" || event.event === "ended") void this.#list();
     if (event.conversation !== this.id) return;
     this.session = event.session ?? this.session;
     this.#apply(event, 0);
@@ -191,11 +191,11 @@ export class Chat {
    * @param {number} ago seconds
    */
   #apply(event, ago) {
-    if (event.event === "heard") {
+    if (event.event === "message") {
       this.running = true;
       this.title ||= event.text;
       this.#add({ kind: "person", text: event.text });
-    } else if (event.event === "spoke") this.#appendText(event.text);
+    } else if (event.event === "text") this.#appendText(event.text);
     else if (event.event === "started") {
       this.#completeText();
       this.#announce(`Using ${toolLabel(event.call.name)}.`);
@@ -227,12 +227,12 @@ export class Chat {
   }
 
   /** @param {any} ended */
-  #addEnd({ why, words: reason, steps = 0, tokens = 0 }) {
+  #addEnd({ why, explanation = "", steps = 0, tokens = 0 }) {
     this.running = false;
     this.#completeText();
     this.#stopSteps();
-    this.#add({ kind: "end", why, words: reason ?? "", steps, tokens });
-    this.#announce(reason || (why === "done" ? "The assistant has finished." : "The assistant has stopped."));
+    this.#add({ kind: "end", why, explanation, steps, tokens });
+    this.#announce(explanation || (why === "done" ? "The assistant has finished." : "The assistant has stopped."));
   }
 
   /** Steps without a result will not get one. */

@@ -107,7 +107,7 @@ export function dot(tone) {
  * @param {...Child} text
  */
 export function empty(picture, title, ...text) {
-  return h("div", { class: "empty" }, glyph(picture, 28), h("h2", null, title), h("div", { class: "words" }, ...text));
+  return h("div", { class: "empty" }, glyph(picture, 28), h("h2", null, title), h("div", { class: "text" }, ...text));
 }
 
 /**

@@ -1,8 +1,8 @@
 /**
- * A model's text as a person reads it: paragraphs, headings, lists, code and emphasis, built element by element.
+ * Renders a model's text: paragraphs, headings, lists, code and emphasis, built element by element.
  *
- * The text is a stranger's: nothing in it becomes markup, an address stays text that cannot be clicked, and characters
- * that turn text around are shown by their number.
+ * The text is untrusted: nothing in it becomes markup, URLs stay text that cannot be clicked, and characters that change
+ * the direction of text are shown as code points.
  */
 
 import { h } from "./dom.js";
@@ -14,12 +14,12 @@ const HEADING = /^ {0,3}#{1,6}\s+(.*?)\s*#*$/;
 const ITEM = /^(\s*)([-*+•]|\d{1,9}[.)])\s+(.*)$/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}(?:>\s?)+/;
-/** Code first, for nothing counts inside it. Bounded, so that no text takes long to read. */
+/** Code first, because its content is literal. Bounded, so that every text is parsed quickly. */
 const INLINE =
   /(`{1,3})([^`]|[^`].{0,500}?[^`])\1(?!`)|\*\*(?=\S)(.{1,1000}?)\*\*|(?<![\w*])\*(?=\S)([^*]{1,1000}?)\*(?![\w*])|!?\[([^\]]{0,300})\]\(<?([^\s()<>]{1,500})>?(?: "[^"]{0,200}")?\)/g;
 const DEEPEST = 3;
-/** What turns text around, or hides in it. */
-const TURNS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e0fff}]/gu;
+/** Characters that change the direction of text, and invisible ones. */
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e0fff}]/gu;
 
 /**
  * The blocks of a text.
@@ -28,7 +28,7 @@ const TURNS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u206
  * @returns {Child[]}
  */
 export function markdown(text, depth = 0) {
-  const lines = text.replaceAll("\r\n", "\n").replace(TURNS, shown).split("\n");
+  const lines = text.replaceAll("\r\n", "\n").replace(HIDDEN, shown).split("\n");
   /** @type {Child[]} */
   const blocks = [];
   let at = 0;
@@ -62,7 +62,7 @@ function shown(hidden) {
 }
 
 /**
- * Where a block of code ends; one that is still being written ends with the text.
+ * Where a code block ends; an incomplete one ends with the text.
  * @param {string[]} lines
  * @param {number} from
  * @param {string} fence
@@ -112,7 +112,7 @@ function block(kind, lines, depth) {
 }
 
 /**
- * Lines stay lines.
+ * Line breaks are kept.
  * @param {string[]} lines
  * @returns {Child[]}
  */

@@ -255,7 +255,7 @@ function draw() {
   const follows = view.follows?.(store) === true;
   const showing = follows ? `${view.id} following` : view.id;
   const atEnd = drawn !== showing || main.scrollHeight - main.scrollTop - main.clientHeight < AT_END;
-  show(main, h("div", { class: "view", key: view.id }, banners(), h("h1", { key: "title" }, view.title), body));
+  show(main, h("div", { class: "view", key: view.id }, banners(), h("h1", { class: "unseen", key: "title" }, view.title), body));
   show(element("notice"), notice());
   const announcement = element("announcement");
   if (announcement.textContent !== store.announcement) announcement.textContent = store.announcement;

@@ -186,7 +186,7 @@
 
 /** @typedef {{ kind: "person", id: number, text: string }} PersonMessage */
 /** @typedef {{ kind: "model", id: number, text: string, done: boolean }} ModelMessage */
-/** @typedef {{ kind: "end", id: number, why: string, words: string, steps: number, tokens: number }} End */
+/** @typedef {{ kind: "end", id: number, why: string, explanation: string, steps: number, tokens: number }} End */
 /** @typedef {PersonMessage | ModelMessage | Step | End} ChatItem */
 
 /**

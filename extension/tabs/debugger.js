@@ -54,7 +54,7 @@ import { isStopped, refuseStopped, stoppedError } from "./stopped.js";
 const PROTOCOL = "1.3";
 const DETACHED = "The debugger was detached from the tab";
 const CRASHED = "The tab crashed. Reload it.";
-const CRASHED_UNDER = "The tab crashed under the command. Reload it.";
+const CRASHED_DURING = "The tab crashed during the command. Reload it.";
 /** Commands that run a script, which is stopped on cancellation. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 /** The default timeout of a script. */
@@ -341,7 +341,7 @@ export class Debugger {
       attachment.children.detached(params);
     } else if (sessionId === undefined && method === "Inspector.targetCrashed") {
       attachment.crashed = true;
-      for (const running of attachment.running) running.reject(new RpcError(FAILED, CRASHED_UNDER));
+      for (const running of attachment.running) running.reject(new RpcError(FAILED, CRASHED_DURING));
     } else if (sessionId === undefined && method === "Inspector.targetReloadedAfterCrash") {
       attachment.crashed = false;
     } else if (method === "Page.javascriptDialogOpening") {

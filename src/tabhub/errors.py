@@ -79,15 +79,15 @@ class TabhubError(Exception):
 
 
 class BadInput(TabhubError, code=-32600, status=400, category="validation"):
-    """What came in cannot be accepted."""
+    """The input cannot be accepted."""
 
 
 class ParseError(BadInput, code=-32700):
-    """The bytes are not the JSON we accept."""
+    """The bytes are not JSON, or not in the strict form that is accepted."""
 
 
 class InvalidRequest(BadInput):
-    """JSON, but not a JSON-RPC message."""
+    """Valid JSON, but not a JSON-RPC message."""
 
 
 class MethodNotFound(BadInput, code=-32601, status=404):
@@ -103,11 +103,11 @@ class InvalidParams(BadInput, code=-32602):
 
 
 class UnknownTool(InvalidParams, status=404, category="not_found"):
-    """No tool of that name."""
+    """No tool has that name."""
 
 
 class UnknownPrompt(InvalidParams, status=404, category="not_found"):
-    """No prompt of that name, or more than one."""
+    """No prompt has that name, or more than one."""
 
 
 class UnknownResource(InvalidParams, status=404, category="not_found"):
@@ -141,7 +141,7 @@ class MissingCapability(BadInput, code=-32021):
 
 
 class UnsupportedVersion(BadInput, code=-32022):
-    """A protocol revision we do not speak."""
+    """The protocol revision is not supported."""
 
     def __init__(self, requested: object, supported: Iterable[str]) -> None:
         super().__init__(
@@ -158,7 +158,7 @@ class UnsupportedMediaType(BadInput, status=415):
 
 
 class TooLarge(BadInput, status=413):
-    """Over a size limit."""
+    """A size limit is exceeded."""
 
 
 class HeadersTooLarge(TooLarge, status=431):
@@ -166,7 +166,7 @@ class HeadersTooLarge(TooLarge, status=431):
 
 
 class Refused(TabhubError, code=-32003, status=403, category="auth"):
-    """Understood, and not allowed."""
+    """The request is valid but not allowed."""
 
 
 class Unauthorized(Refused, code=-32002, status=401):
@@ -174,7 +174,7 @@ class Unauthorized(Refused, code=-32002, status=401):
 
 
 class InvalidToken(Unauthorized, code=-32000):
-    """The relay's token (JWT) is not valid; the sender is not told why."""
+    """The relay's token (JWT) is not valid; the sender does not learn why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("Authentication failed: Invalid token")
@@ -191,7 +191,7 @@ class Forbidden(Refused):
 
 
 class RateLimited(Refused, code=-32004, status=429, category="rate_limit", outcome="not_sent", retryable=True):
-    """Too many of these in too short a time."""
+    """A rate limit is exceeded."""
 
     def __init__(self, message: str, *, retry_after: int, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, data={"retryAfter": retry_after})
@@ -199,7 +199,7 @@ class RateLimited(Refused, code=-32004, status=429, category="rate_limit", outco
 
 
 class PermissionDenied(Refused, code=-32005, category="permission", outcome="not_sent"):
-    """The person's permissions say no."""
+    """The person's permissions deny the call."""
 
 
 class SiteChanged(PermissionDenied):
@@ -220,7 +220,7 @@ class TabStopped(PermissionDenied):
 
 
 class NotFound(TabhubError, status=404, category="not_found"):
-    """Nothing of that name, or at this URL."""
+    """Nothing with that name, or at this URL."""
 
 
 class SessionNotFound(NotFound, code=-32012):

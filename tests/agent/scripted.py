@@ -23,7 +23,7 @@ class Turn:
     calls: tuple[tuple[str, Any], ...] = ()
     length: bool = False
     hold: threading.Event | None = None
-    """The answer is not completed before this is set."""
+    """The response is not completed before this event is set."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ Script = Callable[[dict[str, Any]], Turn | Refusal]
 
 
 class Scripted:
-    """A model server; each request gets the next answer of the script."""
+    """A model server; each request gets the next response of the script."""
 
     def __init__(self, *answers: Turn | Refusal | Script) -> None:
         self._answers = iter(answers)

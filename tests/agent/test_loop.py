@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.agent.loop import Ended, Event, Finished, Loop, Spoke, Started
+from tabhub.agent.loop import Ended, Event, Finished, Loop, Started, Text
 from tabhub.agent.prompt import FIND
 from tabhub.agent.turns import Model, ModelRequest, Piece, TokenUsage, Toolbox, Truncated
 from tabhub.config.agent import AgentSettings
@@ -112,7 +112,7 @@ async def test_calls_run_until_the_model_is_done() -> None:
         "assistant",
     ]
     assert model.requests[2].messages[-1].results[0].text == "act done"
-    assert [type(each) for each in events] == [Spoke, Spoke, Started, Finished, Started, Finished, Spoke, Ended]
+    assert [type(each) for each in events] == [Text, Text, Started, Finished, Started, Finished, Text, Ended]
     assert [tool.name for tool in model.requests[0].tools] == ["look", "act"]
     assert (loop.conversation.title, loop.conversation.tokens) == ("Do it", 60)
 
@@ -203,7 +203,7 @@ async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_an
     _, typed, unfinished = results(loop.conversation)
     assert typed[1].endswith("The parameter 'n' must be a whole number, not 'five'.")
     assert unfinished[1].endswith("The text ended before its `</invoke>`.")
-    assert "".join(each.text for each in events if isinstance(each, Spoke)) == "Now:Done."
+    assert "".join(each.text for each in events if isinstance(each, Text)) == "Now:Done."
     assert loop.conversation.messages[1].raw == XML
     assert model.requests[0].tools == ()
     assert "### act" in model.requests[0].system
@@ -227,7 +227,7 @@ async def test_stop_during_a_call_cancels_it_and_the_conversation_can_continue()
 
 async def test_stop_during_streaming_keeps_the_text() -> None:
     model = FakeModel(["Once upon", asyncio.Event()])
-    loop = loop_of(model, FakeTools(), new(), on_event=lambda each: loop.stop() if isinstance(each, Spoke) else None)
+    loop = loop_of(model, FakeTools(), new(), on_event=lambda each: loop.stop() if isinstance(each, Text) else None)
     assert (await loop.run("Tell me")).why == "stopped"
     assert [(m.role, m.text) for m in loop.conversation.messages] == [("user", "Tell me"), ("assistant", "Once upon")]
     assert model.closed == 1
@@ -259,11 +259,11 @@ async def test_steps_and_tokens_are_bounded() -> None:
     loop = loop_of(model, FakeTools(), new(), config=Config(agent=AgentSettings(steps=3)))
     ended = await loop.run("Go")
     assert (ended.why, ended.steps, ended.tokens) == ("steps", 3, 30)
-    assert "It reached the limit of 3 steps" in ended.words
+    assert "It reached the limit of 3 steps" in ended.explanation
     loop = loop_of(model, FakeTools(), loop.conversation, config=Config(agent=AgentSettings(tokens=15)))
     ended = await loop.run("Go on")
     assert (ended.why, ended.steps, ended.tokens) == ("tokens", 2, 20)
-    assert "20 tokens" in ended.words
+    assert "20 tokens" in ended.explanation
 
 
 async def test_unreported_tokens_are_estimated() -> None:

@@ -195,10 +195,10 @@ async def test_calls_without_index_or_id_are_separated() -> None:
         {"id": "a", "function": {"name": "look", "arguments": {"at": "1"}}},
         {"id": "b", "function": {"name": "look", "arguments": '{"at": "2"}'}},
     ]
-    said = b"".join(
+    chunks = b"".join(
         b"data: " + json.dumps({"choices": [{"delta": {"tool_calls": [part]}}]}).encode() + b"\n\n" for part in parts
     )
-    assert calls_of(await _raw(OK + b"\r\n" + said)) == [("look", {"at": "1"}, ""), ("look", {"at": "2"}, "")]
+    assert calls_of(await _raw(OK + b"\r\n" + chunks)) == [("look", {"at": "1"}, ""), ("look", {"at": "2"}, "")]
 
 
 def test_without_a_provider_the_error_explains_how_to_set_one() -> None:

@@ -24,7 +24,7 @@ GROUP = {"key": "k", "title": "Agent"}
 
 @dataclass
 class Context:
-    """A call's context that only takes notes."""
+    """A call's context; no tool here reports progress, logs or asks."""
 
     session: Any = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Context:
 
 @dataclass
 class Bench:
-    """Everything a tool's test needs."""
+    """The fixture of tool tests: browsers, tools and files."""
 
     browsers: Browsers
     browser: FakeBrowser
@@ -81,7 +81,6 @@ class Bench:
     listeners: list[Callable[[Any], None]] = field(default_factory=list)
 
     def end(self, session: Any) -> None:
-        """End a session."""
         for listener in self.listeners:
             listener(session)
 
@@ -108,7 +107,7 @@ class Bench:
 
 
 class Choice:
-    """Every session without a tab gets a new one."""
+    """Gives every session without a tab a new one."""
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
@@ -121,7 +120,7 @@ class Choice:
         return self._browsers.tab((await open_tab(self._browsers)).tab_id)
 
     def adopt(self, session: Any, tab_id: int) -> None:
-        """Nothing is remembered."""
+        """Sessions are not recorded here."""
 
     def tab_group(self, session: Any) -> dict[str, str]:
         return GROUP
@@ -133,10 +132,10 @@ class Choice:
         raise AssertionError("no tab is leased here")
 
     def require_free(self, session: Any, tab_id: int) -> None:
-        """Everyone may."""
+        """Every tab is free."""
 
     def acquire(self, session: Any, tab_id: int) -> None:
-        """Nothing is remembered."""
+        """Leases are not recorded here."""
 
     def release(self, session: Any, tab_id: int) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""A browser in memory: what the hub sends is recorded, what it gets is written in the test."""
+"""A browser in memory: it records method_of the hub sends, and the test defines its replies."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tabhub.links.extension import ExtensionLink
 
 Answer = Callable[[dict[str, Any]], Any]
 WATCHING = ("subscribeCDPEvents", "Page.enable", "Runtime.enable", "Log.enable", "Network.enable")
-"""What every tab in use is asked ahead."""
+"""Commands that every tab in use receives first."""
 
 
 NO_ANSWER = object()
-"""What an answer gives to leave a command pending."""
+"""Returned by an answer that leaves its command pending."""
 
 
 class Failure(Exception):
-    """An error the browser answers with."""
+    """An error reply of the browser."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class Failure(Exception):
 
 
 class FakeBrowser:
-    """One end of a link. Commands with an answer are answered at once; the others stay pending."""
+    """One end of a link. Commands with an answer are answered immediately; the others stay pending."""
 
     def __init__(self, browser_id: str = "b1", limits: Limits = DEFAULTS) -> None:
         self.sent: list[dict[str, Any]] = []
@@ -48,9 +48,9 @@ class FakeBrowser:
         message = orjson.loads(data)
         self.sent.append(message)
         if "id" in message and "method" in message:
-            answer = self.answers.get(self.what(message))
+            answer = self.answers.get(self.method_of(message))
             if answer is not None:
-                # Never before the hub has its future: a real browser cannot be that fast.
+                # Only after the hub has created its future: a real browser is never faster.
                 self.link.loop.call_soon(self._answer, message, answer)
 
     def _answer(self, message: dict[str, Any], answer: Answer) -> None:
@@ -63,35 +63,31 @@ class FakeBrowser:
             self.refuse(message["id"], failure.code, str(failure))
 
     @staticmethod
-    def what(message: dict[str, Any]) -> str:
+    def method_of(message: dict[str, Any]) -> str:
         """The command, or the CDP method it carries."""
         method: str = message["method"]
         return str(message["params"]["method"]) if method == "forwardCDPCommand" else method
 
     def commands(self, name: str) -> list[dict[str, Any]]:
-        """What was sent of one command."""
-        return [message for message in self.sent if "method" in message and self.what(message) == name]
+        """The messages sent with one command."""
+        return [message for message in self.sent if "method" in message and self.method_of(message) == name]
 
     def text(self, **message: Any) -> None:
-        """Send the hub one message."""
         self.link.feed(orjson.dumps({"jsonrpc": "2.0", **message}).decode())
 
     def reply(self, number: Any, result: Any) -> None:
-        """Answer a command."""
         self.text(id=number, result=result)
 
     def refuse(self, number: Any, code: int, message: str) -> None:
-        """Answer a command with an error."""
         self.text(id=number, error={"code": code, "message": message})
 
-    def tell(self, method: str, /, **params: Any) -> None:
-        """Send a notification."""
+    def notify(self, method: str, /, **params: Any) -> None:
         self.text(method=method, params=params)
 
     def join(self, browsers: Browsers, *tabs: dict[str, Any]) -> FakeBrowser:
         """Connect, say hello and describe the tabs."""
         browsers.attach(self.link)
-        self.tell(
+        self.notify(
             "extension.hello",
             browserId=self.link.browser_id,
             browserName="Chromium",
@@ -99,12 +95,11 @@ class FakeBrowser:
             extensionVersion="0.1.0",
             platform="linux",
         )
-        self.tell("tab.syncAll", tabs=list(tabs), plugins={}, debugger={"attached": []})
+        self.notify("tab.syncAll", tabs=list(tabs), plugins={}, debugger={"attached": []})
         return self
 
 
 def tab(tab_id: int, **more: Any) -> dict[str, Any]:
-    """A tab's description."""
     return {"tabId": tab_id, "url": f"https://site{tab_id}.example/", "title": f"Site {tab_id}", "windowId": 1, **more}
 
 

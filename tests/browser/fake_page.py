@@ -1,4 +1,4 @@
-"""A document in memory: answers what our page code would, by what is asked of it."""
+"""A document in memory that answers like our page code, depending on the evaluated code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VIEW = {
 
 
 def document(bench: Bench, answer: Any | Callable[[str], Any]) -> None:
-    """One frame, whose page code gives `answer`, or what that makes of the code."""
+    """One frame, whose page code returns `answer`, or the result of calling it with the code."""
 
     def evaluate(params: dict[str, Any]) -> Any:
         code = params["expression"]
@@ -35,7 +35,7 @@ def document(bench: Bench, answer: Any | Callable[[str], Any]) -> None:
 
 
 def element(box: dict[str, float]) -> Callable[[str], Any]:
-    """The answers of a page that has the element that is looked for, of that size."""
+    """The answers of a page that contains the element, with this box."""
 
     def answer(code: str) -> Any:
         if "kit.find(" in code:

@@ -1,4 +1,4 @@
-"""What an action caused, by the events of its tab."""
+"""The effects of an action, derived from the events of its tab."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_a_query_ends_when_the_page_navigates() -> None:
 
     asking = asyncio.ensure_future(action.unless_navigating(ask()))
     await asyncio.sleep(0)
-    action.handle_event("Page.windowOpen", {}, None)  # something else
+    action.handle_event("Page.windowOpen", {}, None)  # another expression
     await asyncio.sleep(0)
     assert not asking.done()
     action.handle_event("Page.frameRequestedNavigation", {"frameId": "main", "disposition": "currentTab"}, None)
@@ -107,7 +107,7 @@ async def test_a_reply_sent_before_the_navigation_counts() -> None:
 async def test_a_dialog_that_opens_before_the_next_command_ends_the_action_without_an_error() -> None:
     action = tracked_action()
     asking = asyncio.ensure_future(action.round_trip())
-    await asyncio.sleep(0)  # it has looked for dialogs, and is about to send its command
+    await asyncio.sleep(0)  # the action has already checked for dialogs and is about to send its command
     action.page.state.dialog = Dialog("alert", "Really done", "")  # the action caused it: the action itself succeeded
     assert await asking is None
     facts = await action.result("Accepted the dialog")

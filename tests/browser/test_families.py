@@ -1,4 +1,4 @@
-"""What every built-in tool says of itself."""
+"""The declarations of all built-in tools."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tabhub.errors import InvalidArguments
 from tests.browser.conftest import Bench
 
 READING = ("list", "get", "find", "search", "snapshot", "query", "wait", "check", "screenshot", "save", "export")
-"""How the names of tools begin that change nothing in a browser; what some of them write are files of the agent's."""
+"""How the names of read-only tools begin; some write files of the agent's."""
 ALSO_READING = {"browser_performance_metrics"}
 ACTS_ALL_THE_SAME = {"browser_get_css_coverage", "browser_clear_console_logs"}
-"""Coverage has to be switched on in the page; clearing hides messages from the one who asked, and from no one else."""
+"""Exceptions: coverage has to be switched on in the page; clearing hides messages only from the caller."""
 
 
 def test_every_tool_has_texts_an_output_schema_and_all_four_annotations() -> None:

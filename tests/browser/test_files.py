@@ -1,4 +1,4 @@
-"""Where tools may write: below one folder, over nothing that is there."""
+"""Where tools may write files: below one folder, without overwriting anything."""
 
 from __future__ import annotations
 

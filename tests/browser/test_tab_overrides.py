@@ -26,7 +26,7 @@ def emulating(bench: Bench) -> Bench:
 
 
 def sent(bench: Bench) -> list[tuple[str, str | None]]:
-    """The emulation commands that left, with the child session each went to."""
+    """The emulation commands that were sent, with the child session of each."""
     asked = [message["params"] for message in bench.browser.sent if message["method"] == "forwardCDPCommand"]
     return [
         (params["method"].removeprefix("Emulation."), params.get("sessionId"))
@@ -44,7 +44,7 @@ async def test_overrides_are_applied_to_frames_that_appear_later(emulating: Benc
     emulating.browser.sent.clear()
     info = {"targetId": "T", "type": "iframe", "url": "https://far.example/"}
     attached = {"sessionId": "S", "targetInfo": info, "waitingForDebugger": False}
-    emulating.browser.tell("cdp.event", tabId=1, method="Target.attachedToTarget", params=attached)
+    emulating.browser.notify("cdp.event", tabId=1, method="Target.attachedToTarget", params=attached)
     assert ("setUserAgentOverride", "S") in sent(emulating)
 
 
@@ -70,7 +70,7 @@ async def test_a_frame_that_waited_for_the_debugger_is_not_configured_twice(benc
     for session, waited in (("S1", True), ("S2", False)):
         info = {"targetId": session, "type": "iframe", "url": "https://far.example/"}
         params = {"sessionId": session, "targetInfo": info, "waitingForDebugger": waited}
-        bench.browser.tell("cdp.event", tabId=1, method="Target.attachedToTarget", params=params)
+        bench.browser.notify("cdp.event", tabId=1, method="Target.attachedToTarget", params=params)
     assert {message["params"].get("sessionId") for message in bench.browser.sent} == {"S2"}
 
 
@@ -95,7 +95,7 @@ async def test_only_overrides_of_the_ended_session_are_undone(emulating: Bench) 
 
 async def test_lost_overrides_are_reported_once(emulating: Bench) -> None:
     await device(emulating)
-    emulating.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
+    emulating.browser.notify("cdp.detached", tabId=1, reason="replaced_with_devtools")
     result = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="protanopia")
     assert result["active"] == ["vision protanopia"]
     assert result["note"] == (
@@ -117,7 +117,7 @@ async def test_an_override_that_fails_is_not_active(emulating: Bench) -> None:
 async def test_nothing_is_undone_in_a_closed_tab(emulating: Bench) -> None:
     emulating.context.session = session = object()
     await device(emulating)
-    emulating.browser.tell("tab.stateChanged", tabId=1, change="removed")
+    emulating.browser.notify("tab.stateChanged", tabId=1, change="removed")
     emulating.browser.sent.clear()
     emulating.end(session)
     await settle()

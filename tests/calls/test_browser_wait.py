@@ -1,4 +1,4 @@
-"""Calls that come before the browser: they wait for one that is on its way, and are made once."""
+"""Calls made before a browser is connected: they wait for one that is expected, and run once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.harness.waiting import until
 
 
 def text(answer: dict[str, Any]) -> str:
-    """What a call's answer says."""
-    said: str = answer["result"]["content"][0]["text"]
-    return said
+    """The text of a result."""
+    content: str = answer["result"]["content"][0]["text"]
+    return content
 
 
 def lines(hub: RunningHub, tool: str) -> list[bool]:
@@ -23,7 +23,7 @@ def lines(hub: RunningHub, tool: str) -> list[bool]:
     return [line["success"] for line in hub.hub.engine.audit.recent(50) if line["tool"] == tool]
 
 
-async def test_calls_that_come_before_the_browser_wait_for_it_and_are_made_once(hub: RunningHub) -> None:
+async def test_calls_made_before_the_browser_connects_wait_for_it_and_run_once(hub: RunningHub) -> None:
     hub.hub.engine.browser_wait.expect(20)
     async with Agent(hub) as agent:
         calls = [asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"})) for _ in range(3)]
@@ -35,7 +35,7 @@ async def test_calls_that_come_before_the_browser_wait_for_it_and_are_made_once(
     assert lines(hub, "browser_open_tab") == [True] * 3
 
 
-async def test_a_call_the_person_has_allowed_is_not_asked_for_again_when_the_browser_comes(tmp_path: Path) -> None:
+async def test_an_approved_call_is_not_asked_for_again_when_the_browser_connects(tmp_path: Path) -> None:
     asks = {"default": "auto", "browser": {"tools": {"browser_open_tab": "ask"}}}
     async with running_hub(tmp_path, permissions=asks) as hub, Agent(hub) as agent:
         engine, approvals = hub.hub.engine, hub.hub.approvals
@@ -66,7 +66,7 @@ async def test_without_an_expected_browser_a_call_fails_at_once_with_a_hint(hub:
     assert lines(hub, "browser_open_tab") == [False]
 
 
-async def test_a_browser_that_does_not_come_in_time_is_waited_for_no_longer(hub: RunningHub) -> None:
+async def test_the_wait_for_a_browser_ends_at_its_timeout(hub: RunningHub) -> None:
     hub.hub.engine.browser_wait.expect(0.05)
     async with Agent(hub) as agent:
         assert "no browser is connected" in text(await agent.call("browser_open_tab", {"url": "about:blank"}))
@@ -83,7 +83,7 @@ async def test_a_browser_that_failed_to_start_ends_the_wait(hub: RunningHub) -> 
         assert "no browser is connected" in text(await call)
 
 
-async def test_a_call_that_waits_can_be_taken_back(hub: RunningHub) -> None:
+async def test_a_waiting_call_can_be_cancelled(hub: RunningHub) -> None:
     hub.hub.engine.browser_wait.expect(60)
     async with client(hub, **{"Tabhub-Session": "me"}) as http:
         call = asyncio.create_task(http.post("/tools/browser_open_tab/call", json={"url": "about:blank"}))

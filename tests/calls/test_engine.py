@@ -1,4 +1,4 @@
-"""The engine: one call from its arguments to its answer, with real links and in virtual time."""
+"""The engine: one call from its arguments to its result, with real links and in virtual time."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_call_is_sent_once_and_its_reply_is_its_answer(make: Callable[..., Wor
 
 
 @pytest.mark.req("F5", "S004-goals-06", "S004-flow-07")
-def test_replies_in_another_order_reach_the_calls_they_belong_to(make: Callable[..., World]) -> None:
+def test_replies_in_any_order_reach_their_calls(make: Callable[..., World]) -> None:
     world = make()
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1, 2])
     one, two = world.session(), world.session()
@@ -89,7 +89,7 @@ def test_replies_in_another_order_reach_the_calls_they_belong_to(make: Callable[
 
 
 @pytest.mark.req("F6")
-def test_late_and_doubled_replies_are_dropped_and_counted(make: Callable[..., World]) -> None:
+def test_late_and_duplicate_replies_are_dropped_and_counted(make: Callable[..., World]) -> None:
     world = make()
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1])
     call = world.call(world.session(), buy, 1)
@@ -100,14 +100,14 @@ def test_late_and_doubled_replies_are_dropped_and_counted(make: Callable[..., Wo
     slow = world.call(world.session(), buy, 1)
     world.loop.run_for(31)
     assert isinstance(slow.error, CallTimeout)
-    for _ in range(2):  # the one answer a stopped command gives, and one too many
+    for _ in range(2):  # the one reply to a cancelled command, and one too many
         browser.feed({"id": browser.asked[1].number, "result": {}})
     assert browser.link.counts.late == 3
     assert isinstance(slow.error, CallTimeout)
 
 
 @pytest.mark.req("F7")
-def test_replies_to_no_command_or_to_another_connections_are_dropped_logged_and_never_routed(
+def test_replies_to_unknown_or_foreign_commands_are_dropped_logged_and_never_routed(
     make: Callable[..., World], caplog: pytest.LogCaptureFixture
 ) -> None:
     world = make()
@@ -130,7 +130,7 @@ def test_replies_to_no_command_or_to_another_connections_are_dropped_logged_and_
 
 
 @pytest.mark.req("F8")
-def test_a_browser_that_connects_again_replaces_itself_and_its_calls_fail_cleanly(make: Callable[..., World]) -> None:
+def test_a_reconnected_browser_replaces_its_old_connection_whose_calls_fail(make: Callable[..., World]) -> None:
     world = make()
     buy, old, other = world.tool("shop_buy", SHOP), Connection(world, "red", [1]), Connection(world, "blue", [11])
     lost, kept = world.call(world.session(), buy, 1), world.call(world.session(), buy, 11)
@@ -162,7 +162,7 @@ def test_25_calls_of_a_plugin_run_the_26th_waits_and_a_full_queue_refuses(make: 
     assert refused.error.outcome == "not_sent"
     assert "Wait for calls in flight to end" in refused.error.text()
     other = world.call(session, send, 1)
-    assert browser.asked[-1].token == other.token  # another plugin is not held up
+    assert browser.asked[-1].token == other.token  # another plugin is not affected
     browser.reply(browser.asked[3])
     assert value(running[3]) == {"token": running[3].token}
     assert browser.asked[-1].token == waiting[0].token
@@ -199,7 +199,7 @@ def test_progress_every_10_s_keeps_a_call_alive_until_5_minutes_and_no_longer(ma
         assert not call.task.done(), step
         world.loop.act(lambda step=step: world.contexts[call.token].progress(step, 30))  # type: ignore[misc]
     assert call.caller.reported == list(range(1, 30))
-    assert isinstance(quiet.error, CallTimeout)  # another's progress does not help it
+    assert isinstance(quiet.error, CallTimeout)  # progress of another call does not extend it
     world.loop.run_for(9.8)
     assert not call.task.done()
     world.loop.run_for(0.3)
@@ -237,7 +237,7 @@ def test_deadlines_hold_when_the_wall_clock_jumps(make: Callable[..., World], ju
     assert value(later) == {"token": later.token}
 
 
-def test_a_cancelled_call_that_still_waits_was_never_sent(make: Callable[..., World]) -> None:
+def test_a_call_cancelled_in_the_queue_was_never_sent(make: Callable[..., World]) -> None:
     world = make(concurrent_per_source=1)
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1])
     first, second = world.call(world.session(), buy, 1), world.call(world.session(), buy, 1)
@@ -249,7 +249,7 @@ def test_a_cancelled_call_that_still_waits_was_never_sent(make: Callable[..., Wo
     assert CallCancelled.outcome == "unknown"
 
 
-def test_a_session_that_ends_takes_its_own_calls_with_it(make: Callable[..., World]) -> None:
+def test_ending_a_session_cancels_its_calls_only(make: Callable[..., World]) -> None:
     world = make()
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1])
     mine, other = world.session(), world.session()
@@ -321,7 +321,7 @@ def test_a_call_in_flight_continues_when_its_tool_is_replaced_or_removed(make: C
     assert isinstance(world.call(world.session(), buy, 1).error, UnknownTool)
 
 
-def test_a_session_that_calls_too_often_is_slowed_and_others_are_not(make: Callable[..., World]) -> None:
+def test_calls_are_rate_limited_per_session(make: Callable[..., World]) -> None:
     world = make(call_rate=3)
     buy = world.tool("shop_buy", SHOP)
     Connection(world, "red", [1])
@@ -336,7 +336,7 @@ def test_a_session_that_calls_too_often_is_slowed_and_others_are_not(make: Calla
     assert not world.call(eager, buy, 1).task.done()
 
 
-def test_the_engine_rests_when_nothing_is_in_flight(make: Callable[..., World]) -> None:
+def test_the_engine_has_no_timer_when_no_call_is_in_flight(make: Callable[..., World]) -> None:
     world = make()
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1])
     world.call(world.session(), buy, 1)

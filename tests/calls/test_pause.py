@@ -1,4 +1,4 @@
-"""A person takes the pause: what acts waits or fails, what reads goes on, and all of it is told."""
+"""A pause by the person: acting calls wait or fail, reading calls continue, and the pause is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.harness.waiting import until
 
 
 def offer(hub: RunningHub) -> list[int]:
-    """Tools that note their number, one of which only reads; gives the notes."""
+    """Tools that record their number, one of which only reads; returns the records."""
     ran: list[int] = []
 
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
@@ -68,7 +68,7 @@ async def test_a_paused_call_fails_at_its_deadline_and_names_who_paused(tmp_path
         assert hub.hub.engine.audit.recent(1)[0]["error"]["category"] == "paused"
 
 
-async def test_in_the_other_mode_calls_fail_at_once_also_those_that_wait(hub: RunningHub) -> None:
+async def test_in_fail_mode_acting_calls_and_waiting_ones_fail_at_once(hub: RunningHub) -> None:
     offer(hub)
     async with client(hub) as http:
         await http.post("/pause", json={})
@@ -81,7 +81,7 @@ async def test_in_the_other_mode_calls_fail_at_once_also_those_that_wait(hub: Ru
         assert (await http.post("/tools/do_read/call", json={"n": 3})).status_code == 200
 
 
-async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub: RunningHub) -> None:
+async def test_a_waiting_call_can_be_cancelled_and_ends_with_its_session(hub: RunningHub) -> None:
     ran = offer(hub)
     async with Agent(hub) as agent, client(hub) as http:
         await http.post("/pause")
@@ -103,7 +103,7 @@ async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub:
         assert ran == []
 
 
-async def test_a_call_that_had_not_got_its_turn_yet_waits_too(tmp_path: Path) -> None:
+async def test_a_queued_call_waits_too(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"concurrent_per_source": 1}) as hub, Agent(hub) as agent:
         probe, pause = Probe(hub), hub.hub.engine.pause
         calls = [asyncio.create_task(agent.call("probe_wait", {"n": 0}))]
@@ -134,7 +134,7 @@ async def test_a_tool_disabled_during_a_pause_is_not_run_after_it(tmp_path: Path
         assert ran == []
 
 
-async def test_a_batch_goes_no_further_while_agents_are_paused(hub: RunningHub) -> None:
+async def test_a_batch_stops_between_two_steps_during_a_pause(hub: RunningHub) -> None:
     pause = hub.hub.engine.pause
     went: list[str] = []
     async with FakeExtension(hub) as browser, Agent(hub) as agent:

@@ -1,4 +1,4 @@
-"""Long results: the agent gets what fits and a handle, and reads the rest with `tabhub_read_result`."""
+"""Long results: the agent gets the part that fits and a handle, and reads the rest with `tabhub_read_result`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROW = b'{"id":1,"name":"a name","url":"https://example.com/a","tags":["a","b"],
 
 
 def structured(items: bytes) -> ToolResult:
-    """A result that says the same twice, as a script's does."""
+    """A result whose text repeats its structured content, as a script's does."""
     data = b'{"value":[' + items + b"]}"
     text = json.dumps(data.decode()).encode()
     return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + data + b"}")
@@ -81,7 +81,7 @@ async def read(agent: Agent, handle: str, **how: Any) -> dict[str, Any]:
     return facts
 
 
-async def test_what_is_read_at_once_is_bounded_by_the_settings(tmp_path: Path) -> None:
+async def test_the_size_of_one_read_is_a_setting(tmp_path: Path) -> None:
     async def lines(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
         return ToolResult.text(LINES)
 
@@ -93,7 +93,7 @@ async def test_what_is_read_at_once_is_bounded_by_the_settings(tmp_path: Path) -
         assert 500 < estimate_tokens((await read(agent, handle, limit=80_000))["text"]) <= 1_000
 
 
-async def test_a_short_result_is_left_alone(library: RunningHub) -> None:
+async def test_a_short_result_is_unchanged(library: RunningHub) -> None:
     async with Agent(library) as agent:
         assert await result(agent, "library_short") == {"content": [{"type": "text", "text": "short"}]}
 
@@ -110,7 +110,7 @@ async def test_a_long_result_is_cut_to_its_budget_with_a_handle_to_the_rest(libr
     assert facts["handle"] in answer["content"][-1]["text"]
 
 
-async def test_the_whole_can_be_read_page_by_page(library: RunningHub) -> None:
+async def test_the_whole_result_can_be_read_in_pages(library: RunningHub) -> None:
     async with Agent(library) as agent:
         handle = await handle_of(agent, "library_lines")
         text, offset = "", 0
@@ -124,7 +124,7 @@ async def test_the_whole_can_be_read_page_by_page(library: RunningHub) -> None:
     assert text == LINES
 
 
-async def test_it_can_be_searched_and_picked_from(library: RunningHub) -> None:
+async def test_a_stored_result_can_be_searched_and_picked_from(library: RunningHub) -> None:
     async with Agent(library) as agent:
         lines, rows = await handle_of(agent, "library_lines"), await handle_of(agent, "library_rows")
         hit = await read(agent, lines, search="line 4321:")
@@ -152,7 +152,7 @@ async def test_an_unknown_handle_is_an_error(library: RunningHub, handle: str) -
     assert answer["_meta"]["tabhub/error"]["category"] == "not_found"
 
 
-async def test_another_sessions_handle_is_the_same_not_found(library: RunningHub) -> None:
+async def test_another_sessions_handle_gives_the_same_error_as_a_missing_one(library: RunningHub) -> None:
     async with Agent(library) as mine, Agent(library) as other:
         handle = await handle_of(mine, "library_lines")
         taken = await result(other, "tabhub_read_result", handle=handle)
@@ -179,7 +179,7 @@ async def test_stateless_agents_read_by_the_handle_alone(library: RunningHub) ->
 async def test_results_of_9_9_mb_at_once_are_budgeted_outside_the_event_loop(
     library: RunningHub, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # `python -m bench rows L5` measures how long ten of them hold the event loop.
+    # `python -m bench rows L5` measures how long ten of them block the event loop.
     assert len(HUGE_RESULTS[kind].payload) >= 9.9e6
     threads: list[str] = []
 
@@ -200,7 +200,7 @@ async def test_results_of_9_9_mb_at_once_are_budgeted_outside_the_event_loop(
             assert facts["totalChars"] >= 9.9e6
             tail = await read(agent, facts["handle"], offset=facts["totalChars"] - 5)
             assert (len(tail["text"]), "nextOffset" in tail) == (5, False)
-            if kind != "text":  # clients check it against the tool's schema
+            if kind != "text":  # clients validate it against the tool's schema
                 assert 100 <= len(answer["structuredContent"]["value"]) <= 2000
 
 

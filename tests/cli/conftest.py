@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def env(home: Path, tmp_path: Path) -> dict[str, str]:
-    """An environment with nothing but this home."""
+    """An environment with only this home."""
     person = tmp_path / "person"
     person.mkdir()
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "PYTHONPATH", "VIRTUAL_ENV")}
@@ -42,7 +42,7 @@ def env(home: Path, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def hub(home: Path) -> Iterator[FakeHub]:
-    """A hub that is running, as far as the command line can tell."""
+    """A hub that the command line considers running."""
     with running() as fake:
         announce(home, fake.port)
         fake.answer("GET /health", {"status": "ok", "version": "0.1.0", "uptime": 61})

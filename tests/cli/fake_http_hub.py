@@ -1,4 +1,4 @@
-"""A hub whose HTTP answers the test chooses, byte by byte if needed."""
+"""A hub whose HTTP responses the test defines, byte by byte if needed."""
 
 from __future__ import annotations
 

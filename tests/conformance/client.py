@@ -1,4 +1,4 @@
-"""The command the conformance suite runs as a client: it hands the address over to the hub under test and waits.
+"""The command the conformance suite runs as a client: it passes the URL on to the hub under test and waits.
 
 `client.py PORT URL`; the process that listens on the port receives one line of JSON and answers with another.
 """

@@ -1,6 +1,6 @@
-"""What the hub does with the server of a client scenario: it is added, its person logs in, its tools are called.
+"""What the hub does with the server of a client scenario: add it, log in, call its tools.
 
-The hub is the client under test, all of it: records, pool, logins, engine. Only the person and the agent are played.
+The complete hub is the client under test: records, pool, logins, engine. Only the person and the agent are simulated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SAMPLES: dict[str, Any] = {"string": "text", "integer": 5, "number": 3, "boolea
 
 
 class Caller:
-    """An agent whose client takes every question as it is offered (calls.protocols.Caller)."""
+    """An agent whose client accepts every elicitation with its defaults (calls.protocols.Caller)."""
 
     via = "mcp"
     answers = None
@@ -36,17 +36,16 @@ class Caller:
         self.answers = None
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Nobody looks."""
+        """Ignored."""
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        """Nobody reads."""
+        """Ignored."""
 
     def can(self, capability: str) -> bool:
-        """It can all there is."""
         return True
 
     async def ask(self, tool: str, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-        """Accept, with what is proposed."""
+        """Accept with the proposed values."""
         return {key: _answer(method, params) for key, (method, params) in questions.items()}
 
 
@@ -63,13 +62,13 @@ def _answer(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sample(schema: Mapping[str, Any]) -> Any:
-    """Something that fits a simple schema."""
+    """A value that matches a simple schema."""
     kind = schema.get("type", "string")
     return schema["enum"][0] if "enum" in schema else _SAMPLES[kind if isinstance(kind, str) else kind[0]]
 
 
 async def play(hub: RunningHub, given: Mapping[str, Any]) -> None:
-    """One scenario; raises if the hub could not connect."""
+    """Run one scenario; raises if the hub could not connect."""
     name = f"s{next(_numbers)}"
     upstream = hub.hub.upstream
     async with (
@@ -92,7 +91,7 @@ async def play(hub: RunningHub, given: Mapping[str, Any]) -> None:
 
 
 async def _log_in(hub: RunningHub, name: str, person: httpx2.AsyncClient) -> None:
-    """The person goes wherever the hub sends them."""
+    """Follow the hub's login links as a person would."""
     seen: set[str | None] = {None}
 
     def address() -> str | None:
@@ -120,9 +119,9 @@ async def _settled(hub: RunningHub, name: str) -> None:
 
 
 def _calls(hub: RunningHub, name: str, context: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The calls the scenario names, or one of each tool."""
+    """The calls that the scenario names, or one call of each tool."""
     tools = {t["tool"]: t["name"] for t in hub.hub.upstream.describe(hub.hub.upstream.get(name))["tools"]}
-    if "toolCalls" in context:  # an agent leaves out what it has no value for: null fits few schemas
+    if "toolCalls" in context:  # an agent omits arguments without a value, because few schemas accept null
         return [
             (tools[call["name"]], {key: value for key, value in call["arguments"].items() if value is not None})
             for call in context["toolCalls"]
@@ -139,8 +138,8 @@ async def _call(hub: RunningHub, name: str, tool: str, arguments: dict[str, Any]
         try:
             await hub.hub.engine.call(Caller(), tool, dict(arguments))
         except LoginRequired:
-            await hub.hub.upstream.refresh(name)  # what a person does then
+            await hub.hub.upstream.refresh(name)  # as a person would do then
         except TabhubError:
-            return  # the server's answer is the scenario's affair
+            return  # how the server answers is up to the scenario
         else:
             return

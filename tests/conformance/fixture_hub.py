@@ -1,10 +1,9 @@
 """A hub with the conformance suite's tools, on a free port: `python -m tests.conformance.fixture_hub [--everything]`.
 
-It is served as the product serves it: the same server, event loop and limits. Resources and prompts are
-an external server's (fixture_server.py), as they always are; `--everything` attaches the official everything-server.
-
-The suite cannot send a token, so a proxy in front of the hub adds it (token_proxy.py). Prints the proxy's port, and
-ends when standard input closes.
+It is served like the product: the same server, event loop and limits. Resources and prompts come from an external
+server (fixture_server.py), as always; `--everything` attaches the official everything-server. The suite cannot send a
+token, so a proxy in front of the hub adds it (token_proxy.py). Prints the proxy's port, and ends when standard input
+closes.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def trigger(hub: Hub) -> Entry:
 
 
 def trigger_prompts(hub: Hub) -> Entry:
-    """A tool that has the external server change its list of prompts."""
+    """A tool that makes the external server change its list of prompts."""
 
     async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         return await hub.engine.registry.by_name["mcp__suite__change_prompts"].run(ctx, {})
@@ -66,7 +65,7 @@ async def attach(hub: Hub, name: str, command: list[str]) -> None:
     await hub.upstream.add({name: {"command": command[0], "args": command[1:], "cwd": str(ROOT)}})
     connection = hub.upstream.pool.get(name)
     assert connection is not None
-    await until(lambda: bool(connection.resources.current.prompts))  # prompts are asked for last
+    await until(lambda: bool(connection.resources.current.prompts))  # prompts are requested last
 
 
 async def serve(folder: Path, *, everything: bool) -> None:

@@ -1,7 +1,7 @@
-"""What the conformance suite wants beside tools, as an external server of the hub under test, made with the SDK.
+"""The resources and prompts that the conformance suite expects, as an external server of the hub under test, made with
+the SDK.
 
-The hub passes on what this server has: the suite reads it through the hub, under its own names. Speaks over standard
-input and output.
+The suite reads them through the hub, under the hub's names. Uses standard input and output.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def static_text() -> str:
 
 @server.resource("test://watched-resource", mime_type="text/plain")
 def watched() -> str:
-    """One whose changes can be followed."""
+    """A resource that can be subscribed to."""
     return "Watched."
 
 
@@ -50,7 +50,7 @@ def static_binary() -> bytes:
 
 @server.resource("test://template/{id}/data", mime_type="application/json")
 def from_template(id: str) -> str:  # noqa: A002 - the suite names the variable
-    """A resource for every id."""
+    """A resource for each id."""
     return json.dumps({"id": id, "templateTest": True, "data": f"Data for ID: {id}"})
 
 
@@ -68,7 +68,7 @@ def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
 
 @server.prompt()
 def test_prompt_with_embedded_resource(resourceUri: str) -> list[Any]:  # noqa: N803 - the suite names the argument
-    """A prompt that holds a resource."""
+    """A prompt that contains a resource."""
     words = "Embedded resource content for testing."
     held = TextResourceContents(uri=resourceUri, mime_type="text/plain", text=words)
     embedded = EmbeddedResource(type="resource", resource=held)
@@ -77,14 +77,14 @@ def test_prompt_with_embedded_resource(resourceUri: str) -> list[Any]:  # noqa: 
 
 @server.prompt()
 def test_prompt_with_image() -> list[Any]:
-    """A prompt that holds a picture."""
+    """A prompt that contains a picture."""
     picture = ImageContent(type="image", data=PIXEL, mime_type="image/png")
     return [UserMessage(picture), UserMessage("Please analyze the image above.")]
 
 
 @server.prompt()
 def test_input_required_result_prompt(ctx: Context) -> str | InputRequiredResult:
-    """A prompt that asks something first."""
+    """A prompt that requires input first."""
     answer = (ctx.input_responses or {}).get("user_context")
     if isinstance(answer, ElicitResult):
         return f"Use this context: {(answer.content or {}).get('context')}"
@@ -101,7 +101,7 @@ async def complete(ref: Any, argument: Any, context: Any) -> Completion | None:
 
 @server.tool()
 async def change_prompts(ctx: Context) -> str:
-    """Gains a prompt and says so."""
+    """Adds a prompt and announces it."""
     name = f"test_added_prompt_{next(_added)}"
     server.add_prompt(Prompt.from_function(lambda: "added", name=name, description="Added while running"))
     await ctx.notify_prompts_changed()

@@ -1,6 +1,6 @@
-"""The tools the official conformance suite calls by name, as one more source of the hub.
+"""The tools that the official conformance suite calls by name, as one more source of the hub.
 
-They run through the same engine, surfaces and edges as every other tool; only what they do is the suite's.
+They run through the same engine, surfaces and endpoints as every other tool; only their behaviour is the suite's.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _LINE = re.compile(r"^([✓✗]) ([a-z0-9/_-]+): (\d+) passed, (\d+) failed", re
 
 @asynccontextmanager
 async def listening(hub: RunningHub) -> AsyncIterator[int]:
-    """Take scenarios from the suite's client command; gives the port."""
+    """Accept scenarios from the suite's client command; returns the port."""
 
     async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         given = json.loads(await reader.readline())

@@ -1,6 +1,6 @@
 """The official MCP conformance suite against a hub, for both eras, alone and with an external server attached.
 
-All runs share two hubs and go on at the same time; each test waits for its own.
+All runs share two hubs and run concurrently; each test waits for its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LINE = re.compile(r"^([✓✗]) ([a-z0-9-]+): (\d+) passed, (\d+) failed", re.M
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The hubs' addresses, and the suite's output by hub and revision."""
+    """The hubs' URLs, and the suite's output by hub and revision."""
 
     urls: dict[str, str]
     suites: dict[tuple[str, str], subprocess.Popen[str]]
@@ -63,7 +63,7 @@ def fixture_hub(words: list[str]) -> Iterator[subprocess.Popen[str]]:
         try:
             yield process
         finally:
-            process.stdin.close()  # it ends then
+            process.stdin.close()  # it then ends
             process.wait(timeout=30)
 
 
@@ -118,7 +118,7 @@ async def test_tools_resources_and_prompts_of_the_everything_server_work_through
         assert "Rome" in asked.messages[0].model_dump_json()
 
 
-def test_the_proxy_adds_the_token_and_leaves_a_foreign_host_alone() -> None:
+def test_the_proxy_adds_the_token_and_keeps_a_foreign_host() -> None:
     head = b"POST /mcp HTTP/1.1\r\nhost: %b\r\ncontent-length: 2\r\n\r\n"
     added = b"POST /mcp HTTP/1.1\r\nAuthorization: Bearer s\r\nhost: %b\r\ncontent-length: 2\r\n\r\n"
     for given, passed_on in [(b"127.0.0.1:1", b"127.0.0.1:2"), (b"localhost:1", b"localhost:2"), *[(b"evil:1",) * 2]]:

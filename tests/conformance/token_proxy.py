@@ -1,7 +1,7 @@
 """A TCP proxy that adds the hub's token to every request, for a client that cannot send one.
 
-Owns nothing else of HTTP: a request's body and the whole answer pass as they are. A Host that names the proxy becomes
-one that names the hub; any other stays, so that the hub's own check of it is exercised.
+It changes nothing else: request bodies and answers pass unchanged. A Host that names the proxy is replaced with the
+hub's; any other is kept, so that the hub's own check is exercised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNKED = re.compile(rb"^transfer-encoding:", re.IGNORECASE | re.MULTILINE)
 
 @contextlib.asynccontextmanager
 async def token_proxy(hub_port: int, secret: str) -> AsyncIterator[int]:
-    """Listen on a free port in front of a hub; gives the port."""
+    """Listen on a free port in front of a hub; returns the port."""
     own_port = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +45,7 @@ async def token_proxy(hub_port: int, secret: str) -> AsyncIterator[int]:
 
 
 def with_token(head: bytes, own_port: int, hub_port: int, secret: str) -> bytes:
-    """A request's head for the hub: with the token, and the hub's port where its Host named the proxy's."""
+    """The head of a request for the hub: with the token, and the hub's port where its Host named the proxy's."""
     line, rest = head.split(b"\r\n", 1)
     host = rb"(?im)^(host:[ \t]*(?:127\.0\.0\.1|localhost|\[::1\])):%d(?=\r\n)" % own_port
     rest = re.sub(host, rb"\g<1>:%d" % hub_port, rest)
@@ -55,7 +55,7 @@ def with_token(head: bytes, own_port: int, hub_port: int, secret: str) -> bytes:
 async def _requests(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own_port: int, hub_port: int, secret: str
 ) -> None:
-    """Pass requests on, each in one piece, until the client closes."""
+    """Forward requests, each as one piece, until the client closes."""
     with contextlib.suppress(asyncio.IncompleteReadError, OSError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")

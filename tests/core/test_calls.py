@@ -1,4 +1,4 @@
-"""Calls in flight: lanes and their queues, deadlines, and who is hit by what."""
+"""Calls in flight: lanes and their queues, deadlines, and which calls an event fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_25_calls_of_a_source_run_and_the_next_waits_its_turn() -> None:
     waiting = [opened(calls, BUY, 0) for _ in range(3)]
     assert not any(call.waiting for call in running)
     assert all(call.waiting for call in waiting)
-    assert not opened(calls, SEND, 0).waiting  # another source is not held up
+    assert not opened(calls, SEND, 0).waiting  # another source is not affected
     assert calls.close(running[7], 5) == [waiting[0]]
     assert not waiting[0].waiting
     assert calls.close(running[8], 5) == [waiting[1]]
@@ -45,7 +45,7 @@ def test_a_full_queue_raises_busy() -> None:
     assert caught.value.outcome == "not_sent"
     assert caught.value.retryable
     assert len(calls) == 5
-    calls.close(taken[4], 1)  # one that only waited makes room as well
+    calls.close(taken[4], 1)  # ending a queued call makes room as well
     assert opened(calls, BUY, 1).waiting
 
 
@@ -71,7 +71,7 @@ def test_a_call_is_due_once_and_its_outcome_is_unknown_only_if_it_was_sent() -> 
     assert isinstance(quiet.failure, CallTimeout)
     assert (quiet.failure.outcome, sent.failure and sent.failure.outcome) == ("not_sent", "unknown")
     assert "within 30 s" in quiet.failure.message.replace(".0", "")
-    assert CallTimeout.outcome == "unknown"  # the class was not touched
+    assert CallTimeout.outcome == "unknown"  # the template of the error is unchanged
 
 
 def test_a_timed_out_call_has_a_hint() -> None:
@@ -111,7 +111,7 @@ def test_progress_extends_the_deadline_but_never_past_five_minutes() -> None:
     assert not calls.progress(call, 301)
 
 
-def test_the_first_failure_stands() -> None:
+def test_only_the_first_failure_counts() -> None:
     calls = Calls[Call](Limits())
     call = opened(calls, BUY, 0)
     assert calls.fail(call, CallCancelled("taken back"))
@@ -138,7 +138,7 @@ def test_calls_are_found_by_session() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["open", "close", "time"]), st.integers(0, 9)), max_size=60))
-def test_a_lane_never_runs_more_than_it_may_and_starts_in_order(steps: list[tuple[str, int]]) -> None:
+def test_a_lane_never_exceeds_its_limit_and_starts_calls_in_order(steps: list[tuple[str, int]]) -> None:
     calls = Calls[Call](Limits(concurrent_per_source=2, queue_per_source=3))
     there: list[Call] = []
     started: list[int] = []

@@ -81,7 +81,7 @@ def test_a_disconnected_holder_becomes_idle_sooner_unless_it_calls() -> None:
     one.called = 100
     assert not leases.is_idle(lease, 699)
     assert "disconnected" not in leases.conflict(lease, 120).message
-    one.called, one.disconnected_at = 50, 645  # it went when it was nearly idle anyway
+    one.called, one.disconnected_at = 50, 645  # it disconnected when it was nearly idle anyway
     assert leases.is_idle(lease, 650)
 
 
@@ -109,7 +109,7 @@ def test_a_session_is_notified_when_the_person_frees_its_bound_tab() -> None:
     assert leases.end(one) == []
 
 
-def test_a_session_that_lost_its_tab_learns_to_whom_and_does_not_close_it() -> None:
+def test_a_session_that_lost_its_tab_knows_the_new_holder_and_does_not_close_it() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(other, 1, 5, acting=True)
@@ -118,7 +118,7 @@ def test_a_session_that_lost_its_tab_learns_to_whom_and_does_not_close_it() -> N
     assert leases.held_by_other(one, 1) is leases.get(1)
 
 
-def test_ending_a_session_returns_the_tabs_it_opened_that_no_other_holds() -> None:
+def test_ending_a_session_returns_the_tabs_it_opened_and_still_owns() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(one, 2, 0, acting=True, opened=True)
@@ -146,8 +146,8 @@ def test_durations_are_short_texts(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 
-class Holding(RuleBasedStateMachine):
-    """Sessions come, take, read, release and go in any order; tabs close under them."""
+class LeaseMachine(RuleBasedStateMachine):
+    """Sessions open, acquire, read, release and end in any order, while tabs close."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,13 +164,13 @@ class Holding(RuleBasedStateMachine):
         return there[pick % len(there)]
 
     @rule()
-    def comes(self) -> None:
+    def session_opens(self) -> None:
         self.now += 1
         self.sessions.open(f"s{self.now:.0f}", "mcp", "client", self.now)
 
     @precondition(lambda self: len(self.sessions) > 0)
     @rule(pick=pick, tab=tabs, acting=st.booleans(), opened=st.booleans())
-    def takes(self, pick: int, tab: int, acting: bool, opened: bool) -> None:
+    def session_binds(self, pick: int, tab: int, acting: bool, opened: bool) -> None:
         session = self.a_session(pick)
         held = self.leases.held_by_other(session, tab)
         self.now += 1
@@ -185,7 +185,7 @@ class Holding(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.sessions) > 0)
     @rule(pick=pick, tab=tabs)
-    def releases(self, pick: int, tab: int) -> None:
+    def session_releases(self, pick: int, tab: int) -> None:
         session = self.a_session(pick)
         lease = self.leases.get(tab)
         assert self.leases.release(session, tab) is (lease is not None and lease.holder is session)
@@ -193,7 +193,7 @@ class Holding(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.sessions) > 0)
     @rule(pick=pick)
-    def ends(self, pick: int) -> None:
+    def session_ends(self, pick: int) -> None:
         session = self.a_session(pick)
         self.sessions.end(session.id)
         mine = set(session.opened_tabs)
@@ -201,18 +201,18 @@ class Holding(RuleBasedStateMachine):
         self.ended.append(session)
 
     @rule(tab=tabs)
-    def closes(self, tab: int) -> None:
+    def tab_closes(self, tab: int) -> None:
         self.leases.tab_closed(tab)
         assert self.leases.get(tab) is None
 
     @rule(old=tabs, new=tabs)
-    def comes_back(self, old: int, new: int) -> None:
+    def tab_is_rematched(self, old: int, new: int) -> None:
         if old != new:
             self.leases.tab_rematched(old, new)
             assert self.leases.get(old) is None
 
     @invariant()
-    def no_tab_has_two_holders_and_what_is_bound_is_held(self) -> None:
+    def every_bound_tab_has_exactly_one_lease(self) -> None:
         for session in self.sessions.all():
             if session.tab is not None:
                 lease = self.leases.get(session.tab)
@@ -222,14 +222,14 @@ class Holding(RuleBasedStateMachine):
         assert len(bound) == len(set(bound))
 
     @invariant()
-    def who_has_gone_holds_nothing(self) -> None:
+    def ended_sessions_hold_no_lease(self) -> None:
         assert not [lease for lease in self.leases if lease.holder in self.ended]
 
     @invariant()
-    def no_tab_is_to_be_closed_by_two(self) -> None:
+    def every_opened_tab_belongs_to_one_session(self) -> None:
         own = [tab for session in self.sessions.all() for tab in session.opened_tabs]
         assert len(own) == len(set(own))
 
 
-TestHolding = Holding.TestCase
-TestHolding.settings = settings(max_examples=60, stateful_step_count=40)
+TestLeaseMachine = LeaseMachine.TestCase
+TestLeaseMachine.settings = settings(max_examples=60, stateful_step_count=40)

@@ -85,7 +85,7 @@ def test_sites_are_separate_and_a_closed_tab_affects_only_itself() -> None:
     assert pages.sites_of(7) == {SHOP, PAY}
     assert pages.remove_tab(7).sites == {SHOP, PAY}
     assert pages.sites() == [SHOP]
-    # a frame that goes to another site leaves the first
+    # a frame that navigates to another site leaves the first
     assert pages.register(frame(8, document="x", origin=PAY), [tool("z")]).sites == {SHOP, PAY}
     assert pages.sites() == [PAY]
 

@@ -1,4 +1,4 @@
-"""The registry: which names exist, who may use them, and that no source can touch another's."""
+"""The registry: which names exist, which sources may use them, and that no source can affect another."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_source_is_replaced_as_a_whole() -> None:
     held = registry.by_name.get("shop_buy")
     registry.replace(SHOP, [entry("shop_find")])
     assert sorted(registry.by_name) == ["mail_send", "shop_find"]
-    assert held is not None  # who holds the old entry goes on with it
+    assert held is not None  # a holder of the old entry can still use it
     registry.remove(SHOP)
     assert list(registry.by_name) == ["mail_send"]
 
@@ -89,7 +89,7 @@ def test_refusals_name_the_tool_and_reason_and_affect_no_other() -> None:
 
 @pytest.mark.parametrize("prefix", sorted(RESERVED))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_reserved_prefix_is_for_its_kinds_alone(prefix: str, kind: SourceKind) -> None:
+def test_a_reserved_prefix_is_limited_to_its_kinds_of_source(prefix: str, kind: SourceKind) -> None:
     source = Source(kind, kind)
     registry = Registry()
     assert bool(registry.replace(source, [entry(f"{prefix}x", source)])) != (kind in RESERVED[prefix])
@@ -114,31 +114,31 @@ def test_tools_are_ordered_by_kind_of_source_and_then_by_name() -> None:
     ]
 
 
-def test_listeners_hear_of_changes_and_only_of_changes() -> None:
+def test_listeners_are_called_for_changes_only() -> None:
     registry = Registry()
-    heard: list[int] = []
-    registry.on_change(lambda: heard.append(registry.version))
+    versions: list[int] = []
+    registry.on_change(lambda: versions.append(registry.version))
     registry.replace(SHOP, [entry("shop_buy")])
     again = entry("shop_buy")
     registry.replace(SHOP, [again])
-    assert heard == [1]
-    assert registry.by_name.get("shop_buy") is again  # what runs it is new all the same
+    assert versions == [1]
+    assert registry.by_name.get("shop_buy") is again  # the runner is new nevertheless
     registry.replace(SHOP, [entry("shop_buy", description="new words")])
     assert registry.tools()[0].description == "new words"
     registry.remove(MAIL)
     registry.remove(SHOP)
-    assert heard == [1, 2, 3]
+    assert versions == [1, 2, 3]
 
 
 def test_new_descriptions_of_known_tools_are_not_notified() -> None:
     registry = Registry()
-    heard: list[int] = []
-    registry.on_change(lambda: heard.append(registry.version))
+    versions: list[int] = []
+    registry.on_change(lambda: versions.append(registry.version))
     registry.replace(SHOP, [entry("shop_buy"), entry("shop_find")])
     before = registry.revision
     assert registry.refresh(SHOP, [entry("shop_buy", description="new words"), entry("shop_find")])
     assert registry.tools()[0].description == "new words"
-    assert (heard, registry.version) == ([1], 1)
+    assert (versions, registry.version) == ([1], 1)
     assert registry.revision > before
     before = registry.revision
     kept = [registry.by_name.get("shop_buy"), registry.by_name.get("shop_find")]
@@ -149,7 +149,7 @@ def test_new_descriptions_of_known_tools_are_not_notified() -> None:
     assert sorted(registry.by_name) == ["shop_buy", "shop_find"]
 
 
-def test_a_tool_that_is_not_listed_can_be_called_and_changes_nothing_agents_see() -> None:
+def test_an_unlisted_tool_can_be_called_and_does_not_change_the_listing() -> None:
     registry = Registry()
     registry.replace(SHOP, [entry("shop_buy"), Entry(Tool("shop_any", SHOP, ""), _never, listed=False)])
     assert [tool.name for tool in registry.tools()] == ["shop_buy"]

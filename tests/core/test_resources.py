@@ -1,4 +1,4 @@
-"""Resources and prompts of external servers: pages of listings, and the server of a name."""
+"""Resources and prompts of external servers: pages of listings, and which server a name belongs to."""
 
 from __future__ import annotations
 
@@ -119,7 +119,10 @@ def test_a_resource_is_found_by_its_servers_uri_if_unique() -> None:
     with pytest.raises(UnknownResource):
         directory.resource("z:1", known)
     directory.replace("b", NO_RESOURCES)
-    assert directory.resource("z:1", ["a"]) == ("a", "z:1")  # not every resource is listed, and only one server has any
+    assert directory.resource("z:1", ["a"]) == (
+        "a",
+        "z:1",
+    )  # not every resource is listed; only one server has resources
     directory.replace("a", NO_RESOURCES)
     with pytest.raises(UnknownResource, match="no external server that is on has it"):
         directory.resource("z:1", [])

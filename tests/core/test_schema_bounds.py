@@ -17,7 +17,7 @@ REF = {"$ref": "#"}
 
 
 class CountedSchema(dict[str, Any]):
-    """A schema, with all schemas in it, that counts how often each of its parts is read through."""
+    """A schema that counts how often it and each schema inside it is read."""
 
     def __init__(self, schema: dict[str, Any], reads: Counter[int] | None = None) -> None:
         self.reads: Counter[int] = Counter() if reads is None else reads
@@ -83,7 +83,7 @@ def test_reading_a_schema_stops_at_the_bound_it_exceeds() -> None:
     assert len(wide.reads) <= MAX_NODES + 1
     patterns = CountedSchema({"properties": {f"p{i}": {"pattern": "a"} for i in range(1000)}})
     assert "patterns" in str(find_problem(patterns))
-    assert len(patterns.reads) <= MAX_PATTERNS + 2  # and the schema itself, and its list of properties
+    assert len(patterns.reads) <= MAX_PATTERNS + 2  # plus the schema itself and its list of properties
 
 
 def test_excessive_nesting_is_rejected() -> None:
@@ -123,7 +123,7 @@ def test_ordinary_schemas_are_accepted(schema: dict[str, Any]) -> None:
 def test_only_patterns_of_the_linear_time_engine_are_accepted(pattern: str) -> None:
     with pytest.raises(BadInput, match="not valid JSON Schema"):
         compile_schema({"properties": {"a": {"pattern": pattern}}})
-    jsonschema_rs.Draft202012Validator({"pattern": pattern})  # the engine that backtracks would take it
+    jsonschema_rs.Draft202012Validator({"pattern": pattern})  # a backtracking engine would accept it
 
 
 @pytest.mark.req("B17")

@@ -1,4 +1,4 @@
-"""Tools: definitions that cannot change, schemas that cannot hurt, arguments checked by name."""
+"""Tools: immutable definitions, bounded schemas, validation errors that name each field."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str
 
 
 @pytest.mark.req("S002-dispatch-01")
-def test_arguments_that_fit_pass_and_the_schema_is_compiled_once() -> None:
+def test_valid_arguments_pass_and_the_schema_is_compiled_once() -> None:
     made = tool(ORDER)
     assert [made.compiled] == [None]
     assert made.accepts({"item": "tea", "count": 2, "to": {"zip": "12345"}})
@@ -63,14 +63,14 @@ def test_tools_with_equal_schemas_share_a_validator_while_one_of_them_exists() -
     assert compiled() is None
 
 
-def test_every_field_that_does_not_fit_is_named() -> None:
+def test_every_invalid_field_is_named() -> None:
     found = problems(ORDER, {"item": "", "count": 0, "to": {"zip": "x"}, "colour": "red"})
     assert set(found) == {"item", "count", "to/zip", "arguments"}
     assert "colour" in found["arguments"]
     assert "item" in problems(ORDER, {})["arguments"]
 
 
-def test_errors_name_what_would_be_valid() -> None:
+def test_errors_name_the_valid_values() -> None:
     ways = {"properties": {"way": {"enum": ["post", "van", "bike", "foot"]}}}
     assert problems(ways, {"way": "car"})["way"] == '"car" is not one of "post", "van", "bike", "foot"'
     inner = {"properties": {"to": {**ways, "additionalProperties": False}}}
@@ -78,10 +78,10 @@ def test_errors_name_what_would_be_valid() -> None:
     assert "there is: item, count, to" in problems(ORDER, {"item": "tea", "cuont": 2})["arguments"]
 
 
-def test_a_value_that_does_not_fit_is_not_sent_back_whole() -> None:
-    told = problems({"properties": {"few": {"maxItems": 2}}}, {"few": ["x" * 100] * 10_000})["few"]
-    assert len(told) < 500
-    assert told.endswith("has more than 2 items")
+def test_a_long_invalid_value_is_truncated_in_the_error() -> None:
+    problem = problems({"properties": {"few": {"maxItems": 2}}}, {"few": ["x" * 100] * 10_000})["few"]
+    assert len(problem) < 500
+    assert problem.endswith("has more than 2 items")
 
 
 def test_the_list_of_problems_is_bounded() -> None:
@@ -94,7 +94,7 @@ def test_a_tool_cannot_be_changed() -> None:
         tool(ORDER).description = "other"  # type: ignore[misc]
 
 
-def test_the_listing_has_what_the_tool_declares() -> None:
+def test_the_listing_contains_the_tools_declaration() -> None:
     made = tool(
         ORDER, title="Order", output_schema={"type": "object"}, annotations={"readOnlyHint": True}, meta={"a": 1}
     )
@@ -153,12 +153,12 @@ def test_only_a_plain_true_makes_a_tool_read_only(annotations: dict[str, Any], r
         "200 KB",
     ],
 )
-def test_a_schema_that_cannot_be_used_is_refused_in_words(schema: dict[str, Any]) -> None:
+def test_an_unusable_schema_is_refused_with_a_reason(schema: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="schema"):
         compile_schema(schema)
 
 
-def test_a_schema_that_is_too_large_is_refused_before_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_oversized_schema_is_refused_before_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def compile_nothing(*_: Any, **__: Any) -> None:
         raise AssertionError("a schema that is too large was compiled")
 
@@ -176,14 +176,14 @@ def test_arguments_that_make_other_engines_backtrack_are_refused_with_a_short_me
     assert len(found["a"]) < 500
 
 
-def test_a_schema_that_refers_to_itself_is_fine() -> None:
+def test_a_recursive_schema_is_accepted() -> None:
     tree = {"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": False}
     made = tool(tree)
     assert made.accepts({"child": {"child": {"child": {}}}})
     assert not made.accepts({"child": {"child": {"other": {}}}})
 
 
-def test_a_reference_to_nothing_but_itself_does_not_hang() -> None:
+def test_a_reference_cycle_does_not_hang() -> None:
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
     compile_schema(schema).is_valid({})
     assert find_problem(schema) == "the schema refers to itself without end"  # so none from outside is compiled
@@ -193,7 +193,7 @@ def test_sources_are_named_by_kind_and_key() -> None:
     assert [str(BROWSER), str(HUB), str(SHOP)] == ["browser", "hub", "plugin:shop"]
 
 
-def test_results_are_encoded_once_as_mcp_has_them() -> None:
+def test_results_are_encoded_once_in_the_form_of_mcp() -> None:
     assert orjson.loads(ToolResult.text("hi").payload) == {"content": [{"type": "text", "text": "hi"}]}
     failed = ToolResult.text("no", is_error=True)
     assert failed.is_error

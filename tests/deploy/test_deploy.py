@@ -171,10 +171,13 @@ def test_the_nginx_configuration_is_valid(tmp_path: Path) -> None:
     (upstream,) = [block for block in parsed if block["directive"] == "upstream"]
     assert ["hash", "$tabhub_place", "consistent"] in [[b["directive"], *b["args"]] for b in upstream["block"]]
     (chosen,) = [block for block in parsed if block["args"][-1:] == ["$tabhub_place"]]
-    assert chosen["args"] == ["$http_authorization", "$tabhub_place"]  # an agent over HTTP finds its session again
-    said = {b["directive"] + " " + b["args"][0]: b["args"] for b in place["block"]}
-    assert said["proxy_set_header Upgrade"] == ["Upgrade", "$http_upgrade"]
-    assert "proxy_set_header X-Forwarded-For" in said
+    assert chosen["args"] == [
+        "$http_authorization",
+        "$tabhub_place",
+    ]  # an agent over HTTP must reach the node of its session
+    directives = {b["directive"] + " " + b["args"][0]: b["args"] for b in place["block"]}
+    assert directives["proxy_set_header Upgrade"] == ["Upgrade", "$http_upgrade"]
+    assert "proxy_set_header X-Forwarded-For" in directives
 
 
 def test_the_caddyfile_is_balanced_and_forwards_only_public_paths() -> None:

@@ -1,7 +1,7 @@
 """docs/architecture.md walks through calls file by file; the files are those that scripts/walk records.
 
-`python -m tests.docs.test_architecture_doc --write` updates the lists and counts. A file keeps the sentence it has in
-the page; one that is new there gets the first line of its module docstring, to be edited in the page.
+`python -m tests.docs.test_architecture_doc --write` updates the lists and counts. A file keeps its sentence on the
+page; a new one gets the first line of its module docstring, to be edited on the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ITEM = re.compile(r"^\d+\. `([^`]+)`: (.+)$", re.MULTILINE)
 
 
 def section(page: str, name: str) -> str:
-    """What stands between the marks of one walkthrough."""
+    """The text between the marks of one walkthrough."""
     return page.split(f"<!-- walk: {name} -->\n")[1].split("<!-- end -->")[0]
 
 

@@ -15,7 +15,7 @@ from tabhub.errors import TabhubError
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
 SOURCE = Path(errors.__file__).parent
 DEFINED_IN = {SOURCE / "errors.py", SOURCE / "client_errors.py"}
-"""The second exists because the command line has to start without the tree of `errors`."""
+"""The second exists because the command line must start without importing the tree of `errors`."""
 CONTROL_FLOW = {"InputRequired"}
 """Exceptions between modules that are not failures."""
 BEGIN, END = "<!-- errors: begin -->", "<!-- errors: end -->"
@@ -58,7 +58,7 @@ def test_the_docstring_names_every_branch_of_the_tree() -> None:
 
 
 def base_names(definition: ast.ClassDef) -> set[str]:
-    """The bases of a class without their modules: `ssl.SSLError` counts as `SSLError`."""
+    """The base classes without their modules: `ssl.SSLError` counts as `SSLError`."""
     names = {base.id for base in definition.bases if isinstance(base, ast.Name)}
     return names | {base.attr for base in definition.bases if isinstance(base, ast.Attribute)}
 

@@ -17,7 +17,7 @@ _LINE = re.compile(r"^    (?:# (?P<group>.+)|(?P<name>[a-z_]+): )", re.MULTILINE
 
 
 def shown(value: Any) -> str:
-    """A default as a person reads it: floats are seconds, whole megabytes are sizes."""
+    """A default as the page shows it: floats are seconds, whole megabytes are sizes."""
     if isinstance(value, float):
         return f"{value:g} s"
     return f"{value // MB} MB" if value >= MB and value % MB == 0 else f"{value:,}"
@@ -41,7 +41,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page with its table renewed."""
+    """The page with its table regenerated."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     return f"{before}{BEGIN}\n{table()}{END}{after}"

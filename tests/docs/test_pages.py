@@ -41,7 +41,7 @@ def test_every_command_shown_exists(page: Path) -> None:
 
 
 def command_lines(page: Path) -> list[str]:
-    """The lines of a page's code blocks that a person would type to run `tabhub`, without their comments."""
+    """The lines of a page's code blocks that run `tabhub`, without their comments."""
     blocks = re.findall(r"^ *```[a-z]*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     lines = [line.strip().removeprefix("$ ") for block in blocks for line in block.replace("\\\n", " ").split("\n")]
     return [re.sub(r"\s+#.*", "", line) for line in lines if line.startswith("tabhub ")]
@@ -54,7 +54,7 @@ def test_every_command_in_a_code_block_is_understood(page: Path, capsys: pytest.
 
 
 def understood(words: list[str]) -> bool:
-    """Whether the command line takes these words."""
+    """Whether the command line accepts these words."""
     command: Command | Group | LazyCommand = TABHUB
     while not isinstance(command, Command):
         if isinstance(command, LazyCommand):

@@ -14,7 +14,7 @@ BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
 
 def default(key: str, values: Any) -> str:
-    """A key's default as the file would say it; names in place of `<…>` have none."""
+    """A key's default as in the file; keys with `<…>` have none."""
     for step in key.split("."):
         if not isinstance(values, dict) or step not in values:
             return ""
@@ -23,7 +23,7 @@ def default(key: str, values: Any) -> str:
 
 
 def table() -> str:
-    """One row a key; the limits have a page of their own."""
+    """One row per key; the limits have their own page."""
     lines = ["| key | default | meaning |", "|---|---|---|"]
     values = Config().values()
     for key, meaning in Config.known_keys().items():
@@ -33,7 +33,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page with its table renewed."""
+    """The page with its table regenerated."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     return f"{before}{BEGIN}\n{table()}{END}{after}"

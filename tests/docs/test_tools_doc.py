@@ -42,7 +42,7 @@ def built_in() -> dict[str, Tool]:
 
 
 def kind(schema: Mapping[str, Any]) -> str:
-    """A parameter's type in a word or two."""
+    """A parameter's type in a few words."""
     if "enum" in schema:
         return " / ".join(f"`{value}`" for value in schema["enum"])
     for several in ("anyOf", "oneOf"):
@@ -57,15 +57,15 @@ def kind(schema: Mapping[str, Any]) -> str:
 
 
 def cell(text: str) -> str:
-    """Text that stays within its cell."""
+    """Text escaped for a table cell."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
 def entry(tool: Tool) -> Iterator[str]:
     """The lines of one tool."""
     hints = tool.annotations
-    effect = "reads" if hints["readOnlyHint"] else "acts, and may destroy" if hints["destructiveHint"] else "acts"
-    again = ", the same when repeated" if hints["idempotentHint"] and not hints["readOnlyHint"] else ""
+    effect = "reads" if hints["readOnlyHint"] else "acts, may be destructive" if hints["destructiveHint"] else "acts"
+    again = ", idempotent" if hints["idempotentHint"] and not hints["readOnlyHint"] else ""
     core = " · core" if tool.name in CORE else ""
     yield f"### `{tool.name}`"
     yield ""
@@ -96,7 +96,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page with its tools renewed."""
+    """The page with its tools regenerated."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     return f"{before}{BEGIN}\n{table()}{END}{after}"
@@ -113,7 +113,7 @@ def test_every_built_in_tool_has_a_family_and_every_family_its_tools() -> None:
     assert set(CORE) <= set(named)
 
 
-def test_every_tool_says_what_it_gives_what_it_does_to_the_browser_and_what_its_arguments_mean() -> None:
+def test_every_tool_documents_its_result_its_effects_and_its_arguments() -> None:
     for tool in built_in().values():
         assert tool.title, tool.name
         assert tool.description, tool.name

@@ -44,6 +44,6 @@ def create_agent_hub(folder: Path) -> RestartableHub:
 def give_model(
     hub: LiveHub, server: Scripted, model: str = "m1", *, provider: str | None = None, form: str | None = None
 ) -> None:
-    """Have its agent use a model, whatever it used before."""
+    """Configure the model of its agent, whatever was configured before."""
     settings = {"provider": provider, "format": form, "baseUrl": server.url, "model": model}
     change(hub, {f"agent.{key}": value for key, value in settings.items()})

@@ -1,4 +1,4 @@
-"""The browser's own accessibility tree of a page, in the notation of browser_snapshot, to hold a snapshot against."""
+"""The browser's own accessibility tree of a page, in the notation of browser_snapshot, to compare a snapshot with."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ ACTING = {
     "textbox",
     "treeitem",
 }
-"""Roles, as Chromium calls them, of what can be acted on."""
+"""Roles of actionable elements, as Chromium names them."""
 _OWN = {"Date", "DateTime", "InputTime", "ColorWell", "Video", "Audio"}
-"""Controls that the browser makes of several, which no page has put there."""
+"""Composite controls, whose parts the browser adds itself."""
 _STATES = ("checked", "disabled", "expanded", "focused", "invalid", "level", "pressed", "required", "selected")
 
 
 async def full_tree(devtools: DevTools, url: str) -> list[list[dict[str, Any]]]:
-    """The nodes of every document of a page that is not in another process."""
+    """The nodes of all documents of a page, except those in other processes."""
     async with devtools.connected() as wire:
         session = await wire.attach((await devtools.targets("page", url))[0])
         tree = (await wire.send("Page.getFrameTree", session))["frameTree"]
@@ -55,7 +55,7 @@ def _frames(tree: dict[str, Any]) -> Iterator[str]:
 
 
 def names(documents: list[list[dict[str, Any]]]) -> Counter[str]:
-    """What can be acted on, by name."""
+    """Actionable elements by name."""
     found: Counter[str] = Counter()
     for nodes in documents:
         inside = _inside(nodes)
@@ -66,7 +66,7 @@ def names(documents: list[list[dict[str, Any]]]) -> Counter[str]:
 
 
 def _inside(nodes: list[dict[str, Any]]) -> set[str]:
-    """The nodes that the browser's own controls consist of."""
+    """The nodes that belong to the browser's composite controls."""
     by_id = {node["nodeId"]: node for node in nodes}
     found: set[str] = set()
     left = [
@@ -83,7 +83,7 @@ def _inside(nodes: list[dict[str, Any]]) -> set[str]:
 
 
 def rendered(documents: list[list[dict[str, Any]]]) -> str:
-    """The whole tree in the notation of a snapshot, every acting node with a ref."""
+    """The whole tree in the notation of a snapshot, with a ref for every actionable node."""
     lines: list[str] = []
     for nodes in documents:
         by_id = {node["nodeId"]: node for node in nodes}

@@ -34,7 +34,7 @@ def zoo() -> Iterator[Zoo]:
 
 @pytest.fixture(scope="session")
 def live_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """One hub for all tests that do not end it."""
+    """One hub for all tests that do not stop it."""
     hub = live.start(tmp_path_factory.mktemp("live"))
     yield hub
     live.stop(hub)
@@ -50,13 +50,13 @@ def agent_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartableH
 
 @pytest.fixture
 async def browser_ready(live_hub: LiveHub) -> None:
-    """A browser that an earlier test lost comes back by itself, and must not fail the next test."""
+    """A browser that an earlier test killed restarts by itself, and must not fail the next test."""
     await until_outside(lambda: live_hub.ready, 2 * LONG)
 
 
 @pytest.fixture
 async def agent(live_hub: LiveHub, browser_ready: None) -> AsyncIterator[Caller]:
-    """An agent with a session of its own."""
+    """An agent with its own session."""
     async with live.caller(live_hub) as agent:
         yield agent
 
@@ -69,10 +69,8 @@ async def shared_agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
 
 @pytest.fixture
 async def guest(shared_agent: Caller, browser_ready: None, request: pytest.FixtureRequest) -> AsyncIterator[Caller]:
-    """The one agent of all tests of a file, for those that need no tab of their own: `visit` costs a third of `open`.
-
-    What else a test opens is closed behind it, and a test that fails leaves its tab to nobody.
-    """
+    """One agent for all tests of a file that do not need their own tab: `visit` costs a third of `open`. Other tabs
+    that a test opens are closed after it, and the tab of a failed test is not reused."""
     failed = request.session.testsfailed
     yield shared_agent
     if request.session.testsfailed != failed:
@@ -96,18 +94,18 @@ def page_site() -> Iterator[PageSite]:
 
 @pytest.fixture
 async def shop(live_hub: LiveHub, page_site: PageSite) -> AsyncIterator[PageSite]:
-    """A site whose pages offer tools; none of its tabs outlives a test."""
+    """A site whose pages offer tools; its tabs are closed after the test."""
     yield page_site
     async with live.caller(live_hub) as agent:
         for session in (await agent.http.get("/sessions")).json()["sessions"]:
             await agent.http.post(f"/sessions/{session['id']}/end")
         for tab in (await agent.get("browser_list_tabs"))["tabs"]:
             if tab["url"].startswith((page_site.url, page_site.elsewhere)):
-                await agent.call("browser_close_tab", tabId=tab["tabId"])  # unless its session just did
+                await agent.call("browser_close_tab", tabId=tab["tabId"])  # unless its session has just closed them
 
 
 @pytest.fixture(scope="module")
 async def playwright() -> AsyncIterator[Playwright]:
-    """One driver process for all tests of a file; each test connects to its browser by itself."""
+    """One driver process for all tests of a file; each test connects to its browser itself."""
     async with async_playwright() as playwright:
         yield playwright

@@ -1,4 +1,4 @@
-"""The structure of an HTTP Archive 1.2 as its specification gives it: what must be there, of what kind, and no more."""
+"""The structure of an HTTP Archive 1.2 according to its specification: required and optional fields and their types."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ SHAPES: dict[str, tuple[_Fields, _Fields]] = {
 
 
 def problems(archive: Any) -> list[str]:
-    """Everything in which an archive differs from the specification."""
+    """All differences between an archive and the specification."""
     return list(_archive(archive))
 
 
 def _shape(place: str, name: str, given: Any) -> Iterator[str]:
-    """Whether an object has what it must, of the right kind; names that begin with _ are anybody's."""
+    """Whether an object has its required fields with the right types; names that begin with _ are custom."""
     if not isinstance(given, dict):
         yield f"{place} is not an object"
         return

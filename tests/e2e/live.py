@@ -1,4 +1,4 @@
-"""A hub and its browser as a person starts them: `tabhub start --launch`, a process of its own, a real Chromium."""
+"""A hub and its browser as a person starts them: `tabhub start --launch` in its own process, with a real Chromium."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LiveHub(Address):
     process: subprocess.Popen[bytes]
 
     def health(self) -> dict[str, Any]:
-        """What `/health` says to the person."""
+        """`/health` as the person sees it."""
         answer = httpx2.get(f"{self.url}/health", headers=self.person.bearer, timeout=30, verify=False)
         facts: dict[str, Any] = answer.json()
         return facts
@@ -52,7 +52,7 @@ class LiveHub(Address):
 
     @property
     def ready(self) -> bool:
-        """Whether a browser is connected and has told its tabs."""
+        """Whether a browser is connected and has reported its tabs."""
         return any(b["connected"] and b["extension"]["sentTabs"] for b in self.health()["legs"]["browsers"])
 
     @property
@@ -63,20 +63,19 @@ class LiveHub(Address):
         return pid
 
     def kill_browser(self) -> int:
-        """SIGKILL to the managed browser and all its processes."""
+        """Send SIGKILL to the managed browser and all its processes."""
         pid = self.browser_pid
         assert pid is not None
         os.killpg(pid, signal.SIGKILL)
         return pid
 
     def tabhub(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line."""
         command = [sys.executable, "-m", "tabhub", *argv]
         return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=30, check=False)
 
     @contextlib.asynccontextmanager
     async def mcp(self, mode: str, path: str = "/mcp", **more: Any) -> AsyncIterator[Client]:
-        """The official client, with more of its own arguments; `legacy` is the era of the handshake."""
+        """The official client, with further arguments for it; `legacy` is the handshake era."""
         async with http_client(self) as http:
             transport = streamable_http_client(f"{self.url}{path}", http_client=http)
             async with Client(transport, mode=mode, **more) as client:
@@ -85,7 +84,7 @@ class LiveHub(Address):
 
 @dataclass(slots=True)
 class Caller:
-    """An agent with a session of its own, over REST."""
+    """An agent with its own session, over REST."""
 
     hub: LiveHub
     http: httpx2.AsyncClient
@@ -93,35 +92,35 @@ class Caller:
     kept: int | None = None
     """The tab of `visit`."""
     unchanged: str = ""
-    """The address of the page in it that has only been read."""
+    """The URL of the page in it that has only been read."""
 
     async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool, and give the whole answer."""
+        """Call a tool and return the whole result."""
         reply = await self.http.post(f"/tools/{name}/call", json={"arguments": arguments})
         answer: dict[str, Any] = reply.json()
         return answer
 
     async def get(self, name: str, /, **arguments: Any) -> Any:
-        """Call a tool that must succeed, and give its structured answer."""
+        """Call a tool that must succeed and return its structured content."""
         answer = await self.call(name, **arguments)
         assert not answer.get("isError"), answer
         return answer["structuredContent"]
 
     async def fail(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that must fail, and give the error with its `text`."""
+        """Call a tool that must fail and return the error with its `text`."""
         answer = await self.call(name, **arguments)
         assert answer.get("isError"), answer
         error: dict[str, Any] = answer.get("error", {})
         return {**error, "text": answer["content"][0]["text"]}
 
     async def open(self, url: str, **more: Any) -> int:
-        """Open a tab that is closed at the end, and give its id."""
+        """Open a tab that is closed at the end, and return its id."""
         tab_id: int = (await self.get("browser_open_tab", url=url, **more))["tabId"]
         self.opened.append(tab_id)
         return tab_id
 
     async def visit(self, url: str) -> int:
-        """Load a page in the tab of the last visit, or in a new one if that cannot be used, and give its id."""
+        """Load a page in the tab of the last visit, or in a new tab if that one cannot be used; returns its id."""
         self.unchanged = ""
         if self.kept is not None:
             answer = await self.call("browser_navigate_tab", tabId=self.kept, url=url)
@@ -132,7 +131,7 @@ class Caller:
         return self.kept
 
     async def read(self, url: str) -> int:
-        """Visit a page without changing it: if that is all that was done with it before, it need not be loaded."""
+        """Visit a page without changing it: it is loaded again only if it may have been changed."""
         tab_id = self.kept
         if tab_id is None or self.unchanged != url:
             tab_id = await self.visit(url)
@@ -140,20 +139,20 @@ class Caller:
         return tab_id
 
     async def leave(self) -> None:
-        """Close the tab of `visit`, whatever state it is in."""
+        """Close the tab of `visit`, whatever its state."""
         if self.kept is not None:
             await self.call("browser_close_tab", tabId=self.kept)
             self.opened.remove(self.kept)
             self.kept, self.unchanged = None, ""
 
     async def run(self, code: str, **more: Any) -> Any:
-        """Run a script that must succeed, and give what it returned."""
+        """Run a script that must succeed and return its result."""
         return (await self.get("browser_execute_script", code=code, **more))["value"]
 
 
 @contextlib.asynccontextmanager
 async def caller(hub: LiveHub) -> AsyncIterator[Caller]:
-    """A new agent; at the end the tabs it says it opened are closed, and its session is ended."""
+    """A new agent; at the end the tabs it opened are closed and its session is ended."""
     name = f"agent-{next(_names)}"
     async with http_client(hub, **{"Tabhub-Session": name}) as http:
         agent = Caller(hub, http)
@@ -175,7 +174,8 @@ class Wire:
     async def send(
         self, method: str, session: str | None = None, /, *, until: str | None = None, **params: Any
     ) -> dict[str, Any]:
-        """One command to the browser, or to a page by its session; gives its answer, or what an event says."""
+        """Send a command to the browser, or to a page by its session; returns the reply, or the event that replaces
+        it."""
         number = next(self._ids)
         request = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
         await self._socket.send(orjson.dumps(request).decode())
@@ -194,7 +194,7 @@ class Wire:
 
 
 class DevTools:
-    """The browser's own debugging port, for what only a test does; the hub opens none."""
+    """The browser's debugging port, for the tests only; the hub opens none."""
 
     def __init__(self, hub: LiveHub) -> None:
         port = (hub.home / "managed" / "profile" / "DevToolsActivePort").read_text().split("\n")
@@ -206,31 +206,31 @@ class DevTools:
             yield Wire(socket)
 
     async def send(self, method: str, **params: Any) -> dict[str, Any]:
-        """One command to the browser."""
+        """Send a command to the browser."""
         async with self.connected() as wire:
             return await wire.send(method, **params)
 
     async def targets(self, kind: str, url: str = "") -> list[str]:
-        """The ids of the targets of a kind whose address begins so."""
+        """The ids of the targets of a type whose URL begins with this."""
         found = (await self.send("Target.getTargets"))["targetInfos"]
         return [target["targetId"] for target in found if target["type"] == kind and target["url"].startswith(url)]
 
     async def open(self, url: str) -> str:
-        """Open a page as a person would, and give its target."""
+        """Open a page as a person would, and return its target."""
         opened: str = (await self.send("Target.createTarget", url=url))["targetId"]
         return opened
 
     async def touch(self, url: str) -> None:
-        """Make the page of an address believe that a person has used it."""
+        """Give the page at a URL a user activation."""
         async with self.connected() as wire:
             session = await wire.attach(*await self.targets("page", url))
             await wire.send("Runtime.evaluate", session, expression="1", userGesture=True)
 
     async def crash(self, url: str) -> None:
-        """Crash the page of an address."""
+        """Crash the page at a URL."""
         async with self.connected() as wire:
             session = await wire.attach(*await self.targets("page", url))
-            # It is not answered: who would answer has crashed. What follows on the wire says so.
+            # There is no reply, because the page that would send it has crashed; an event reports it.
             await wire.send("Page.crash", session, until="Inspector.targetCrashed")
 
     async def stop_worker(self) -> None:
@@ -247,10 +247,8 @@ def plugin(hub: LiveHub, *argv: str) -> str:
 
 
 def start(folder: Path, *argv: str, **settings: str) -> LiveHub:
-    """Start a hub with a browser that also has a debugging port, and wait until both are connected.
-
-    `settings` are further variables of its environment.
-    """
+    """Start a hub with a browser that also has a debugging port, and wait until both are connected. `settings` are
+    additional environment variables."""
     browser = folder / "browser"
     browser.write_text(f'#!/bin/sh\nexec {CHROMIUM} "$@" --remote-debugging-port=0 "{_NO_NET}"\n')
     browser.chmod(0o755)
@@ -291,7 +289,7 @@ def _answers(hub: LiveHub) -> bool:
 
 
 def stop(hub: LiveHub) -> None:
-    """End a hub as Ctrl+C does."""
+    """Stop a hub like Ctrl+C."""
     if hub.process.poll() is None:
         hub.process.send_signal(signal.SIGINT)
     hub.process.wait(20)

@@ -1,4 +1,4 @@
-"""Change settings of a running hub as `tabhub config` does, without starting a process."""
+"""Change settings of a running hub like `tabhub config`, without starting a process."""
 
 from __future__ import annotations
 

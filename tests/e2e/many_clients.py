@@ -37,9 +37,7 @@ class Reply:
 class Transport(Protocol):
     """How one kind of client calls a tool."""
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
-        """Call a tool."""
-        ...
+    async def call(self, name: str, arguments: dict[str, Any]) -> Reply: ...
 
 
 class McpTransport:
@@ -49,7 +47,6 @@ class McpTransport:
         self._client = client
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
-        """Call a tool."""
         result = await self._client.call_tool(name, arguments)
         text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
         handle = (result.meta or {}).get("tabhub/session")
@@ -63,7 +60,6 @@ class RestTransport:
         self._http = http
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
-        """Call a tool."""
         return _read((await self._http.post(f"/tools/{name}/call", json={"arguments": arguments})).json())
 
 
@@ -75,7 +71,6 @@ class CliTransport:
         self._session = session
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
-        """Call a tool."""
         argv = ("tool", "call", name, json.dumps(arguments), "--json", "--session", self._session)
         done = await asyncio.to_thread(self._hub.tabhub, *argv)
         assert done.stdout, done.stderr
@@ -90,7 +85,7 @@ def _read(answer: dict[str, Any]) -> Reply:
 
 
 class ToolClient:
-    """One client among many."""
+    """One of many clients."""
 
     def __init__(self, hub: LiveHub, kind: str, number: int) -> None:
         self.hub = hub
@@ -121,7 +116,8 @@ class ToolClient:
         self._transport = McpTransport(await self._open.__aenter__())
 
     async def end(self) -> None:
-        """Leave as this kind does: MCP clients by saying so, the others are ended by the person."""
+        """Disconnect as this kind of client does: MCP clients end their session, the others' sessions are ended by the
+        person."""
         session = None if self.kind in ("http-2025", "stdio-2025", "stdio-2026") else await self.session()
         if self._open is not None:
             await self._open.__aexit__(None, None, None)
@@ -136,7 +132,7 @@ class ToolClient:
             assert ended.is_success, ended.text
 
     async def reply(self, tool: str, /, **arguments: Any) -> Reply:
-        """Call a tool; a stateless client hands back the session it was given."""
+        """Call a tool; a stateless client passes on the session handle it was given."""
         assert self._transport is not None
         if self.handle is not None and tool not in _NO_HANDLE:
             arguments["session"] = self.handle
@@ -156,13 +152,13 @@ class ToolClient:
         return (await self.get("browser_execute_script", code=code, **more))["value"]
 
     async def refused(self, tool: str, /, **arguments: Any) -> str:
-        """Call a tool that must fail, and give why."""
+        """Call a tool that must fail, and return the reason."""
         reply = await self.reply(tool, **arguments)
         assert not reply.ok, (self.name, reply.data)
         return reply.text
 
     async def session(self) -> dict[str, Any] | None:
-        """What the hub tells this client of its own session."""
+        """The hub's description of this client's own session."""
         sessions = (await self.get("browser_list_sessions"))["sessions"]
         found: dict[str, Any] | None = sessions[0] if sessions else None
         return found

@@ -1,4 +1,5 @@
-"""A web site that talks: JSON, redirects, failures, posts, binaries, streams and WebSockets, on two origins."""
+"""A web site with all kinds of traffic: JSON, redirects, failures, posts, binaries, streams and WebSockets, on two
+origins."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ class NetSite:
         self.elsewhere = f"http://localhost:{self.port}"
         self.socket = f"ws://127.0.0.1:{self._sockets.socket.getsockname()[1]}/live"
         self.seen: list[tuple[str, str]] = []
-        """Method and path of what really arrived."""
+        """Method and path of the requests that arrived."""
         self.release = threading.Event()
-        """Lets pages go that were asked for with `?held`."""
+        """Releases pages that were requested with `?held`."""
         self._threads = [
             threading.Thread(target=self._server.serve_forever, args=(0.05,), name="netsite"),
             threading.Thread(target=self._sockets.serve_forever, name="netsite-ws"),
@@ -46,11 +47,11 @@ class NetSite:
             thread.start()
 
     def count(self, path: str) -> int:
-        """How often a path was asked for."""
+        """How often a path was requested."""
         return sum(1 for _, asked in self.seen if asked == path)
 
     def stop(self) -> None:
-        """End, also what is still held."""
+        """Stop, and release held requests."""
         self.release.set()
         self._server.shutdown()
         self._sockets.shutdown()
@@ -68,7 +69,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A page that goes away cuts its requests; that is no error here."""
+        """A page that is closed aborts its requests; that is no error here."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -105,7 +106,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, gzip.compress(b"packed " * 1000), "text/plain", **{"Content-Encoding": "gzip"})
         elif path == "/api/big":
             self._answer(200, "x" * 3_000_000, "text/plain")
-        elif path in ("/picture.png", "/favicon.ico"):  # a missing icon would appear in the console at any time
+        elif path in (
+            "/picture.png",
+            "/favicon.ico",
+        ):  # a missing icon would be logged in the console at an unpredictable time
             self._answer(200, PNG, "image/png")
         elif path == "/data.bin":
             self._answer(200, bytes(range(256)), "application/octet-stream")
@@ -162,4 +166,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
-        """Say nothing."""
+        """Log nothing."""

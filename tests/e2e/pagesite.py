@@ -1,6 +1,6 @@
-"""A web site whose pages offer tools, and what an agent with the official client sees of one of its tabs.
+"""A web site whose pages offer tools, and one of its tabs as an agent with the official client sees it.
 
-The pages are those of the extension's tests, with the npm packages they use, and a few that count what they did.
+The pages are those of the extension's tests, with the npm packages they use, and some that count what they did.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ WEBMCP = ("add", "where", "fails", "hangs", "asks", "huge")
 SHOP = ("price", "count", "waits", "order")
 """The tools of transports.html."""
 BETWEEN_LISTS = 0.15
-"""Seconds: a list of all tools takes 30 ms of CPU time, and half a second passes in which a page's changes gather."""
+"""Seconds: listing all tools takes 30 ms of CPU time, and a page's changes are collected for half a second."""
 
-# A frame that does what the page around it says, for no script of that page can reach into it.
+# A frame that obeys messages of its parent page, whose scripts cannot reach into it.
 DRIVEN = '<script>addEventListener("message", ({ data }) => { if (data.run) eval(data.run); })</script>'
 FRAMED = """<!doctype html><title>Framed</title><script>
 const run = (code) => frames[0].postMessage({ run: code }, "*");
@@ -69,10 +69,10 @@ class PageSite(Site):
     """The site at 127.0.0.1 and, as another origin, at localhost."""
 
     cached_paths = ("/npm/",)
-    """A page that uses packages asks for a hundred modules."""
+    """A page that uses packages requests a hundred modules."""
 
     def page(self, path: str) -> tuple[str | bytes, str] | None:
-        """A file or a page of its own, and its type."""
+        """A file or a generated page, and its type."""
         if path == "/driven":
             return (PAGES / "webmcp.html").read_text() + DRIVEN, TYPES[".html"]
         if path in OWN:
@@ -92,14 +92,14 @@ def prefix(origin: str) -> str:
 
 
 def result_text(result: CallToolResult) -> str:
-    """A result's first text."""
+    """The first text of a result."""
     (first, *_) = result.content
     assert isinstance(first, TextContent)
     return first.text
 
 
 async def data(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
-    """The structured answer of a tool that must succeed."""
+    """The structured content of a tool that must succeed."""
     result = await client.call_tool(name, arguments)
     assert not result.is_error, result_text(result)
     assert result.structured_content is not None
@@ -114,7 +114,7 @@ async def of_site(client: Client, origin: str) -> dict[str, Tool]:
 
 @dataclass(slots=True)
 class PageTab:
-    """A tab with a page that offers tools, seen by an agent."""
+    """A tab with a page that offers tools, as an agent sees it."""
 
     client: Client
     tab_id: int
@@ -124,7 +124,7 @@ class PageTab:
 
     @classmethod
     async def open(cls, client: Client, url: str, origin: str | None = None, **more: Any) -> PageTab:
-        """Open a page; its tools are of its own origin, or of that of a frame in it."""
+        """Open a page; its tools belong to its own origin, or to that of a frame in it."""
         opened = await data(client, "browser_open_tab", url=url, **more)
         parts = urlsplit(url)
         return cls(client, opened["tabId"], origin or f"{parts.scheme}://{parts.netloc}")
@@ -133,11 +133,11 @@ class PageTab:
         await data(self.client, "browser_close_tab", tabId=self.tab_id)
 
     async def run(self, code: str) -> Any:
-        """What a script returns in the page."""
+        """The result of a script in the page."""
         return (await data(self.client, "browser_execute_script", tabId=self.tab_id, code=code))["value"]
 
     async def tools(self) -> dict[str, Tool]:
-        """The tools of this tab, by the names that the page gives them."""
+        """The tools of this tab, by the page's own names."""
         found = {}
         for name, tool in (await of_site(self.client, self.origin)).items():
             page = (tool.meta or {})["tabhub/page"]
@@ -148,7 +148,7 @@ class PageTab:
         return found
 
     async def lists(self, *names: str, **descriptions: str) -> dict[str, Tool]:
-        """The tools, once these are listed, and no others; `descriptions` are texts they contain."""
+        """Wait until exactly these tools are listed, and return them; `descriptions` are texts they must contain."""
         seen: dict[str, Tool] = {}
 
         async def there() -> bool:
@@ -166,5 +166,5 @@ class PageTab:
         return seen
 
     async def call(self, tool: str, **arguments: Any) -> CallToolResult:
-        """Call a listed tool of this very tab."""
+        """Call a listed tool of this tab."""
         return await self.client.call_tool(self.listed[tool].name, arguments)

@@ -1,4 +1,4 @@
-"""The panel of a live hub's own browser, opened as a person opens it."""
+"""The panel of a live hub's browser, opened as a person opens it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _FORGET = """if (location.protocol === "chrome-extension:" && !sessionStorage.be
   localStorage.clear();
   sessionStorage.begun = 1;
 }"""
-"""Each panel begins with nothing stored, and keeps what it stores when it is loaded again."""
+"""Each panel starts with empty storage, and keeps it when it is reloaded."""
 _spare: weakref.WeakKeyDictionary[BrowserContext, list[Page]] = weakref.WeakKeyDictionary()
-"""Empty pages that nobody uses; none in which a test has failed."""
+"""Empty, unused pages; pages of failed tests are not reused."""
 
 
 @contextlib.asynccontextmanager
 async def browser_of(playwright: Playwright, hub: LiveHub) -> AsyncIterator[BrowserContext]:
-    """The hub's own browser, as a person sits in front of it."""
+    """The hub's browser, as the person in front of it uses it."""
     port = (hub.home / "managed" / "profile" / "DevToolsActivePort").read_text().split("\n")[0]
     browser = await playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
     context = browser.contexts[0]
@@ -34,16 +34,13 @@ async def browser_of(playwright: Playwright, hub: LiveHub) -> AsyncIterator[Brow
             for page in _spare.get(context, ()):
                 await page.close()
     finally:
-        await browser.close()  # disconnects; the browser is the hub's and runs on
+        await browser.close()  # only disconnects: the browser is the hub's and continues to run
 
 
 @contextlib.asynccontextmanager
 async def opened(browser: BrowserContext, view: str = "home", *, remembering: bool = False) -> AsyncIterator[Page]:
-    """A panel with one view open; anything the page complains of fails the test.
-
-    Panels use the pages of a browser one after the other, which costs half of a new page each, but find nothing that
-    another has stored, unless this one is `remembering`.
-    """
+    """A panel with one view open; any error in its console fails the test. Panels reuse the pages of a browser, which
+    costs half of a new page each, but start with empty storage, unless this one is `remembering`."""
     spare = _spare.setdefault(browser, [])
     page = spare.pop() if spare and not remembering else await _new_page(browser, remembering=remembering)
     complaints: list[str] = []
@@ -65,7 +62,7 @@ async def opened(browser: BrowserContext, view: str = "home", *, remembering: bo
         await expect(page.get_by_role("button", name="Pause agents")).to_be_visible()
         yield page
         assert complaints == []
-        # A size that was set cannot be taken back.
+        # A viewport size that was set cannot be unset.
         usable = not remembering and not page.is_closed() and page.viewport_size is None
     finally:
         page.remove_listener("pageerror", failed)
@@ -79,7 +76,7 @@ async def opened(browser: BrowserContext, view: str = "home", *, remembering: bo
 
 @contextlib.asynccontextmanager
 async def panel_of(browser: BrowserContext, request: pytest.FixtureRequest, view: str = "home") -> AsyncIterator[Page]:
-    """The panel of a fixture, which is not told that its test has failed: nobody else uses the page then."""
+    """The panel of a fixture, which does not know whether its test failed; its page is not reused."""
     failed = request.session.testsfailed
     async with opened(browser, view) as page:
         yield page
@@ -95,24 +92,21 @@ async def _new_page(browser: BrowserContext, *, remembering: bool) -> Page:
 
 
 async def _empty(page: Page) -> None:
-    """Leave a page as a new one is."""
+    """Reset a page to the state of a new one."""
     await page.evaluate("sessionStorage.clear()")
     await page.goto("about:blank")
     await page.emulate_media(color_scheme="null")
 
 
 async def visit(browser: BrowserContext, agent: Caller, url: str) -> int:
-    """Have an agent work in a page, in a tab that no other does, and give the tab.
-
-    The tabs are the person's, so that they outlive an agent; the next one takes them over, which costs less than to
-    open one.
-    """
+    """Have an agent work in a page, in a tab that no other agent uses; returns the tab. The tabs are the person's, so
+    that they outlive an agent; the next agent reuses them, which is cheaper than opening new ones."""
     tabs = _tabs.setdefault(browser, {})
     for tab_id in [tab_id for tab_id, user in tabs.items() if user.http.is_closed]:
         if not (await agent.call("browser_navigate_tab", url=url, tabId=tab_id)).get("isError"):
             tabs[tab_id] = agent
             return tab_id
-        del tabs[tab_id]  # a test has left it in a state that nobody can use
+        del tabs[tab_id]  # a test has left it in an unusable state
     address = f"about:blank?{uuid4()}"
     await _open_behind(browser, address)
 
@@ -127,10 +121,8 @@ async def visit(browser: BrowserContext, agent: Caller, url: str) -> int:
 
 
 async def _open_behind(browser: BrowserContext, address: str) -> None:
-    """Open a tab that does not cover the panel, for a page that nobody sees draws nothing.
-
-    Playwright holds every new tab until it knows it; one that is sent to an address meanwhile may never get there.
-    """
+    """Open a tab that does not cover the panel, because covered pages are not painted. Playwright pauses every new tab
+    until it has attached to it; one that is navigated meanwhile may never arrive."""
     assert browser.browser is not None
     devtools = await browser.browser.new_browser_cdp_session()
     async with browser.expect_page(lambda page: page.url == address):
@@ -139,9 +131,9 @@ async def _open_behind(browser: BrowserContext, address: str) -> None:
 
 
 _tabs: weakref.WeakKeyDictionary[BrowserContext, dict[int, Caller]] = weakref.WeakKeyDictionary()
-"""The tabs of `visit`, each with who used it last."""
+"""The tabs of `visit`, and the last user of each."""
 
 
 async def settled(page: Page) -> None:
-    """Wait until a card may be answered: one that has just moved is not."""
+    """Wait until a card accepts an answer: one that has just moved does not."""
     await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()

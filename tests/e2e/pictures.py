@@ -1,8 +1,8 @@
-"""Pictures of the panel compared with those kept: pixel by pixel where the letters are the same, by colours elsewhere.
+"""Screenshots of the panel compared with stored ones: pixel by pixel where the fonts match, otherwise by colours.
 
-Letters are drawn a little differently by every version of a browser, so pixels are compared in squares of two by two
-and may differ a little. Where the fonts themselves are others, nothing is where it was: then only how much of the
-picture has which colour is compared. The browser itself reads the pictures.
+Every version of a browser renders letters a little differently, so pixels are compared in squares of two by two and may
+differ slightly. With other fonts everything is in other places: then only the share of each colour is compared. The
+browser itself decodes the pictures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RENEW = "TABHUB_RENEW_SCREENSHOTS"
 MOST = 0.004
 """The share of squares that may differ."""
 COLOURS = 0.08
-"""The share of the picture that may have another colour where the fonts are others."""
+"""The share of the picture that may have another colour where the fonts differ."""
 
 _COMPARE = """async ([one, other, unlike]) => {
   const pixels = async (data) => {
@@ -75,7 +75,7 @@ _COMPARE = """async ([one, other, unlike]) => {
   return { share: differing / all, colours: moved / all, diff: btoa(text) };
 }"""
 _UNLIKE = 40
-"""How far a colour may be off, of 255."""
+"""Maximum deviation of a colour value, of 255."""
 _WIDTHS = """() => {
   const pen = new OffscreenCanvas(10, 10).getContext("2d");
   return ["13px system-ui", "600 15px system-ui", "12px monospace"].map((font) => {
@@ -87,17 +87,17 @@ _WIDTHS = """() => {
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where pictures are compared."""
+    """Compares screenshots with stored ones."""
 
     page: Page
-    """A page that nothing else happens in."""
+    """A page used for nothing else."""
     folder: Path
-    """For pictures that differ."""
+    """Where differing pictures are written."""
     same_letters: bool
 
     @classmethod
     async def ready(cls, page: Page, folder: Path) -> Desk:
-        """See which fonts there are; they are kept with the pictures when these are renewed."""
+        """Detect the installed fonts; they are stored with the pictures when these are regenerated."""
         widths = await page.evaluate(_WIDTHS)
         if os.environ.get(RENEW):
             KEPT.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ class Desk:
         return cls(page, folder, kept == widths)
 
     async def problem(self, name: str, taken: bytes) -> str | None:
-        """Compare a picture with the one kept, or keep it; gives what is wrong and where to see it."""
+        """Compare a picture with the stored one, or store it; returns what differs and where to see it."""
         path = KEPT / f"{name}.png"
         if os.environ.get(RENEW):
             path.write_bytes(taken)
@@ -125,7 +125,7 @@ class Desk:
         return f"{name}: {share:.1%} is different, at most {most:.1%} may be; see {self.folder / f'{name}-diff.png'}"
 
     async def compare(self, one: bytes, other: bytes) -> dict[str, Any]:
-        """The shares that differ, and a picture of where."""
+        """The shares that differ, and a picture of the differences."""
         given = [base64.b64encode(one).decode(), base64.b64encode(other).decode(), _UNLIKE]
         found: dict[str, Any] = await self.page.evaluate(_COMPARE, given)
         return found

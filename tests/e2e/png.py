@@ -1,4 +1,4 @@
-"""Reads the PNG pictures a browser makes: 8 bits a channel, RGB or RGBA, not interlaced."""
+"""Reads the PNG pictures a browser writes: 8 bits per channel, RGB or RGBA, not interlaced."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Picture:
 
 
 def read(data: bytes) -> Picture:
-    """Decode a whole picture; every chunk's checksum must fit."""
+    """Decode a whole picture; the checksums of all chunks must match."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n", data[:8]
     width = height = channels = 0
     packed, place, last = b"", 8, b""
@@ -62,16 +62,16 @@ def _unfilter(kind: int, row: bytes, above: bytes, step: int) -> bytes:
 
 
 def _sums(one: bytes, other: bytes) -> bytes:
-    """Byte by byte, each sum without what is carried: a whole row as two numbers, since most rows are of this kind."""
+    """Bytewise sums without carry: a whole row as two numbers, because most rows are of this kind."""
     size = len(one)
     low = int.from_bytes(b"\x7f" * size)
     a, b = int.from_bytes(one), int.from_bytes(other)
     return (((a & low) + (b & low)) ^ ((a ^ b) & ~low & ((1 << 8 * size) - 1))).to_bytes(size)
 
 
-@lru_cache(maxsize=512)  # pages of plain colours have many rows that are the same
+@lru_cache(maxsize=512)  # pages of plain colours have many equal rows
 def _along(kind: int, row: bytes, above: bytes, step: int) -> bytes:
-    """The kinds in which a pixel builds on the one before it."""
+    """The filters in which a pixel depends on the previous one."""
     done = bytearray(step) + row
     upper = bytes(step) + above
     for at in range(step, len(done)):

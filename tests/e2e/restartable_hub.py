@@ -1,4 +1,4 @@
-"""A hub that several tests share and any of them may stop and restart."""
+"""A hub shared by several tests, any of which may stop and restart it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small web site for the tests: pages of many kinds, and counters that tell what pages really did."""
+"""A small web site for the tests: pages of many kinds, and counters of what pages really did."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Site:
     """The site at 127.0.0.1 and, as another origin, at localhost."""
 
     cached_paths: tuple[str, ...] = ()
-    """Beginnings of paths whose pages a browser may keep."""
+    """Prefixes of paths whose pages may be cached."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._hits: Counter[str] = Counter()
         self.release = threading.Event()
-        """Lets `/held` answer."""
+        """Releases `/held`."""
         site = self
 
         class Handler(_Handler):
@@ -63,29 +63,28 @@ class Site:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, also what is still held."""
+        """Stop, and release held requests."""
         self.release.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
 
     def page(self, path: str) -> tuple[str | bytes, str] | None:
-        """A page of a site that has some of its own, and its type."""
+        """A page of a subclass, and its type."""
         return None
 
     def hit(self, path: str) -> None:
-        """Count one request."""
         with self._changed:
             self._hits[path] += 1
             self._changed.notify_all()
 
     def count(self, path: str) -> int:
-        """How often a path was asked for."""
+        """How often a path was requested."""
         with self._changed:
             return self._hits[path]
 
     async def asked(self, path: str, times: int = 1) -> None:
-        """Wait until a path was asked for that often."""
+        """Wait until a path was requested this often."""
 
         def wait() -> bool:
             with self._changed:
@@ -98,7 +97,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A page that goes away cuts its requests; that is no error here."""
+        """A page that is closed aborts its requests; that is no error here."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -146,4 +145,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
-        """Say nothing."""
+        """Log nothing."""

@@ -31,14 +31,14 @@ SEARCH, BUY, ADD = "_search_products", "_add_to_cart", "mcp__sums__add"
 
 @pytest.fixture(scope="module")
 def hub(agent_hub: RestartableHub) -> LiveHub:
-    """A hub that asks for scripts, allows the rest, and has one external server."""
+    """A hub that requires approval for scripts, allows the rest, and has one external server."""
     hub = agent_hub.running
     wait_for(lambda: lists(hub, ADD))
     return hub
 
 
 def lists(hub: LiveHub, *endings: str) -> bool:
-    """Whether the hub lists tools whose names end so."""
+    """Whether the hub lists tools whose names end with these."""
     tools = httpx2.get(f"{hub.url}/tools", headers=hub.bearer, timeout=30, verify=False).json()
     return all(any(tool["name"].endswith(ending) for tool in tools) for ending in endings)
 
@@ -82,7 +82,7 @@ class Buyer:
 
     def _steps(self) -> Iterator[Turn]:
         yield self._call("browser_open_tab", "I open the shop.", url=self._shop, active=True)
-        # The agent may take only so many steps: it takes none while the page still offers its tools.
+        # The number of steps is limited, so it waits without steps while the page has not yet offered its tools.
         wait_for(lambda: lists(self._hub, SEARCH, BUY))
         while not all(map(self._tool, (SEARCH, BUY, ADD))):
             yield self._call("browser_list_tabs")
@@ -116,7 +116,7 @@ class Terminal:
         self.seen = ""
 
     def until(self, text: str, within: float = 60) -> None:
-        """Read until this text is on the screen."""
+        """Read until this text appears."""
         while text not in self.seen:
             assert select.select([self._master], [], [], within)[0], f"no {text!r} in:\n{self.seen}"
             try:
@@ -128,7 +128,7 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def end(self) -> int:
-        """Read what is left, and give the exit code."""
+        """Read the rest, and return the exit code."""
         while select.select([self._master], [], [], 60)[0]:
             try:
                 self.seen += os.read(self._master, 65_536).decode("utf-8", "replace")
@@ -146,7 +146,7 @@ class Terminal:
 
 @pytest.fixture
 def open_terminal(hub: LiveHub) -> Iterator[Callable[..., Terminal]]:
-    """Starts the command; one that a failed test leaves behind is ended."""
+    """Starts the command; one that a failed test leaves running is ended."""
     with contextlib.ExitStack() as stack:
 
         def opened(*argv: str) -> Terminal:
@@ -158,7 +158,7 @@ def open_terminal(hub: LiveHub) -> Iterator[Callable[..., Terminal]]:
 
 
 def result(server: Scripted) -> str:
-    """All results the model was told in the end."""
+    """All results that the model received."""
     return json.dumps(server.requests[-1]["messages"], ensure_ascii=False)
 
 
@@ -263,7 +263,7 @@ def test_in_script_mode_every_event_is_one_json_line_and_there_are_no_prompts(hu
         )
     assert done.returncode == 1, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {each["event"] for each in events} == {"spoke", "started", "finished", "ended"}
-    assert "".join(each["text"] for each in events if each["event"] == "spoke") == "Let me see."
+    assert {each["event"] for each in events} == {"text", "started", "finished", "ended"}
+    assert "".join(each["text"] for each in events if each["event"] == "text") == "Let me see."
     assert events[-1]["why"] == "steps"
     assert events[-1]["tokens"] == 222

@@ -14,7 +14,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def test_the_demo_uses_the_shop_tools_asks_for_approval_and_leaves_only_the_screenshot(tmp_path: Path) -> None:
     home = tmp_path / "home"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}
-    with tempfile.TemporaryDirectory() as place:  # short: the browser makes a socket in it
+    with tempfile.TemporaryDirectory() as place:  # short, because the browser creates a socket in it
         done = subprocess.run(
             [sys.executable, "-m", "tabhub", "demo", "--headless", "--output", str(tmp_path / "shop.png")],
             env={**kept, "TABHUB_HOME": str(home), "TMPDIR": place},

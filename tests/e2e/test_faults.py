@@ -1,4 +1,4 @@
-"""Faults: the browser, its worker or the tab dies under a call, or another takes its place."""
+"""Faults: the browser, its worker or the tab dies during a call, or another browser takes its place."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 @pytest.fixture
 def own_hub(started: LiveHub) -> LiveHub:
-    """A hub whose browser these tests may kill; it is there."""
+    """A hub with a connected browser that these tests may kill."""
     if not started.connected and started.browser_pid is not None:
-        started.kill_browser()  # its extension may stay away for half a minute; that of a new one does not
+        started.kill_browser()  # its extension may stay disconnected for half a minute; that of a new one does not
     wait_for(lambda: started.ready)
     return started
 
 
 async def fails_under(
-    agent: Caller, site: Site, name: str, act: Callable[[], Awaitable[Any]], code: str = WAIT
+    agent: Caller, site: Site, name: str, cause: Callable[[], Awaitable[Any]], code: str = WAIT
 ) -> dict[str, Any]:
-    """Run a script that never ends, do what ends it, and give its error; it has run once."""
+    """Run a script that never ends, make it fail with `cause`, and return its error; it has run once."""
     call = asyncio.create_task(agent.fail("browser_execute_script", code=code % name))
     await site.asked(f"/hit/{name}")
-    await act()
+    await cause()
     error = await call
     assert error["code"] in (LinkLost.code, CommandFailed.code), f"not ended by its cause: {error}"
     assert site.count(f"/hit/{name}") == 1
@@ -68,7 +68,7 @@ async def test_a_killed_browser_fails_the_call_immediately_and_restarts(own_hub:
 
         async def result() -> (
             dict[str, Any] | None
-        ):  # the system tells of a process's end after that of its connections
+        ):  # the system reports the end of a process after that of its connections
             status: dict[str, Any] = await agent.get("browser_get_connection_status")
             return status if "error" in status["hub"]["managedBrowser"] else None
 
@@ -84,7 +84,7 @@ async def test_a_killed_browser_fails_the_call_immediately_and_restarts(own_hub:
         assert own_hub.browser_pid not in (None, killed)
         after = await agent.get("browser_get_connection_status")
         assert (after["connected"], [b["connected"] for b in after["browsers"]]) == (True, [True])
-        # The session is told once that its tab is gone, and goes on in a new one.
+        # The session is notified once that its tab is closed, and continues in a new one.
         lost = await agent.fail("browser_execute_script", code="return 1")
         assert "has been closed" in lost["text"]
         await agent.open(f"{site.url}/other")
@@ -93,7 +93,7 @@ async def test_a_killed_browser_fails_the_call_immediately_and_restarts(own_hub:
 
 
 async def connected_at(agent: Caller) -> float:
-    """Since when the browser's connection is there; it may be back before one can look."""
+    """The time of the browser's connection; it may be back before one can check."""
     (browser,) = (await agent.get("browser_get_connection_status"))["browsers"]
     since: float = browser["socket"]["connectedAt"]
     return since
@@ -111,7 +111,7 @@ async def test_a_stopped_service_worker_reconnects_without_duplicates(own_hub: L
             before = await connected_at(agent)
             error = await fails_under(agent, site, f"stopped{time_}", devtools.stop_worker)
             assert error["outcome"] == "unknown"
-            # A person goes on using the browser, which wakes the worker; an alarm would within half a minute.
+            # A person who continues to use the browser wakes the worker; an alarm does within half a minute.
             await wire.send("Runtime.evaluate", session, expression=f"location.hash = {time_}")
             await until_outside(lambda: own_hub.ready)
             assert await connected_at(agent) > before, "it said that it was connected all the time"
@@ -144,7 +144,7 @@ async def test_a_second_connection_of_the_same_browser_replaces_the_first(own_hu
         error = await fails_under(agent, site, "replaced", take_place)
         assert error["outcome"] == "unknown"
         assert "replaced" in error["text"]
-    # The extension stays away for half a minute now, so that two copies of a profile do not chase each other.
+    # The extension stays disconnected for half a minute now, so that two copies of a profile do not alternate.
 
 
 @pytest.mark.req("F9")

@@ -1,7 +1,7 @@
 """What the person looks at keeps the focus, whatever the pages that agents use open.
 
-Without a screen every window believes that it has the focus, and giving it to one changes nothing; so what is looked at
-here is what the extension asks of the browser.
+Without a screen every window reports that it has the focus, and focusing one changes nothing; so the tests check what
+the extension requests of the browser.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _RISES = """{
     return { ...window, focused: looks === 3 };
   };
 }"""
-"""At first another program has the focus; then the window takes it."""
+"""At first another program has the focus; then the window gets it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The extension's worker, from inside."""
+    """The extension's worker."""
 
     run: Callable[[str], Awaitable[Any]]
 
     async def asked(self) -> list[Any]:
-        """What the extension has asked of windows so far, by the browser's own numbers."""
+        """What the extension has requested of windows so far, by the browser's own ids."""
         wishes: list[Any] = json.loads((await self.run("JSON.stringify(asked)"))["value"])
         return wishes
 
@@ -72,7 +72,7 @@ async def worker(devtools: DevTools) -> AsyncIterator[Worker]:
 
 async def test_a_popup_returns_the_focus_to_the_previous_window(agent: Caller, zoo: Zoo, worker: Worker) -> None:
     await agent.open(zoo.at("act_dialogs.html"))
-    # The person goes on in a window of their own, the agent in its tab of the other.
+    # The person continues in a window of their own, the agent in its tab of the other.
     number = (await agent.get("browser_create_window", focused=True))["window"]["windowId"]
     await agent.run(_BUTTON, tabId=agent.opened[0])
     (opened,) = (await agent.get(CLICK, selector="#small"))["opened"]

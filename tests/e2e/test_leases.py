@@ -1,4 +1,4 @@
-"""Several agents in one real browser: a tab each, leases between them, and what outlives which restart."""
+"""Several agents in one real browser: a tab each, leases between them, and what survives which restart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.harness.waiting import eventually, until, until_outside
 
 
 class Client(Agent):
-    """An MCP client with a session of its own, which it ends."""
+    """An MCP client with its own session, which it ends."""
 
     async def __aexit__(self, *_: object) -> None:
         await self.http.delete(self.path, headers=self.headers)
@@ -55,7 +55,7 @@ async def tabs(agent: Caller | Client) -> dict[int, dict[str, Any]]:
 
 @asynccontextmanager
 async def in_front(agent: Caller) -> AsyncIterator[None]:
-    """What is in front before is in front after, in every window, and the same window has the focus."""
+    """Checks that the active tab of every window and the focused window are the same afterwards."""
 
     async def front() -> set[tuple[int, int, bool]]:
         there = (await tabs(agent)).values()
@@ -233,7 +233,7 @@ async def unloaded(agent: Client) -> bool:
 
 @contextmanager
 def chromium(home: Path, *more: str) -> Iterator[None]:
-    """The person's own browser, with the extension of a home and a profile that stays."""
+    """The person's own browser, with the extension of a home and a persistent profile."""
     profile = home.parent / "profile"
     (profile / "Default").mkdir(parents=True, exist_ok=True)
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -256,14 +256,14 @@ def health(hub: Address) -> dict[str, Any]:
 
 
 def open_tabs(hub: Address) -> dict[int, str]:
-    """The tabs there are, and their addresses."""
+    """The open tabs and their URLs."""
     url = f"{hub.url}/tools/browser_list_tabs/call"
     answer = httpx2.post(url, headers=hub.person.bearer, json={}, timeout=30, verify=False).json()
     return {tab["tabId"]: tab["url"] for tab in answer["structuredContent"]["tabs"]}
 
 
 async def ready(hub: Address) -> None:
-    """Wait until a browser has told its tabs."""
+    """Wait until a browser has reported its tabs."""
 
     def reply() -> bool:
         return any(b["connected"] and b["extension"]["sentTabs"] for b in health(hub)["legs"]["browsers"])
@@ -272,7 +272,7 @@ async def ready(hub: Address) -> None:
 
 
 async def written(hub: HubProcess, *needles: str) -> None:
-    """Wait until the file of sessions holds all of these."""
+    """Wait until the file of sessions contains all of these."""
     file = hub.home.root / "sessions.json"
     await until(lambda: file.exists() and all(needle in file.read_text() for needle in needles))
 

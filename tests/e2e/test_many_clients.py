@@ -1,4 +1,4 @@
-"""Clients of every kind at once in one browser, ten or one of each: each in its own tab, none in another's way."""
+"""Clients of every kind at once in one browser, ten or one of each: each in its own tab, without affecting others."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.harness.waiting import eventually, until_outside
 TEN = (*KINDS, "http-2025", "http-2026", "stdio-2025", "rest")
 CALLS = 20
 PROCESSES = 5
-"""The calls of the command line, which are a process each."""
+"""Calls of the command line, each of which is a process."""
 MARK = "window.marks = [...(window.marks || []), args.mark]; document.title = args.mark; return window.marks"
 
 
 async def settle_in(clients: ManyClients, site: Site) -> dict[ToolClient, int]:
-    """The first call of each, all at once and without a tab: gives whose tab is which."""
+    """The first call of each client, all at once and without a tab: returns whose tab is which."""
     went = await asyncio.gather(
         *(client.get("browser_navigate_tab", url=f"{site.url}/{client.name}") for client in clients.all)
     )
@@ -34,7 +34,7 @@ async def sessions(clients: ManyClients) -> dict[ToolClient, dict[str, Any]]:
 
 
 async def until_titled(agent: Caller, titles: dict[str, str]) -> None:
-    """Wait until the tabs at these addresses have these titles, which the browser tells a little later."""
+    """Wait until the tabs at these URLs have these titles, which the browser reports a little later."""
 
     async def titled() -> bool:
         return titles.items() <= {(tab["url"], tab["title"]) for tab in (await tabs(agent)).values()}
@@ -43,7 +43,7 @@ async def until_titled(agent: Caller, titles: dict[str, str]) -> None:
 
 
 def shown(session: dict[str, Any]) -> str:
-    """A session as the others may see it."""
+    """A session as other clients see it."""
     ident: str = session["session"]
     return f"{session['client']} ({ident if session['kind'] == 'rest' else ident[:8] + '…'})"
 
@@ -77,7 +77,7 @@ async def test_each_client_works_only_in_its_own_tab(live_hub: LiveHub, agent: C
         }
         assert not any(listed[tab_id]["active"] for tab_id in tab_of.values())
 
-        for client in reversed(clients.all):  # who goes takes its own tab along, and no other
+        for client in reversed(clients.all):  # a client that disconnects closes its own tab and no other
             assert await clients.leave() is client
             gone = tab_of.pop(client)
             await until_outside(lambda gone=gone: gone not in open_tabs(live_hub))  # type: ignore[misc]
@@ -142,7 +142,7 @@ async def test_other_clients_are_refused_a_leased_tab_and_see_its_holder(
 
 
 async def stays(client: ToolClient, tab_id: int, site: Site) -> None:
-    """A client is where it was, undisturbed."""
+    """Checks that a client still works in its tab."""
     info = await client.get("browser_get_tab_info")
     assert (info["tabId"], info["url"], info["title"]) == (tab_id, f"{site.url}/{client.name}", f"/{client.name}")
 

@@ -22,7 +22,7 @@ NATIVE = "return Object.getOwnPropertyDescriptor(Document.prototype, 'modelConte
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way in which a page offers tools: its page, what it does, and what is listed then."""
+    """One way in which a page offers tools: its page, its actions, and the expected lists."""
 
     path: str
     offers: tuple[str, ...]
@@ -30,7 +30,7 @@ class Kind:
     call: tuple[str, dict[str, Any]]
     answers: Callable[[CallToolResult], bool]
     grow: str
-    """Adds `added` and says something new of a tool."""
+    """Adds `added` and changes the description of a tool."""
     added: str
     says: dict[str, str]
     shrink: str
@@ -109,7 +109,7 @@ KINDS = {
 
 
 async def shows(client: Client, shop: PageSite, kind: Kind, via: str) -> None:
-    """One kind of page: its tools are listed, called, updated, removed, and gone with their tab."""
+    """One kind of page: its tools are listed, called, updated and removed, and disappear with their tab."""
     origin = shop.elsewhere if kind.framed else shop.url
     page = await PageTab.open(client, f"{shop.url}{kind.path}", origin)
     tools = await page.lists(*kind.offers)

@@ -1,4 +1,4 @@
-"""Page tools end to end: where a call goes, what agents are told, and what happens when pages go."""
+"""Page tools end to end: where a call goes, notifications to agents, and what happens when pages close."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.harness.waiting import until_outside
 async def test_agents_of_both_eras_are_notified_of_changed_page_tools(live_hub: LiveHub, shop: PageSite) -> None:
     answer = asyncio.Event()
 
-    async def hear(message: Any) -> None:
+    async def on_message(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
             answer.set()
 
     async with (
-        live_hub.mcp("legacy", message_handler=hear) as first,
+        live_hub.mcp("legacy", message_handler=on_message) as first,
         live_hub.mcp("2026-07-28") as second,
         second.listen(tools_list_changed=True) as events,
     ):

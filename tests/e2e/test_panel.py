@@ -1,4 +1,4 @@
-"""The panel end to end: the real extension's page, clicked in a real Chromium, and what the hub then does."""
+"""The panel end to end: the real extension's page, clicked in a real Chromium, and the effects at the hub."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def agent(hub: LiveHub) -> AsyncIterator[Caller]:
 
 @pytest.fixture
 def asking(hub: LiveHub) -> Iterator[None]:
-    """Running a script is asked about, until the test is over."""
+    """Scripts require approval until the test ends."""
     change(hub, {f"permissions.browser.tools.{CLICK}": "ask"})
     yield
     change(hub, {f"permissions.browser.tools.{CLICK}": None})
@@ -71,7 +71,7 @@ def settings(hub: LiveHub) -> dict[str, Any]:
 
 
 def browser_settings(hub: LiveHub) -> dict[str, Any]:
-    """What is set for the browser's tools."""
+    """The permissions of the browser's tools."""
     own: dict[str, Any] = settings(hub).get("permissions", {}).get("browser", {})
     return own
 

@@ -1,4 +1,4 @@
-"""What a person sets up in the panel, end to end: external servers by pasting, and the settings of plugins."""
+"""What a person configures in the panel, end to end: pasted external servers, and the settings of plugins."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_a_pasted_server_is_added_and_its_tools_are_found_and_callable(
         assert SECRET not in await panel.content()
         offer = card.get_by_role("switch", name="Enable Add")
         await offer.click(force=True)
-        await expect(offer).not_to_be_checked()  # a refresh that was under way may show the old state for a moment
+        await expect(offer).not_to_be_checked()  # a refresh in progress may show the old state for a moment
         await until_outside(lambda: "disabled" in hub.tabhub("mcp", "tools", "far away").stdout)
         assert name not in [tool["name"] for tool in (await agent.http.get("/tools")).json()]
         await card.get_by_role("button", name="Remove").click()

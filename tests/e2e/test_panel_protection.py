@@ -1,4 +1,4 @@
-"""The panel is the person's alone: no way leads an agent into it, nor a tab that goes there by itself."""
+"""The panel belongs to the person: no agent can get into it, even in a tab that navigates there by itself."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ APPEARS = f"""new Promise((done) => {{
 async def test_a_pending_call_does_not_act_in_a_tab_that_became_the_panel(
     agent: Caller, devtools: DevTools, site: Site
 ) -> None:
-    """An agent that could click there would approve its own calls."""
+    """An agent that could click there could approve its own calls."""
     target = await devtools.open(f"{site.url}/?alone")
     async with devtools.connected() as wire:
         session = await wire.attach(target)
         tab = None
         async with asyncio.timeout(30):
-            while tab is None:  # until the hub is told of it by the browser
+            while tab is None:  # until the browser has reported it to the hub
                 tabs = (await agent.get("browser_list_tabs"))["tabs"]
                 tab = next((each["tabId"] for each in tabs if each["url"] == f"{site.url}/?alone"), None)
-        # It is listed before its page is there.
+        # It is listed before its page is loaded.
         await becomes(lambda: agent.run("return location.search", tabId=tab), "?alone")
         clicking = asyncio.create_task(agent.call("browser_click_element", tabId=tab, selector=BUTTON))
         await agent.run("return 1", tabId=tab)  # by then the click waits for its element
@@ -44,7 +44,7 @@ async def test_a_pending_call_does_not_act_in_a_tab_that_became_the_panel(
         assert await result("location.href") == PANEL
         for name, more in (("browser_snapshot", {}), ("browser_press_key", {"key": "Tab"})):
             assert "Tabhub's own panel" in (await agent.fail(name, tabId=tab, **more))["text"]
-        # Nor from a page that has it one step back.
+        # Nor from a page that has the panel one step back in its history.
         await wire.send("Page.navigate", session, url=site.url)
 
         async def arrived() -> bool:

@@ -1,6 +1,6 @@
-"""Every view of the panel looks as it did, in both themes: the real extension, with a hub that always says the same.
+"""Every view of the panel matches its stored screenshots, in both themes: the real extension with a fixed state.
 
-A change that is meant is kept with `TABHUB_RENEW_SCREENSHOTS=1 pytest tests/e2e/test_panel_screenshots.py`.
+Intended changes are stored with `TABHUB_RENEW_SCREENSHOTS=1 pytest tests/e2e/test_panel_screenshots.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAKES = Path(__file__).parents[1] / "extension"
 NOON = 1_800_000_000_000
 SIZES = {"side": (400, 900), "full": (1200, 800)}
 WIDE = ("home", "chat", "tools")
-"""The views also taken as a page of their own."""
+"""The views that are also taken at the size of a full page."""
 _SETTLE = """async () => {
   await document.fonts.ready;
   const port = (node) => {
@@ -42,7 +42,7 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 @pytest.fixture(scope="module")
 async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Page, Desk]]:
-    """The panel at a fixed hour, and a desk to compare pictures at."""
+    """The panel at a fixed time, and the means to compare screenshots."""
     hub = FakeHub()
     await hub.listen()
     chromium = Chromium(tmp_path_factory.mktemp("pictures"), hub)
@@ -72,7 +72,6 @@ async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
 
 
 async def load(page: Page, size: str, theme: Theme) -> None:
-    """Load the panel again."""
     width, height = SIZES[size]
     await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     await page.set_viewport_size({"width": width, "height": height})
@@ -82,12 +81,12 @@ async def load(page: Page, size: str, theme: Theme) -> None:
 
 
 async def picture(page: Page, view: str) -> bytes:
-    """A view as it stands when nothing moves."""
+    """A screenshot of a view once nothing moves."""
     await go(page, view)
     if view in ("home", "approvals"):
         await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
     if view == "chat":
-        await expect(page.locator(".said.model")).to_have_count(3)
+        await expect(page.locator(".message.model")).to_have_count(3)
     if view == "tools":
         closed = page.locator(".source button[aria-expanded=false]")
         count = await closed.count()

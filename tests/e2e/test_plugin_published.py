@@ -1,4 +1,4 @@
-"""A plugin as OpenTabs publishes it, unchanged: installed from its tarball, and run by the real extension."""
+"""A plugin as published for OpenTabs, unchanged: installed from its tarball, and run by the real extension."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STAMP = "return globalThis.__openTabs?.adapters?.counter?.__adapterHash ?? null
 
 
 class Shop:
-    """A site whose pages send their badge as soon as they begin."""
+    """A site whose pages send their badge as soon as they start."""
 
     def __init__(self) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -35,7 +35,7 @@ class Shop:
                 self.wfile.write(page.format(_BADGE % self.path.strip("/")).encode())
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -57,7 +57,7 @@ def shop() -> Iterator[Shop]:
 
 @pytest.fixture(scope="module")
 def restartable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartableHub]:
-    """A hub of its own: what is installed here concerns no other test."""
+    """A separate hub, so that the installation does not affect other tests."""
     hub = RestartableHub(tmp_path_factory.mktemp("published"))
     yield hub
     hub.stop()
@@ -137,7 +137,7 @@ async def test_update_and_uninstall_apply_to_pre_scripts(
     live.plugin(own_hub, "install", publishing.packed(tmp_path / "2.tgz", "0.0.90", adapter=fresh, pre_script=False))
     await until_outside(lambda: own_hub.health()["pluginDetails"][0]["version"] == "0.0.90")
     await ready(own_hub, tab)
-    # The open page keeps what was kept for it, and has the new adapter; a new page has nothing before it any more.
+    # The open page keeps what was stored for it and gets the new adapter; a new page gets no pre-script any more.
     assert (await caller.get("counter_read_badge", tabId=tab))["badge"] == "b-one"
     assert await caller.run(_STAMP, tabId=tab) not in (None, stamp)
     after = await caller.open(f"{shop.url}/two")

@@ -1,4 +1,4 @@
-"""Plugins end to end: installed and set up by the command line, run by the real extension in real pages."""
+"""Plugins end to end: installed and configured by the command line, run by the real extension in real pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMER = "<!doctype html><title>Timer</title><b data-left=0>0</b>"
 
 
 class Notebooks:
-    """A site under an address of its own, whose pages allow no script at all."""
+    """A site at its own host name, whose pages allow no scripts."""
 
     def __init__(self, title: str) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -43,7 +43,7 @@ class Notebooks:
                 self.wfile.write(page.encode())
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -57,7 +57,7 @@ class Notebooks:
 
 
 def packed(folder: Path, package: Path, version: str | None = None) -> str:
-    """A plugin's folder as `npm pack` makes a tarball of it."""
+    """A plugin's folder as a tarball, as `npm pack` makes it."""
     with tarfile.open(package, "w:gz") as tar:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
@@ -96,7 +96,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 @pytest.fixture
 def own_hub(started: LiveHub) -> LiveHub:
-    """A hub of its own that has no plugin: what is installed here concerns no other test."""
+    """A separate hub without plugins, so that the installation does not affect other tests."""
     shutil.rmtree(started.home / "plugins", ignore_errors=True)
     (started.home / "config.json").write_text(_BARE)
     assert reload(started)["plugins"] == 0
@@ -110,7 +110,7 @@ async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
 
 
 def reload(hub: LiveHub) -> dict[str, Any]:
-    """Have the hub read its files anew, and give what it says."""
+    """Make the hub reload its files, and return its answer."""
     output: dict[str, Any] = httpx2.post(
         f"{hub.url}/reload", headers=hub.person.bearer, timeout=30, verify=False
     ).json()
@@ -118,7 +118,7 @@ def reload(hub: LiveHub) -> dict[str, Any]:
 
 
 def use_local(hub: LiveHub, plugin: Path) -> None:
-    """Have the hub use one plugin that is being written."""
+    """Make the hub use a local plugin."""
     (hub.home / "config.json").write_text(json.dumps({**json.loads(_BARE), "localPlugins": [str(plugin)]}))
     assert reload(hub)["plugins"] == 1
 
@@ -129,7 +129,7 @@ def state(hub: LiveHub, plugin: str) -> dict[str, Any]:
 
 
 async def ready(hub: LiveHub, plugin: str, tabs: int) -> None:
-    """Wait until so many tabs of a plugin are ready."""
+    """Wait until this many tabs of a plugin are ready."""
     await until_outside(lambda: sum(each["ready"] for each in state(hub, plugin).get("tabs", ())) == tabs)
 
 

@@ -46,9 +46,9 @@ _SET = """(async () => {
 
 _HELD = """
 const hex = (buffer) => Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
-const told = async (file) =>
+const content = async (file) =>
   [file.name, file.type, file.size, hex(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()))];
-const files = await Promise.all([...document.getElementById("many").files].map(told));
+const files = await Promise.all([...document.getElementById("many").files].map(content));
 while (!log.at(-1)?.startsWith("made")) await new Promise((done) => setTimeout(done, 10));
 return { files, log: log.slice(-1) };
 """
@@ -60,7 +60,7 @@ Call = Callable[..., Awaitable[dict[str, Any]]]
 
 
 class Node:
-    """One relay node in a process, on one port."""
+    """A relay node in its own process, on one port."""
 
     def __init__(self, home: Path, bus: str) -> None:
         self._home = home
@@ -93,7 +93,7 @@ class Node:
 
 @dataclass(slots=True)
 class World:
-    """Everything, connected: ann's Chromium at the first node, bob's fake browser and ann's hub at the second."""
+    """Two users on two nodes: ann's Chromium at the first, bob's fake browser and ann's hub at the second."""
 
     nats: NatsServer
     first: Node
@@ -104,13 +104,12 @@ class World:
     fake: FarBrowser
 
     def reaches(self) -> bool:
-        """Whether the hub has the remote browser with its tabs."""
+        """Whether the hub has the remote browser and its tabs."""
         return any(
             b.get("relay") and b["connected"] and b["extension"]["sentTabs"] for b in self.hub.hub.browsers.status()
         )
 
     async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """A tool of ann's hub."""
         async with client(self.hub, **{"Tabhub-Session": "e2e"}) as http:
             reply = await http.post(f"/tools/{name}/call", json={"arguments": arguments})
         answer: dict[str, Any] = reply.json()
@@ -132,7 +131,7 @@ async def nodes(folder: Path, bus: str) -> AsyncIterator[tuple[Node, Node]]:
 
 @asynccontextmanager
 async def chromium_at(folder: Path, url: str) -> AsyncIterator[Chromium]:
-    """A real browser, set up for a relay as its person does in the panel."""
+    """A real browser, connected to a relay through the panel."""
     hub = FakeHub()
     await hub.listen()
     browser = Chromium(folder, hub)
@@ -175,7 +174,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
 
 @pytest.fixture(scope="module")
 async def relay(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningRelay]:
-    """One node in this process, with a Chromium of ann's; each test has a hub of its own."""
+    """One node in this process, with a Chromium of ann's; each test has its own hub."""
     async with running_relay() as relay, chromium_at(tmp_path_factory.mktemp("chromium"), relay.url):
         yield relay
 
@@ -201,7 +200,7 @@ async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site
 
 
 async def used_by_hand(call: Call, site: Site) -> None:
-    """Click, type, hover and screenshot, each seen by the page or in the picture."""
+    """Click, type, hover and take a screenshot; each is verified in the page or in the picture."""
 
     async def done(name: str, **arguments: Any) -> dict[str, Any]:
         answer = await call(name, **arguments)
@@ -227,7 +226,8 @@ async def used_by_hand(call: Call, site: Site) -> None:
 
 
 async def files_given(there: World, zoo: Zoo) -> None:
-    """Files of the hub's machine travel to the browser's as bytes: they are whole there when they are gone here."""
+    """Files of the hub's machine are sent to the browser's as bytes: they are complete there after they were deleted
+    here."""
     folder = there.hub.home.root / "files"
     folder.mkdir(exist_ok=True)
     given = {"empty.bin2": b"", "größe 你.csv": "ü,1\n".encode(), "large.png": random.Random(1).randbytes(5 * 1024**2)}
@@ -264,7 +264,7 @@ async def files_given(there: World, zoo: Zoo) -> None:
 async def test_click_type_hover_and_screenshot_work_on_every_link(
     tmp_path: Path, site: Site, agent: Caller, relay: RunningRelay
 ) -> None:
-    await used_by_hand(agent.call, site)  # the extension's own WebSocket to a hub on the same machine
+    await used_by_hand(agent.call, site)  # the extension's WebSocket to a hub on the same machine
     file = tmp_path / "ann.token"
     file.write_text(token("ann"))
     async with (
@@ -281,7 +281,7 @@ async def test_click_type_hover_and_screenshot_work_on_every_link(
 
 
 async def isolated(there: World) -> None:
-    """B13, both ways: what is another user's is as what does not exist."""
+    """B13, in both directions: resources of another user look as if they did not exist."""
     (anns,), (bobs,) = await there.ann.browsers(), await there.bob.browsers()
     assert anns["id"] != bobs["id"]
     for agent, foreign in ((there.ann, bobs["id"]), (there.bob, anns["id"])):
@@ -296,7 +296,8 @@ async def isolated(there: World) -> None:
 
 
 async def node_killed(there: World, tab_id: int) -> None:
-    """The second node dies: its agents and the calls to its browsers know at once, the first node's pair goes on."""
+    """The second node dies: its agents, and calls to its browsers, fail at once; the pair on the first node
+    continues."""
     there.fake.silent.add("goBack")
     under_way = await there.bob.begin("goBack", {"tabId": 7})
     await until(lambda: bool(there.fake.asked("goBack")), 30)
@@ -322,7 +323,8 @@ async def node_killed(there: World, tab_id: int) -> None:
 
 
 async def nats_killed(there: World) -> None:
-    """Without NATS the pair on one node goes on, and what crosses nodes fails clearly; with it, all is as before."""
+    """Without NATS the pair on one node continues, and calls across nodes fail with a clear error; with NATS, all works
+    again."""
     await there.nats.kill()
     await until(lambda: not there.reaches(), 30)
     assert (await there.ann.result("getTabs"))["tabs"]
@@ -369,7 +371,7 @@ async def test_page_tools_and_plugins_of_a_remote_browser_work(
 
 
 def plugin_tabs(hub: RunningHub) -> list[dict[str, Any]]:
-    """The tabs of the notes plugin, as health tells them."""
+    """The tabs of the notes plugin, according to /health."""
     tabs: list[dict[str, Any]] = next(
         each for each in hub.hub.health.full()["pluginDetails"] if each["name"] == "notes"
     )["tabs"]

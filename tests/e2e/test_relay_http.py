@@ -37,13 +37,13 @@ _ASK = """(async () => {
 
 
 class Person:
-    """Who sits at the browser, and uses its panel."""
+    """The person at the browser, who uses its panel."""
 
     def __init__(self, command: Callable[..., Awaitable[Any]]) -> None:
         self._command = command
 
     async def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """What the panel can ask of the extension."""
+        """A request of the panel to the extension."""
         expression = _ASK % (json.dumps(method), json.dumps(params))
         answer = await self._command("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         reply = answer["result"]["value"]
@@ -52,7 +52,7 @@ class Person:
         return result
 
     async def answer(self, *, allow: bool) -> dict[str, Any]:
-        """Wait for a question, and answer it."""
+        """Wait for an approval request, and answer it."""
         await eventually(self._asked)
         (question,) = (await self.ask("relay.state"))["questions"]
         assert (await self.ask("relay.answer", id=question["id"], allow=allow))["known"]
@@ -64,7 +64,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Ann's browser at the first node; agents come to the second."""
+    """Ann's browser at the first node; agents connect to the second."""
 
     first: Node
     second: Node
@@ -90,7 +90,7 @@ def http(node: Node) -> str:
 
 
 async def call(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]:
-    """A call that must succeed: its structured answer."""
+    """A call that must succeed; returns its structured content."""
     answer = await client.call_tool(name, arguments)
     assert not answer.is_error, answer
     found: dict[str, Any] = answer.structured_content
@@ -98,7 +98,7 @@ async def call(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]
 
 
 async def fail(client: Client, name: str, /, **arguments: Any) -> str:
-    """A call that must fail: what it says."""
+    """A call that must fail; returns its text."""
     answer = await client.call_tool(name, arguments)
     assert answer.is_error, answer
     text: str = answer.content[0].text  # type: ignore[union-attr]
@@ -144,7 +144,7 @@ async def used_page_tools(ann: Client, page_site: PageSite) -> None:
 
 
 async def the_person_decides(ann: Client, person: Person, script: dict[str, Any], page_site: PageSite) -> None:
-    """The relay adds no trust: what the gate of the browser says is what happens."""
+    """The relay grants no permissions: the browser's gate decides."""
     await person.ask("relay.set", acting="off")
     assert "acting is off" in await fail(ann, "browser_execute_script", **script)
     assert (await call(ann, "browser_list_tabs"))["tabs"]
@@ -161,7 +161,7 @@ async def the_person_decides(ann: Client, person: Person, script: dict[str, Any]
 
 
 async def kept_from_bob(node: Node, tab_id: int) -> None:
-    """Another user's agent on the same node has neither the browser nor its tabs."""
+    """Another user's agent on the same node sees neither the browser nor its tabs."""
     async with sdk(http(node), token("bob")) as bob:
         assert not await connected(bob)
         output = await fail(bob, "browser_execute_script", tabId=tab_id, code="return 1")
@@ -170,7 +170,7 @@ async def kept_from_bob(node: Node, tab_id: int) -> None:
 
 @pytest.mark.timeout(120)
 async def test_a_token_revoked_on_the_command_line_is_soon_refused(world: World, tmp_path: Path) -> None:
-    access = token("carol")  # not ann, whom the other tests need
+    access = token("carol")  # not ann's, which the other tests need
     headers = {"Authorization": f"Bearer {access}", "MCP-Protocol-Version": "2025-11-25"}
     async with httpx2.AsyncClient(verify=False, headers=headers, timeout=10) as client:
         for node in (world.first, world.second):
@@ -190,7 +190,7 @@ async def refused(client: httpx2.AsyncClient, node: Node) -> bool:
 
 @pytest.mark.timeout(240)
 async def test_killing_the_browsers_node_fails_calls_instead_of_hanging(world: World) -> None:
-    """The last of these tests, for the node stays away."""
+    """Runs last, because the node is not restarted."""
     agents = [sdk(http(world.second), token("ann"), mode) for mode in ("legacy", "auto")]
     async with agents[0] as legacy, agents[1] as stateless:
         for ann in (legacy, stateless):

@@ -1,4 +1,4 @@
-"""Whose tab a call works in, and that calls which nobody waits for any more end."""
+"""Which tab a call works in, and that calls end when their agent no longer waits for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.harness.agent import Agent, message
 from tests.harness.waiting import until_outside
 
 BEFORE_ITS_DEADLINE = 20
-"""Seconds: a call that nobody ends runs for 30 s."""
+"""Seconds: a call that is not ended runs for 30 s."""
 
 
 async def active_tabs(agent: Caller) -> list[int]:
@@ -121,7 +121,7 @@ async def test_a_call_of_a_disconnected_agent_ends_in_the_browser(live_hub: Live
 
 
 def nothing_runs(hub: LiveHub) -> bool:
-    """No call is pending in the hub, and no command on the link."""
+    """Wait until no call is pending in the hub and no command on the link."""
     health = hub.health()
     return bool(health["callsInFlight"] == 0 and health["legs"]["browsers"][0]["socket"]["pending"] == 0)
 

@@ -1,4 +1,4 @@
-"""The end: `tabhub stop` leaves nothing behind."""
+"""`tabhub stop` leaves no process behind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.harness.waiting import wait_for
 
 
 def group_of(pid: int) -> list[int]:
-    """The processes of a group that are not merely waiting to be reaped."""
+    """The processes of a group, without zombies."""
     found = []
     for place in Path("/proc").iterdir():
         if not place.name.isdigit():
@@ -18,7 +18,7 @@ def group_of(pid: int) -> list[int]:
         try:
             fields = (place / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended meanwhile
+            continue  # it has ended in the meantime
         if int(fields[2]) == pid and fields[0] != "Z":
             found.append(int(place.name))
     return found

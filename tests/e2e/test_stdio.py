@@ -1,4 +1,4 @@
-"""Two stdio servers, one hub and a real browser: the plan by which several clients on one machine are verified."""
+"""Two stdio servers, one hub and a real browser: several clients on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The acting tools in real Chromium, in background tabs: what they do, and the reasons they give when they cannot."""
+"""The acting tools in real Chromium, in background tabs: their effects, and the reasons when they cannot act."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_clicks_scroll_and_find_an_uncovered_point(guest: Caller, zoo: Zoo
 
 
 async def test_an_element_that_blocks_an_action_is_named(agent: Caller, zoo: Zoo) -> None:
-    """All at once, because each is waited for as long as it may still become actionable."""
+    """All at once, because each waits as long as the element may still become actionable."""
     buttons = await agent.open(zoo.at("act_buttons.html"))
     frames = await agent.open(zoo.at("act_frames.html"))
     form = await agent.open(zoo.at("act_form.html"))
@@ -96,7 +96,7 @@ async def test_an_element_that_blocks_an_action_is_named(agent: Caller, zoo: Zoo
 
 async def test_an_intercepted_click_is_blocked_and_retried(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
-    # The moment the mouse comes, something slides over the button, once.
+    # When the mouse arrives, an element slides over the button, once.
     await guest.run(
         "const dodge = document.getElementById('dodge'); const lid = document.createElement('div'); lid.id = 'lid';"
         "lid.style = 'position: absolute; inset: 0'; lid.onclick = () => note('lid');"
@@ -120,15 +120,15 @@ async def test_same_and_cross_origin_frames_are_clicked_and_typed_in(
     guest: Caller, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:
     await guest.visit(zoo.at("act_frames.html"))
-    await guest.run("window.heard = []; addEventListener('message', (event) => heard.push(event.data))")
+    await guest.run("window.received = []; addEventListener('message', (event) => received.push(event.data))")
     for frame in ("near", "other"):
         with subtests.test(frame=frame):
-            await guest.run("heard.length = 0")
+            await guest.run("received.length = 0")
             await guest.get(CLICK, selector=f"#press-{frame}")
             answer = await guest.get(TYPE, selector=f"#word-{frame}", text="hö")
             assert answer["value"] == "hö"
-            result = "while (heard.at(-1)?.value !== 'hö') await new Promise((done) => setTimeout(done, 10))"
-            last = await guest.run(f"{result}; return heard.at(-1)")
+            result = "while (received.at(-1)?.value !== 'hö') await new Promise((done) => setTimeout(done, 10))"
+            last = await guest.run(f"{result}; return received.at(-1)")
             assert last["other"] is (frame == "other")
             assert last["value"] == "hö"
             assert "click true" in last["log"]

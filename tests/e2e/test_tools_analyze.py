@@ -1,4 +1,4 @@
-"""plugin_analyze_site in real Chromium: what it reports of a site, and that it reports no secrets."""
+"""plugin_analyze_site in real Chromium: what it reports about a site, and that it reports no secrets."""
 
 from __future__ import annotations
 

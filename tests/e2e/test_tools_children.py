@@ -14,11 +14,11 @@ from tests.harness.waiting import eventually
 
 FRAME = """
 const frame = document.createElement("iframe");
-const said = new Promise((done) => { addEventListener("message", done, { once: true }); });
+const message = new Promise((done) => { addEventListener("message", done, { once: true }); });
 frame.src = args.to;
 frame.name = "far";
 document.body.append(frame);
-if (args.wait) await said;
+if (args.wait) await message;
 """
 
 
@@ -41,7 +41,7 @@ async def paused(agent: Caller) -> list[dict[str, Any]]:
 
 async def test_a_cross_site_frame_is_always_recorded_from_its_first_request(agent: Caller, net: NetSite) -> None:
     for number in range(5):
-        # A new site, and so a new process, each time; the last one is already known.
+        # A new site each time, and therefore a new process; the last one is already known.
         there = f"http://s{number % 4}.localhost:{net.port}/net_first?{number}"
         await agent.get("browser_navigate_tab", url=f"{net.url}/net_index?{number}")
         await agent.get("browser_get_network_requests", clear=True)

@@ -103,7 +103,7 @@ async def test_messages_from_before_the_first_read_are_returned(
 ) -> None:
     asked = net.count("/api/missing")
     tab_id = await open_as_person(agent, devtools, f"{net.url}/net_console")
-    # The page asks for that after everything it says at once.
+    # The page requests that after everything it logs at once.
     await until_outside(lambda: net.count("/api/missing") > asked)
     output = [m["text"] for m in await messages(agent, tabId=tab_id)]
     assert output.count("careful") == 1, output

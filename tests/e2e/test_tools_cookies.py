@@ -10,7 +10,7 @@ from tests.e2e.site import Site
 
 @pytest.fixture(autouse=True)
 async def nothing_kept(agent: Caller, site: Site) -> None:
-    """Cookies ignore ports, so those that other tests left for this host are deleted."""
+    """Cookies ignore ports, so cookies that other tests set for this host are deleted."""
     await agent.get("browser_clear_site_data", origin=site.url)
 
 

@@ -35,7 +35,7 @@ async def agent(live_hub: LiveHub, browser_ready: None) -> AsyncIterator[Caller]
 
 
 def content(download: dict[str, Any]) -> bytes:
-    """The file that was downloaded."""
+    """The downloaded file."""
     return Path(download["filename"]).read_bytes()
 
 
@@ -83,7 +83,7 @@ async def slow() -> AsyncIterator[tuple[str, asyncio.Event]]:
         path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1]
         if path != b"/silent":
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 70000\r\n\r\n")
-            writer.write(b"a" * 69_995)  # a browser looks at the beginning before it says that the download began
+            writer.write(b"a" * 69_995)  # a browser inspects the beginning before it reports that the download started
         await rest.wait()
         if path != b"/silent":
             writer.write(b"rest!")
@@ -121,7 +121,7 @@ async def test_a_silent_server_does_not_block_until_the_deadline(
     async def none_left() -> bool:
         return not (await agent.get("browser_list_downloads", state="in_progress"))["downloads"]
 
-    await eventually(none_left)  # what is left of it must not disturb the next test
+    await eventually(none_left)  # the rest must not disturb the next test
 
 
 async def test_a_failed_download_reports_the_reason(agent: Caller, site: Site) -> None:

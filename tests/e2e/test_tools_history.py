@@ -46,7 +46,7 @@ async def test_a_closed_tab_is_restored_in_the_background(agent: Caller, site: S
     assert (back["kind"], tab["url"], tab["active"]) == ("tab", url, False)
     agent.opened.append(tab["tabId"])
     assert [each["tabId"] for each in (await agent.get("browser_list_tabs"))["tabs"] if each["active"]] == active
-    # The browser reports the URL before the page is there.
+    # The browser reports the URL before the page has loaded.
     await becomes(lambda: agent.run("return location.pathname", tabId=tab["tabId"]), "/closed-and-back")
     error = await agent.fail("browser_restore_session", sessionId="never-was")
     assert "There is no closed tab or window with sessionId 'never-was'" in error["text"]

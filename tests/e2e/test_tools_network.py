@@ -151,7 +151,7 @@ async def test_capture_keeps_bodies_across_navigations_and_filters(agent: Caller
     answer = await agent.get("browser_get_network_requests", filter="kept=1", withBodies=True)
     assert '"apple"' in answer["requests"][0]["responseBody"]
     assert "Only URLs with '/api/'" in answer["note"]
-    first = (f"{net.url}/net_inner", f"{net.url}/favicon.ico")  # a browser asks a new site for its picture
+    first = (f"{net.url}/net_inner", f"{net.url}/favicon.ico")  # a browser requests the icon of a new site
     assert all("/api/" in r["url"] for r in await requests(agent) if r["url"] not in first)
     await agent.run("for (let i = 0; i < 10; i += 1) await fetch('/api/items?n=' + i)")
     assert len(await requests(agent)) == 8
@@ -289,7 +289,7 @@ async def test_throttling_slows_disconnects_and_ends(agent: Caller, net: NetSite
     free = await agent.open(f"{net.url}/net_index")
     await agent.open(f"{net.url}/net_index")
     fetched = "return (await fetch('/api/items')).status"
-    # So long that no answer comes before the throttling ends, however slow the machine is.
+    # So long that no answer arrives before the throttling ends, however slow the machine is.
     on = await agent.get("browser_throttle_network", latency=60_000)
     assert (on["offline"], on["latency"], on["downloadThroughput"]) == (False, 60_000, -1)
     await agent.run("window.slow = fetch('/api/items?slow').then(() => 'answered', String)")
@@ -316,7 +316,7 @@ async def test_clearing_affects_only_the_own_session(agent: Caller, live_hub: Li
 async def test_the_record_of_a_busy_page_is_bounded(guest: Caller, net: NetSite) -> None:
     await restart_recording(guest, f"{net.url}/net_index")
     await guest.run(
-        # What comes from the page itself is recorded like the rest, and costs a site nothing.
+        # Requests of the page itself are recorded like all others, and cost the site nothing.
         "const fifty = (to) => Promise.all(Array.from({length: 50}, (_, n) => fetch(to + n)));"
         "for (let i = 0; i < 11; i += 1) await fifty('data:text/plain,' + i + '-'); await fifty('/api/items?n=')"
     )

@@ -181,7 +181,7 @@ async def test_closing_the_tab_fails_a_running_action(
     else:
         await agent.get("browser_navigate_tab", url=f"{zoo.url}/other")
     error = await call
-    # Giving up on the element, which stays hidden, would be outcome "failed".
+    # Giving up on the element, which stays hidden, would give the outcome "failed".
     assert (error["code"], error["outcome"]) == (CommandFailed.code, "unknown"), error
 
 

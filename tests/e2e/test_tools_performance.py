@@ -13,7 +13,7 @@ from tests.harness.waiting import eventually
 
 
 def written(result: dict[str, Any]) -> bytes:
-    """The file a tool wrote."""
+    """The file that a tool wrote."""
     return Path(result["filePath"]).read_bytes()
 
 
@@ -61,7 +61,7 @@ async def test_a_trace_is_written_to_a_file_with_a_summary_of_the_time_spent(gue
     rounds = 1
 
     async def sampled() -> bool:
-        """Whether the page's function was sampled. Few are taken on a busy machine: attempts get longer."""
+        """Whether the page's function was sampled. On a busy machine few samples are taken, so attempts get longer."""
         nonlocal rounds
         rounds = min(2 * rounds, 40)
         await guest.get("browser_performance_trace", action="start")
@@ -82,7 +82,7 @@ async def test_a_second_trace_in_the_same_browser_is_refused(agent: Caller, zoo:
     refused = await agent.fail("browser_performance_trace", action="start", tabId=second)
     assert "one trace at a time" in refused["text"]
     await agent.get("browser_close_tab", tabId=first)
-    # A tab that goes takes its trace along.
+    # Closing a tab ends its trace.
     await agent.get("browser_performance_trace", action="start", tabId=second)
     result = await agent.get("browser_performance_trace", action="stop", tabId=second)
     assert Path(result["filePath"]).name.startswith("127.0.0.1-trace")

@@ -19,7 +19,7 @@ MARKS = ((0xD6, 0, 0x6C), (0x0B, 0x57, 0xD0), (0x0A, 0x7D, 0x33), (0xB3, 0x53, 0
 
 
 def written(result: dict[str, Any]) -> bytes:
-    """The file a tool wrote."""
+    """The file that a tool wrote."""
     return Path(result["filePath"]).read_bytes()
 
 
@@ -152,13 +152,13 @@ async def test_marks_are_drawn_on_actionable_elements_and_removed(guest: Caller,
     shot = png.read(base64.b64decode(answer["content"][0]["data"]))
     lines = answer["content"][-1]["text"].split("\n")
     assert [line.rsplit(" [", 1)[0] for line in lines] == ['button "First"', 'link "Second"', 'button "Far button"']
-    # The left border of each box, and what is inside of it.
+    # The left border of each box, and its inside.
     assert shot.at(100, 70) in MARKS
     assert shot.at(104, 55) == WHITE
     assert shot.at(300, 70) in MARKS
     assert shot.at(555, 270) in MARKS
     assert shot.at(500, 70) not in MARKS
-    # The name of the first one, above it.
+    # The label of the first one, above it.
     assert any(shot.at(x, 44) == shot.at(100, 70) for x in range(100, 115))
     after = await picture(guest)
     assert (after.at(100, 70), after.at(105, 44)) == (WHITE, BLUE)

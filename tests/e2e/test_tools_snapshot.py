@@ -46,7 +46,7 @@ async def test_every_actionable_element_is_in_the_snapshot(
         with subtests.test(name):
             await guest.visit(zoo.at(f"{name}.html"))
             snapshot = await see(guest)
-            # What a field holds stands behind its ref; the row, the options and the text lines have none.
+            # The value of a field follows its ref; the row, the options and the text lines have no ref.
             line = r'^ *[a-z]+(?: ("(?:[^"\\]|\\.)*"))? \[ref='
             shown = Counter(json.loads(found or '""') for found in re.findall(line, snapshot, re.M))
             there = axtree.names(await axtree.full_tree(devtools, zoo.at(f"{name}.html")))
@@ -60,7 +60,7 @@ async def test_a_snapshot_is_at_most_half_the_size_of_the_full_tree(
         with subtests.test(page):
             await guest.visit(zoo.at(page))
             whole = axtree.rendered(await axtree.full_tree(devtools, zoo.at(page)))
-            # Of the table too all is compared: a budget would make it smaller still.
+            # The whole table is compared: a budget would make it smaller still.
             answer = await guest.call("browser_snapshot", maxTokens=1_000_000)
             size = answer.get("_meta", {}).get("tabhub/result", {}).get("totalChars")
             snapshot = answer["structuredContent"]["snapshot"]
@@ -175,7 +175,7 @@ async def test_a_huge_table_is_truncated_with_a_note(guest: Caller, zoo: Zoo) ->
     table = ref(shown["snapshot"], "All orders")
     rest = rf"^ … \d+ more here: browser_snapshot with ref={table} and maxTokens=\d+$"
     assert re.search(rest, shown["snapshot"], re.M)
-    # What comes behind it is not lost.
+    # What follows it is not lost.
     assert 'button "After the table"' in shown["snapshot"]
     small = await guest.get("browser_snapshot", maxTokens=300)
     assert len(small["snapshot"]) < 1500

@@ -15,7 +15,7 @@ async def active_tabs(agent: Caller) -> list[int]:
 
 @pytest.fixture
 async def pair(agent: Caller, site: Site) -> tuple[int, int]:
-    """Two tabs of the agent that are in no group."""
+    """Two ungrouped tabs of the agent."""
     tabs = await agent.open(f"{site.url}/"), await agent.open(f"{site.url}/other")
     await agent.get("browser_remove_tabs_from_group", tabIds=list(tabs))
     return tabs

@@ -64,7 +64,7 @@ async def test_submitting_reports_the_navigation(guest: Caller, zoo: Zoo) -> Non
     assert answer["navigated"].startswith(f"{zoo.url}/form-sent?name=Eve")
 
 
-async def test_a_dialog_while_typing_is_reported_and_how_much_was_typed_is_said_to_be_unknown(
+async def test_a_dialog_while_typing_is_reported_with_an_unknown_number_of_typed_characters(
     guest: Caller, zoo: Zoo
 ) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
@@ -73,7 +73,7 @@ async def test_a_dialog_while_typing_is_reported_and_how_much_was_typed_is_said_
     assert answer["dialog"]["message"] == "typed a"
     assert answer["note"].startswith("How much was typed is unknown.")
     await guest.get(DIALOG, action="accept")
-    # The browser drops keys that reach it while the dialog is open; one that was already with the page is typed.
+    # The browser drops keys that reach it while the dialog is open; one that had already reached the page is typed.
     assert await guest.run("return asks.value") in ("a", "ab")
 
 

@@ -19,7 +19,7 @@ async def test_a_window_is_opened_changed_and_closed(agent: Caller, site: Site) 
     window = made["window"]
     assert (made["title"], made["ok"], window["tabIds"]) == ("Plain page", True, [made["tabId"]])
     assert (window["width"], window["height"], window["left"], window["top"]) == (640, 480, 30, 40)
-    # The session goes on in the new window's tab.
+    # The session continues in the new window's tab.
     assert await agent.run("return [innerWidth < 700, location.pathname]") == [True, "/"]
     now = await windows(agent)
     assert now.keys() - before.keys() == {window["windowId"]}

@@ -1,4 +1,4 @@
-"""Logging in at an external server, in the person's own browser."""
+"""Logging in to an external server, in the person's own browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def connected(agent: Caller) -> dict[str, Any] | None:
 
 
 async def returned(agent: Caller) -> dict[str, Any] | None:
-    """The tab of the login, once it is back at the hub."""
+    """The tab of the login, once it has been redirected back to the hub."""
     tabs = (await agent.get("browser_list_tabs"))["tabs"]
     return next((tab for tab in tabs if "/oauth/callback" in tab["url"]), None)
 

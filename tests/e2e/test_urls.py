@@ -1,4 +1,4 @@
-"""Where a tab can be sent, and what is said when it cannot: errors of net and sites, dialogs, pages kept from us."""
+"""Where a tab can be navigated, and the error when it cannot: network and site errors, dialogs, restricted pages."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_browser_internal_page_can_only_be_closed(agent: Caller, devtool
 
 async def test_scripts_cannot_run_in_the_extension_gallery(agent: Caller) -> None:
     await agent.open("about:blank")
-    # It need not be reached: the browser guards its address.
+    # It need not be reachable: the browser restricts its URL.
     await agent.fail("browser_navigate_tab", url="https://chromewebstore.google.com/")
     error = await agent.fail("browser_execute_script", code="return 1")
     assert "extensions may not access" in error["text"]

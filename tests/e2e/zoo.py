@@ -1,4 +1,4 @@
-"""A site of the pages in `pages/`, at two origins: `{elsewhere}` in a page is the address of the other one."""
+"""A site of the pages in `pages/`, on two origins: `{elsewhere}` in a page is the URL of the other one."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Zoo(Site):
         return text, _TYPES.get(file.suffix, "text/plain")
 
     def at(self, name: str) -> str:
-        """The address of a page."""
+        """The URL of a page."""
         return f"{self.url}/pages/{name}"

@@ -1,4 +1,4 @@
-"""The example plugins load as they are, and their own tests pass."""
+"""The example plugins load unchanged, and their own tests pass."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tabhub.cli.demo.command import TOOLS
 from tabhub.cli.demo.shop import packaged_shop, serve_shop
 
-# What a browser offers to pages, as small as can be; `agent` stands for the one who calls.
+# A minimal version of the API that a browser offers to pages; `agent` represents the caller.
 STAND_IN = """
   const tools = new Map();
   const context = { registerTool: (tool) => { tools.set(tool.name, tool); } };
@@ -29,7 +29,7 @@ REFUSED = SAYS % 'throw new DOMException("no", "NotAllowedError");'
 
 @pytest.fixture(scope="module")
 def launch() -> Iterator[Callable[..., Browser]]:
-    """Start a Chromium, with switches of one's own."""
+    """Start a Chromium with additional switches."""
     with sync_playwright() as playwright:
         program = shutil.which("chromium")
         yield lambda *switches: playwright.chromium.launch(
@@ -52,7 +52,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def visitor(chromium: Browser, url: str) -> Iterator[tuple[Page, list[str]]]:
-    """One tab for all visits, and what its pages have complained about: a new tab costs far more than a new page."""
+    """One tab for all visits, and the errors its pages have logged: a new tab costs far more than a new page."""
     page = chromium.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -66,7 +66,7 @@ def visitor(chromium: Browser, url: str) -> Iterator[tuple[Page, list[str]]]:
 
 @pytest.fixture
 def shop(visitor: tuple[Page, list[str]], url: str) -> Iterator[Page]:
-    """A fresh visit; whatever the page complains about fails the test."""
+    """A new visit; any error that the page logs fails the test."""
     page, complaints = visitor
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(color_scheme="light")
@@ -82,7 +82,7 @@ def call(page: Page, tool: str, client: str = "undefined", **arguments: Any) -> 
     return answer
 
 
-def test_it_declares_its_tools_with_schemas_and_hints(shop: Page) -> None:
+def test_the_shop_declares_its_tools_with_schemas_and_hints(shop: Page) -> None:
     tools = {tool["name"]: tool for tool in shop.evaluate("agent.tools()")}
     form = shop.evaluate("document.querySelector('form[toolname]').getAttribute('toolname')")
     assert {*tools, form} == set(TOOLS)

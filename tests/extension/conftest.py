@@ -59,7 +59,7 @@ FORGET = """(async () => {
     chrome.storage.local.clear(),
   ]);
 })()"""
-"""What a test file may have left in the browser, removed; run in the extension's worker."""
+"""Removes what a test file may have left in the browser; run in the extension's worker."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 
 class Chromium:
-    """One Chromium with the extension, and its own debugging connection for what only a test does."""
+    """One Chromium with the extension, and a separate debugging connection for the tests."""
 
     more_switches: tuple[str, ...] = ()
 
@@ -81,21 +81,21 @@ class Chromium:
         self._events: list[str | None] = []
 
     def write_auth(self, port: int, **auth: Any) -> None:
-        """Write auth.json as the hub does."""
+        """Write auth.json like the hub."""
         values = {"secret": SECRET, "port": port, "host": "127.0.0.1", "managed": False, **auth}
         (self.extension / "auth.json").write_bytes(orjson.dumps(values))
 
     async def start(self) -> None:
-        """Start it and open its debugging connection."""
+        """Start it and open the debugging connection."""
         profile = self.folder / "profile"
         (profile / "Default").mkdir(parents=True)
-        # Without developer mode an unpacked extension that reloads itself stays off.
+        # Without developer mode an unpacked extension that reloads itself stays disabled.
         (profile / "Default" / "Preferences").write_text('{"extensions": {"ui": {"developer_mode": true}}}')
         self._launch(profile)
-        told = profile / "DevToolsActivePort"
+        port_file = profile / "DevToolsActivePort"
 
         async def listening() -> list[str]:
-            lines = told.read_text().split() if told.exists() else []
+            lines = port_file.read_text().split() if port_file.exists() else []
             return lines if len(lines) == 2 else []
 
         port, path = await eventually(listening)
@@ -119,15 +119,14 @@ class Chromium:
         )
 
     async def connect(self) -> None:
-        """Open its debugging connection."""
         self._devtools: ClientConnection = await connect(self._address, max_size=None)
 
     async def disconnect(self) -> None:
-        """End the debugging connection; the browser stays."""
+        """Close the debugging connection; the browser continues to run."""
         await self._devtools.close()
 
     async def renew(self, hub: FakeHub, **auth: Any) -> None:
-        """Leave it as a new one is: nothing open or stored, and the extension loaded anew, for another hub."""
+        """Reset it to a new state: nothing open or stored, and the extension reloaded, for another hub."""
         await self.connect()
         if await self._worker() is None:
             await self.devtools("Target.createTarget", url="about:blank", background=True)  # any event wakes it
@@ -138,7 +137,7 @@ class Chromium:
         shutil.rmtree(self.extension)
         shutil.copytree(EXTENSION, self.extension)
         self.write_auth(hub.port, **auth)
-        # Not answered: whoever would answer is gone.
+        # There is no reply, because the target that would send it is gone.
         await self._send("Runtime.evaluate", session, expression="chrome.runtime.reload()")
         await hub.connection(1)
 
@@ -157,7 +156,7 @@ class Chromium:
         return number
 
     async def devtools(self, method: str, /, *, session: str | None = None, **params: Any) -> Any:
-        """One command to the browser itself, beside the extension."""
+        """Send a command to the browser itself, bypassing the extension."""
         number = await self._send(method, session, **params)
         while True:
             message = orjson.loads(await self._devtools.recv())
@@ -168,7 +167,7 @@ class Chromium:
 
     @contextlib.asynccontextmanager
     async def page(self, url: str) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        """A page of the test's own; gives a way to send it commands."""
+        """A page for the test; yields a function that sends it commands."""
         target = (await self.devtools("Target.createTarget", url="about:blank", background=True))["targetId"]
         session = (await self.devtools("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
         await self.devtools("Page.enable", session=session)
@@ -188,12 +187,11 @@ class Chromium:
         await self.devtools("Target.closeTarget", targetId=await self._worker())
 
     async def stop(self) -> None:
-        """End it."""
         await self.disconnect()
         self.kill()
 
     def kill(self) -> None:
-        """End its processes."""
+        """Kill its processes."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -213,7 +211,7 @@ async def in_worker(chromium: Chromium, expression: str) -> Any:
 
 
 class Shared:
-    """One Chromium for the files that take it as they find a new one; where it cannot be renewed, there is another."""
+    """One Chromium for all files that need it in its initial state; if it cannot be reset, a new one is started."""
 
     def __init__(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         self._folders = tmp_path_factory
@@ -221,13 +219,13 @@ class Shared:
 
     @contextlib.asynccontextmanager
     async def at(self, hub: FakeHub, **auth: Any) -> AsyncIterator[Chromium]:
-        """The browser, with nothing of what was before, connected to a hub."""
+        """The browser, reset, and connected to a hub."""
         browser = await self._renewed(hub, **auth)
         if browser is None:
             self._browser = browser = Chromium(self._folders.mktemp("chromium"), hub, **auth)
             await browser.start()
         yield browser
-        # It looks for a hub again and again, and must find none that took this one's port.
+        # It keeps looking for a hub, and must not find one that has since got this one's port.
         (browser.extension / "auth.json").unlink(missing_ok=True)
         await browser.disconnect()
 
@@ -237,13 +235,13 @@ class Shared:
         try:
             async with asyncio.timeout(LONG):
                 await self._browser.renew(hub, **auth)
-        except Exception:  # whatever the file before has done to it
+        except Exception:  # whatever the previous file did to it
             self.kill()
             hub.wires.clear()
         return self._browser
 
     def kill(self) -> None:
-        """End the browser, if there is one."""
+        """Kill the browser if it runs."""
         if self._browser is not None:
             self._browser.kill()
         self._browser = None
@@ -253,7 +251,7 @@ STIRRING = """<canvas width=1 height=1></canvas><script>
   const pen = document.querySelector("canvas").getContext("2d");
   setInterval(() => { pen.fillRect(0, 0, 1, 1); pen.clearRect(0, 0, 1, 1); }, 100);
 </script>"""
-"""For pages of which a picture is taken: a background tab waits for a change (see browser/screenshots.py)."""
+"""For pages that are captured: a background tab waits for a change (see browser/screenshots.py)."""
 
 PAGES: dict[str, tuple[str, str]] = {
     "/": ("", "<title>Home</title><h1>home</h1>"),
@@ -272,7 +270,6 @@ class Site:
         self._open: set[asyncio.StreamWriter] = set()
 
     async def listen(self) -> None:
-        """Begin."""
         self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -303,7 +300,7 @@ class Site:
             writer.close()
 
     async def stop(self) -> None:
-        """End, also what still waits."""
+        """Stop, and release held requests."""
         self._server.close()
         for writer in list(self._open):
             writer.close()
@@ -341,13 +338,13 @@ async def chromium(hub: FakeHub, shared: Shared) -> AsyncIterator[Chromium]:
 
 @pytest.fixture
 async def wire(hub: FakeHub, chromium: Chromium) -> Wire:
-    """The present connection of the extension."""
+    """The current connection of the extension."""
     return await hub.connection(max(1, len(hub.wires)))
 
 
 @pytest.fixture
 async def tab(wire: Wire) -> AsyncIterator[int]:
-    """A background tab, closed afterwards if the test has not."""
+    """A background tab, closed after the test."""
     made: int = (await wire.ask("createTab"))["tabId"]
     yield made
     left = (await wire.ask("getTabs"))["tabs"] if not wire.closed.is_set() else []
@@ -368,7 +365,7 @@ async def shop() -> AsyncIterator[Site]:
 
 @pytest.fixture
 async def visit(wire: Wire, shop: Site) -> AsyncIterator[Callable[[str], Awaitable[PageTab]]]:
-    """Opens a page by its name; the tab is closed afterwards."""
+    """Opens a page by its name; the tab is closed after the test."""
     opened: list[PageTab] = []
 
     async def visit(name: str) -> PageTab:
@@ -384,13 +381,13 @@ async def visit(wire: Wire, shop: Site) -> AsyncIterator[Callable[[str], Awaitab
 
 @pytest.fixture(scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    """A Chromium without the extension, for the panel's page alone."""
+    """A Chromium without the extension, only for the panel's page."""
     async with panelpage.chromium() as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Where the panel's page is."""
+    """The URL of the panel's page."""
     with panelpage.files(EXTENSION) as address:
         yield address

@@ -49,7 +49,7 @@ class Wire:
         self._news = asyncio.Condition()
 
     async def read(self) -> None:
-        """Take messages until the connection ends."""
+        """Record messages until the connection ends."""
         try:
             async for data in self.socket:
                 message = orjson.loads(data)
@@ -74,11 +74,11 @@ class Wire:
                     waiting.set_exception(ConnectionError("the extension went away"))
 
     async def raw(self, message: Any) -> None:
-        """Send anything: a value as JSON, or a text as it is."""
+        """Send a value as JSON, or a text unchanged."""
         await self.socket.send(message if isinstance(message, str) else orjson.dumps(message).decode())
 
     async def start(self, command: str, /, **params: Any) -> tuple[int, asyncio.Future[Message]]:
-        """Send a request; gives its id and the future of its reply."""
+        """Send a request; returns its id and the future of its reply."""
         number = next(self._ids)
         reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._replies[number] = reply
@@ -94,7 +94,7 @@ class Wire:
         return message["result"]
 
     async def cdp(self, tab: int, method: str, session: str | None = None, **params: Any) -> Any:
-        """One command of the DevTools protocol."""
+        """Send a command of the DevTools protocol."""
         where: dict[str, Any] = {"sessionId": session} if session else {}
         return await self.ask("forwardCDPCommand", tabId=tab, method=method, params=params, **where)
 
@@ -103,7 +103,7 @@ class Wire:
         await self.raw({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def next(self, wanted: Callable[[Message], bool], *, after: int = 0, within: float = LONG) -> Message:
-        """The first message from `after` on that is wanted."""
+        """The first message from `after` on for which `wanted` is true."""
         async with asyncio.timeout(within), self._news:
             while True:
                 for message in self.seen[after:]:
@@ -111,8 +111,8 @@ class Wire:
                         return message
                 await self._news.wait()
 
-    async def told(self, event: str, /, *, after: int = 0, within: float = LONG, **params: Any) -> Message:
-        """The params of the first message of that method with those params."""
+    async def notified(self, event: str, /, *, after: int = 0, within: float = LONG, **params: Any) -> Message:
+        """The params of the first notification with that method and those params."""
 
         def wanted(message: Message) -> bool:
             given = message.get("params", {})
@@ -123,13 +123,13 @@ class Wire:
 
 
 class FakeHub:
-    """Listens, and holds the connections in the order they came."""
+    """Listens, and keeps the connections in order of arrival."""
 
     def __init__(self) -> None:
         self.port = free_port()
         self.refuses = False
         self.secret: str | None = SECRET
-        """What it proves itself with; None for one that does not know it."""
+        """The secret of its proof; None for a hub that does not know the secret."""
         self.asked: list[Request] = []
         self.wires: list[Wire] = []
         self.open_at_once = 0
@@ -138,7 +138,7 @@ class FakeHub:
         self._arrivals = asyncio.Condition()
 
     async def listen(self) -> None:
-        """Begin, on the same port as before."""
+        """Start, on the same port as before."""
         self._server = await serve(
             self._serve,
             "127.0.0.1",
@@ -157,7 +157,7 @@ class FakeHub:
         return socket.respond(200, orjson.dumps({"status": "ok", "proof": shown}).decode())
 
     async def stop(self) -> None:
-        """End, and the connections with it."""
+        """Stop, and close the connections."""
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
@@ -175,9 +175,9 @@ class FakeHub:
             self.open_at_once -= 1
 
     async def connection(self, number: int, *, within: float = 2 * LONG) -> Wire:
-        """The connection of that number (the first is 1), once it has said everything it says at first."""
+        """The connection with that number, from 1, once its initial messages have arrived."""
         async with asyncio.timeout(within), self._arrivals:
             await self._arrivals.wait_for(lambda: len(self.wires) >= number)
         wire = self.wires[number - 1]
-        await wire.told("tab.syncAll")
+        await wire.notified("tab.syncAll")
         return wire

@@ -1,4 +1,4 @@
-"""A tab with a page that offers tools, as the tests of page tools use it."""
+"""A tab with a page that offers tools, for the tests of page tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LISTS = ("browser/registerTools", "browser/updateTools")
 
 
 class PageTab:
-    """One tab; what the hub was told of it and what can be asked of it."""
+    """One tab, the messages about it, and requests to it."""
 
     def __init__(self, wire: Wire, tab: int, since: int) -> None:
         self.wire = wire
@@ -21,14 +21,14 @@ class PageTab:
 
     @classmethod
     async def open(cls, wire: Wire, url: str) -> PageTab:
-        """Open a page in a tab of its own."""
+        """Open a page in a new tab."""
         since = len(wire.seen)
         tab = (await wire.ask("createTab"))["tabId"]
         await wire.ask("browser_navigate", tabId=tab, url=url)
         return cls(wire, tab, since)
 
-    async def told(self, *names: str, frame: int | None = 0, within: float = LONG) -> Message:
-        """The message that says that the frame's tools are these, not counting what an earlier call has found."""
+    async def reported(self, *names: str, frame: int | None = 0, within: float = LONG) -> Message:
+        """The message that reports exactly these tools of the frame, not counting messages found by earlier calls."""
 
         def wanted(message: Message) -> bool:
             params = message.get("params", {})
@@ -43,31 +43,31 @@ class PageTab:
         return {**params, "method": found["method"]}
 
     def lists(self, *, since: int = 0) -> list[Message]:
-        """Every list of this tab that the hub was told."""
-        told = [m for m in self.wire.seen[since:] if m.get("method") in LISTS]
-        return [m for m in told if m["params"]["tabId"] == self.tab]
+        """All reported lists of this tab."""
+        reported = [m for m in self.wire.seen[since:] if m.get("method") in LISTS]
+        return [m for m in reported if m["params"]["tabId"] == self.tab]
 
     def params(self, name: str, frame: int = 0, args: Message | None = None, **more: Any) -> Message:
         """The parameters of a call."""
         return {"tabId": self.tab, "frameId": frame, "toolName": name, "args": args or {}, **more}
 
     async def call(self, name: str, frame: int = 0, **args: Any) -> Message:
-        """Call a tool; gives {success, payload}."""
+        """Call a tool; returns {success, payload}."""
         answer: Message = await self.wire.ask("browser/executeTool", **self.params(name, frame, args))
         return answer
 
     async def text(self, name: str, frame: int = 0, **args: Any) -> str:
-        """Call a tool that succeeds; gives its text."""
+        """Call a tool that must succeed; returns its text."""
         answer = await self.call(name, frame, **args)
         assert answer["success"], answer
         return str(answer["payload"]["content"][0]["text"])
 
     async def start(self, name: str) -> tuple[int, asyncio.Future[Message]]:
-        """Begin a call; gives its id and the future of its reply."""
+        """Start a call; returns its id and the future of its reply."""
         return await self.wire.start("browser/executeTool", **self.params(name))
 
     async def run(self, script: str) -> Any:
-        """What an expression gives in the page."""
+        """The value of an expression in the page."""
         answer = await self.wire.cdp(
             self.tab, "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )

@@ -1,12 +1,12 @@
 /**
- * What a hub tells the panel of conversations with the assistant, one of them whole.
+ * A hub's messages about conversations with the assistant, one of them complete.
  */
 
 const now = Date.now();
 const call = (id, name, given, more = {}) => ({ id, name, arguments: given, problem: "", ...more });
 const result = (id, name, text, seconds, more = {}) => ({ call: id, name, text, seconds, failed: false, denied: false, ...more });
 
-/** Conversations with the assistant, the newest first, and all of the first. */
+/** Conversations with the assistant, newest first, and all messages of the first. */
 globalThis.panelConversations = [
   { id: "0123456789ab", title: "Find a tent for two, and put it into the cart", started: now / 1000 - 900, changed: now / 1000 - 40, running: false },
   { id: "ba9876543210", title: "Which of my tabs are about trains?", started: now / 1000 - 90_000, changed: now / 1000 - 86_000, running: false },
@@ -18,7 +18,7 @@ globalThis.panelConversation = {
   running: false,
   earlier: 0,
   why: "done",
-  words: "",
+  explanation: "",
   events: [],
   messages: [
     { role: "user", text: "Find a tent for two under 300 €, and put it into the cart." },

@@ -4,13 +4,13 @@
  * panel_state.js and panel_conversations.js, before the panel's scripts.
  */
 
-/** A browser that no relay was set for. */
+/** A browser without a relay. */
 const RELAY = {
   ...{ url: "", hasToken: false, acting: "ask", sites: [], instead: false, user: "", agents: 0 },
   ...{ phase: "off", reason: null, retryAt: null, questions: [] },
 };
 
-/** What the hub would do with a question. */
+/** The hub's handling of a request. */
 const ANSWERS = {
   "hub.pause": (state) =>
     void (state.paused = { since: Date.now() / 1000, by: "panel", reason: "", mode: "wait", callsWaiting: 1 }),
@@ -58,11 +58,11 @@ const ANSWERS = {
   "agent.resume": (_, { conversation }) => ({ ...globalThis.panelConversation, conversation }),
   "agent.send": (_, { conversation, text }) => {
     const id = conversation ?? "cccccccccccc";
-    globalThis.panelFake.event("agent.event", { conversation: id, session: "aaaaaaaa…", event: "heard", text });
+    globalThis.panelFake.event("agent.event", { conversation: id, session: "aaaaaaaa…", event: "message", text });
     return { conversation: id };
   },
   "agent.stop": (_, { conversation }) => {
-    const ended = { event: "ended", why: "stopped", words: "Stopped.", steps: 0, tokens: 0 };
+    const ended = { event: "ended", why: "stopped", explanation: "Stopped.", steps: 0, tokens: 0 };
     globalThis.panelFake.event("agent.event", { conversation, ...ended });
     return { stopped: true };
   },
@@ -104,7 +104,7 @@ const calls = new Map();
 globalThis.panelFake = {
   state,
   asked: [],
-  /** Answers that wait to be called, by method. */
+  /** Held answers, by method. */
   held: {},
   event(method, params) {
     if (method === "tool.invocationStart") calls.set(params.callId, params);

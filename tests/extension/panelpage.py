@@ -1,6 +1,6 @@
-"""The panel's page in a Chromium of its own, with a scripted worker behind it: for looks, states and keyboards.
+"""The panel's page in a separate Chromium with a scripted worker: for appearance, states and keyboard use.
 
-What the panel does to a hub is shown in tests/e2e/test_panel.py.
+The panel's effects on a hub are tested in tests/e2e/test_panel.py.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chro
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = ("home", "chat", "approvals", "agents", "activity", "tools", "sites", "plugins", "servers", "settings")
 _FORGET = "if (!sessionStorage.begun) { localStorage.clear(); sessionStorage.begun = 1; }"
-"""Each page begins with nothing stored, and keeps what it stores when it is loaded again."""
+"""Each page starts with empty storage, and keeps it when it is reloaded."""
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_request(self, code: Any = "-", size: Any = "-") -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
 def files(folder: Path) -> Iterator[str]:
-    """The files of a folder, at an address."""
+    """The files of a folder, at a URL."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -47,7 +47,7 @@ def files(folder: Path) -> Iterator[str]:
 
 @contextlib.asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """A browser without a window."""
+    """A headless browser."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -65,11 +65,9 @@ async def panel(
     width: int = 400,
     apart: bool = False,
 ) -> AsyncIterator[Page]:
-    """The panel with one view open; any error in its console fails the test.
-
-    All panels of a browser share one context, and one after the other its pages, which is much cheaper than a page
-    each, but not what they store. A test that changes what all pages of a context have, like the clock, is `apart`.
-    """
+    """The panel with one view open; any error in its console fails the test. All panels of a browser share one context
+    and reuse its pages, which is much cheaper than a page each, but not their storage. A test that changes something
+    all pages of a context share, such as the clock, is `apart`."""
     shared = browser.contexts[0] if browser.contexts else await _scripted_context(browser)
     context = await _scripted_context(browser) if apart else shared
     spare = _spare.setdefault(context, [])
@@ -79,12 +77,12 @@ async def panel(
     def failed(error: Error) -> None:
         complaints.append(str(error))
 
-    def said(message: ConsoleMessage) -> None:
+    def on_console(message: ConsoleMessage) -> None:
         if message.type == "error":
             complaints.append(message.text)
 
     page.on("pageerror", failed)
-    page.on("console", said)
+    page.on("console", on_console)
     usable = False
     try:
         await page.set_viewport_size({"width": width, "height": 900})
@@ -96,7 +94,7 @@ async def panel(
         usable = not apart and not page.is_closed()
     finally:
         page.remove_listener("pageerror", failed)
-        page.remove_listener("console", said)
+        page.remove_listener("console", on_console)
         if usable and await _emptied(page):
             spare.append(page)
         else:
@@ -106,11 +104,11 @@ async def panel(
 
 
 _spare: weakref.WeakKeyDictionary[BrowserContext, list[Page]] = weakref.WeakKeyDictionary()
-"""Pages that nobody uses, by their context; none in which a test has failed."""
+"""Unused pages by context; pages of failed tests are not reused."""
 
 
 async def _emptied(page: Page) -> bool:
-    """Leave a page as a new one is: with nothing shown or stored, and no mouse over it; False for one that crashed."""
+    """Reset a page to the state of a new one; False for one that crashed."""
     try:
         await page.evaluate("localStorage.clear(), sessionStorage.clear()")
         await page.goto("about:blank")
@@ -121,7 +119,7 @@ async def _emptied(page: Page) -> bool:
 
 
 async def _scripted_context(browser: Browser) -> BrowserContext:
-    """A context whose pages find a scripted worker in place of the extension's."""
+    """A context whose pages have a scripted worker in place of the extension's."""
     context = await browser.new_context()
     await context.add_init_script(_FORGET)
     for name in ("panel_state.js", "panel_conversations.js", "panel_fake.js"):
@@ -130,7 +128,7 @@ async def _scripted_context(browser: Browser) -> BrowserContext:
 
 
 async def open_all(page: Page) -> None:
-    """Open everything that opens, also what is inside."""
+    """Expand everything, including nested elements."""
     await page.evaluate("""async () => {
       const closed = () => document.querySelectorAll("main [aria-expanded=false], main details:not([open]) > summary");
       while (closed().length > 0) {
@@ -141,7 +139,7 @@ async def open_all(page: Page) -> None:
 
 
 async def go(page: Page, view: str) -> None:
-    """Show another view."""
+    """Open another view."""
     await page.evaluate(f"location.hash = '{view}'")
     await page.locator(f"body[data-view={view}]").wait_for()
 
@@ -151,11 +149,11 @@ for (const animation of document.getAnimations()) {
   if (Number.isFinite(animation.effect.getComputedTiming().endTime)) animation.finish();
 }
 """
-"""An element that is fading in has too little contrast, for a moment."""
+"""Elements have too little contrast while they fade in."""
 
 
 async def violations(page: Page) -> list[str]:
-    """What axe finds wrong with a page once its animations have ended, each with where and why."""
+    """The violations that axe finds in a page once its animations have ended, each with reason and element."""
     if not await page.evaluate("'axe' in globalThis"):
         await page.evaluate(AXE.read_text())
     await page.evaluate(FINISH_ANIMATIONS)
@@ -168,16 +166,16 @@ async def violations(page: Page) -> list[str]:
 
 
 async def asked(page: Page, method: str) -> list[dict[str, Any]]:
-    """What the panel asked the hub of one kind."""
+    """The panel's requests to the hub with one method."""
     all_asked = await page.evaluate("panelFake.asked")
     return [params for name, params in all_asked if name == method]
 
 
 async def request(page: Page, facts: str) -> None:
-    """An agent asks."""
+    """Send an approval request of an agent."""
     await page.evaluate(f"panelFake.event('confirmation.request', {facts})")
 
 
 async def settled(page: Page) -> None:
-    """Wait until a card may be answered: one that has just moved is not."""
+    """Wait until a card accepts an answer: one that has just moved does not."""
     await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()

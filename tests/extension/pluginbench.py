@@ -71,7 +71,7 @@ class Bench:
         self._ids = itertools.count(1)
 
     def plugin(self, name: str, *patterns: str, version: str = "1", text: str = ADAPTER, **more: Any) -> Message:
-        """What the hub tells of a plugin, its adapter written as the hub writes it."""
+        """The hub's message about a plugin, with its adapter written like the hub does."""
         digest = hashlib.sha256(f"{name} {version}".encode()).hexdigest()
         file = f"adapters/{name}-{digest[:12]}.js"
         for word, value in (("NAME", name), ("HASH", digest), ("VERSION", version)):
@@ -82,37 +82,37 @@ class Bench:
         return {**about, "urlPatterns": list(patterns), "adapterHash": digest, "adapterFile": file, **more}
 
     async def sync(self, *plugins: Message) -> None:
-        """Tell the whole list."""
+        """Send the whole list."""
         await self.wire.notify("sync.full", plugins=list(plugins))
 
     async def open(self, url: str) -> PageTab:
-        """A page in a tab of its own."""
+        """A page in a new tab."""
         page = await PageTab.open(self.wire, url)
         self.tabs.append(page.tab)
         return page
 
     async def state(self, plugin: str, state: str, *tabs: tuple[int, bool], after: int = 0) -> None:
-        """Wait until the hub was told this of a plugin, of exactly these tabs."""
+        """Wait until this state of a plugin was reported, for exactly these tabs."""
         wanted = [{"tabId": tab, "ready": ready} for tab, ready in sorted(tabs)]
 
-        def told(message: Message) -> bool:
+        def is_state(message: Message) -> bool:
             given = message.get("params", {})
             if message.get("method") != "tab.stateChanged" or given.get("plugin") != plugin:
                 return False
             return bool(given["state"] == state and sorted(given["tabs"], key=lambda tab: tab["tabId"]) == wanted)
 
-        await self.wire.next(told, after=after)
+        await self.wire.next(is_state, after=after)
 
     def params(self, plugin: str, tool: str, **more: Any) -> Message:
         """The parameters of a call."""
         return {"plugin": plugin, "tool": tool, "input": {}, "dispatchId": f"call-{next(self._ids)}", **more}
 
     async def call(self, plugin: str, tool: str, **more: Any) -> Any:
-        """Call a tool; gives its output."""
+        """Call a tool; returns its output."""
         return (await self.wire.ask("tool.dispatch", **self.params(plugin, tool, **more)))["output"]
 
     async def end(self) -> None:
-        """Close the tabs and forget the plugins."""
+        """Close the tabs and remove the plugins."""
         left = {tab["tabId"] for tab in (await self.wire.ask("getTabs"))["tabs"]}
         for tab in self.tabs:
             if tab in left:
@@ -122,14 +122,14 @@ class Bench:
 
 @pytest.fixture
 async def bench(wire: Wire, chromium: Chromium) -> AsyncIterator[Bench]:
-    """The plugins of one test, gone with it."""
+    """The plugins of one test, removed after it."""
     made = Bench(wire, chromium)
     yield made
     await made.end()
 
 
 async def refusal(answer: Awaitable[Any]) -> Refused:
-    """The error a call ends with."""
+    """The error that a call ends with."""
     with pytest.raises(Refused) as caught:
         await answer
     return caught.value

@@ -1,4 +1,4 @@
-"""The badge in a tab that an agent holds: visible to the person, invisible to page and agent."""
+"""The badge in a tab that an agent works in: visible to the person, invisible to page and agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_a_badge_is_shown_kept_across_navigation_changed_and_removed(wire:
     elements = await page.run("document.documentElement.outerHTML")
     await wire.notify("agents.marks", tabs=[mark(tab), mark(999_999), {"tabId": "x"}, None])
     await page.until(f"{MARK} === {SHOWN}")
-    # The document is as it was, for the page and for an agent's snapshot.
+    # The document is unchanged, for the page and for an agent's snapshot.
     assert await page.run("document.documentElement.outerHTML") == elements
     assert await page.run("getComputedStyle(document.documentElement, '::after').pointerEvents") == "none"
     assert "Claude" not in str(await wire.cdp(tab, "Accessibility.getFullAXTree"))

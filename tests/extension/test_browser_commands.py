@@ -1,5 +1,5 @@
-"""What the extension does with the rest of the browser, in a real Chromium: groups, windows, history, bookmarks,
-cookies, site data, notifications, and itself."""
+"""The extension's commands for the rest of the browser, in a real Chromium: groups, windows, history, bookmarks,
+cookies, site data, notifications, and the extension itself."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_a_groups_key_survives_a_stopped_worker(wire: Wire, hub: FakeHub, 
         await back.ask("closeTab", tabId=tab["tabId"])
 
 
-async def test_a_tab_stays_in_the_window_it_was_asked_for(wire: Wire) -> None:
+async def test_a_tab_opens_in_the_requested_window(wire: Wire) -> None:
     wish = {"key": "s5", "title": "Agent"}
     first = await wire.ask("createTab", group=wish)
     made = await wire.ask("createWindow")
@@ -115,7 +115,7 @@ async def test_windows_are_opened_behind_changed_and_closed(wire: Wire, site: Si
     window, tab = made["window"], made["tab"]
     assert window["tabIds"] == [tab["tabId"]]
     assert (window["width"], window["height"]) == (500, 400)
-    # Headless windows all say they are focused; what counts is that none was asked for.
+    # All headless windows report that they are focused; what counts is that focus was requested for none.
     assert {w["windowId"] for w in (await wire.ask("getWindows"))["windows"]} == {
         *(w["windowId"] for w in before),
         window["windowId"],
@@ -186,7 +186,7 @@ async def test_cookies_are_set_read_and_deleted(wire: Wire, site: Site) -> None:
         "cleared": ["cookies"],
     }
     assert (await wire.ask("getCookies", url=f"{site.url}/"))["cookies"] == []
-    with pytest.raises(Refused, match="-32602: url must be a full http"):
+    with pytest.raises(Refused, match="-32602: url must be a complete http"):
         await wire.ask("getCookies", url="file:///etc")
     with pytest.raises(Refused, match="-32602: One of cookies, localStorage"):
         await wire.ask("clearSiteData", origin=site.url)

@@ -1,4 +1,4 @@
-"""Frames in other processes and workers: commands run before their scripts do, and none is left waiting."""
+"""Frames in other processes and workers: commands run before their scripts do, and none stays paused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.extension.conftest import Chromium, Shared, Site
 from tests.extension.fakehub import FakeHub, Refused, Wire
 
 ANNOUNCED = "Target.attachedToTarget"
-TOLD = {"method": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": "window.told = 1"}}
-FIRST: list[Any] = [{"method": "Page.enable"}, TOLD, {"method": "Tabhub.isNoDomain"}]
+MARK = {"method": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": "window.ran = 1"}}
+FIRST: list[Any] = [{"method": "Page.enable"}, MARK, {"method": "Tabhub.isNoDomain"}]
 FRAME = """new Promise((done) => {
   const frame = document.createElement("iframe");
   frame.onload = () => done(true);
@@ -23,14 +23,14 @@ FRAME = """new Promise((done) => {
 })"""
 KINDS = """(async () => {
   const script = (code) => URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-  const said = (worker) => new Promise((done) => { worker.onmessage = () => done(true); });
+  const ran = (worker) => new Promise((done) => { worker.onmessage = () => done(true); });
   const inner = script("postMessage(1)");
   const outer = script(`const w = new Worker("${inner}"); w.onmessage = () => postMessage(1)`);
   const shared = new SharedWorker(script("onconnect = (e) => e.ports[0].postMessage(1)"));
   const { audioWorklet } = new OfflineAudioContext(1, 128, 44100);
   const sound = script("registerProcessor('x', class extends AudioWorkletProcessor {})");
   return Promise.all([
-    said(new Worker(inner)), said(new Worker(inner, { type: "module" })), said(new Worker(outer)), said(shared.port),
+    ran(new Worker(inner)), ran(new Worker(inner, { type: "module" })), ran(new Worker(outer)), ran(shared.port),
     audioWorklet.addModule(sound).then(() => true),
   ]);
 })()"""
@@ -38,24 +38,24 @@ KINDS = """(async () => {
 
 @pytest.fixture(scope="module")
 async def chromium(hub: FakeHub, shared: Shared) -> AsyncIterator[Chromium]:
-    """One whose debugger stays long: what waits is to go on before it is let go of."""
+    """A Chromium whose debugger stays attached for long: paused targets must continue before it detaches."""
     async with shared.at(hub, debuggerIdleMs=60_000) as browser:
         yield browser
 
 
 async def value(wire: Wire, tab: int, expression: str, session: str | None = None) -> Any:
-    """What an expression gives in the page, waited for."""
+    """The awaited value of an expression in the page."""
     wish = {"expression": expression, "returnByValue": True, "awaitPromise": True}
     return (await wire.cdp(tab, "Runtime.evaluate", session, **wish))["result"].get("value")
 
 
 def framed(site: Site, path: str) -> str:
-    """A script that puts a frame of another site into the page, and waits until it has loaded."""
+    """A script that adds a frame of another site to the page, and waits until it has loaded."""
     return FRAME % json.dumps(f"http://localhost:{site.port}{path}")
 
 
 async def in_page(chromium: Chromium, url: str, expression: str) -> Any:
-    """What an expression gives in the page of an address, asked beside the extension."""
+    """The value of an expression in the page at a URL, bypassing the extension."""
     targets = (await chromium.devtools("Target.getTargets"))["targetInfos"]
     (target,) = [t["targetId"] for t in targets if t["type"] == "page" and t["url"] == url]
     session = (await chromium.devtools("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
@@ -73,18 +73,18 @@ async def test_a_new_frame_gets_commands_before_it_runs_and_existing_ones_are_an
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[ANNOUNCED], children=FIRST)
     assert await value(wire, tab, framed(site, "/framed")) is True
-    child = (await wire.told("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]
+    child = (await wire.notified("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]
     assert (child["targetInfo"]["type"], child["waitingForDebugger"]) == ("iframe", True)
-    assert await value(wire, tab, "window.told", child["sessionId"]) == 1
-    # What is wanted no longer is not waited for, and those that are there are announced as what they are.
+    assert await value(wire, tab, "window.ran", child["sessionId"]) == 1
+    # Children without commands are not paused, and existing ones are announced as running.
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Page.loadEventFired"])
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[ANNOUNCED])
-    again = (await wire.told("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]
+    again = (await wire.notified("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]
     assert (again["sessionId"], again["waitingForDebugger"]) == (child["sessionId"], False)
     before = len(wire.seen)
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/framed")
-    fresh = (await wire.told("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]
+    fresh = (await wire.notified("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]
     assert fresh["waitingForDebugger"] is False
 
 
@@ -94,12 +94,12 @@ async def test_workers_of_every_kind_and_frames_within_frames_run(wire: Wire, ta
     assert await value(wire, tab, KINDS) == [True] * 5
     before = len(wire.seen)
     assert await value(wire, tab, framed(site, "/framed")) is True
-    outer = (await wire.told("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]["sessionId"]
+    outer = (await wire.notified("cdp.event", after=before, tabId=tab, method=ANNOUNCED))["params"]["sessionId"]
     inner = FRAME % json.dumps(f"{site.url}/framed")
     assert await value(wire, tab, inner, outer) is True
-    within = await wire.told("cdp.event", after=before, tabId=tab, sessionId=outer, method=ANNOUNCED)
+    within = await wire.notified("cdp.event", after=before, tabId=tab, sessionId=outer, method=ANNOUNCED)
     assert within["params"]["waitingForDebugger"] is True
-    assert await value(wire, tab, "window.told", within["params"]["sessionId"]) == 1
+    assert await value(wire, tab, "window.ran", within["params"]["sessionId"]) == 1
 
 
 async def test_a_disconnected_hub_leaves_no_frame_and_no_request_waiting(
@@ -111,7 +111,7 @@ async def test_a_disconnected_hub_leaves_no_frame_and_no_request_waiting(
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[ANNOUNCED, "Fetch.requestPaused"], children=FIRST)
     await wire.cdp(tab, "Fetch.enable", patterns=[{"urlPattern": "*/empty"}])
     await value(wire, tab, "window.stopped = fetch('/empty').then((answer) => answer.status); 0")
-    await wire.told("cdp.event", after=before, tabId=tab, method="Fetch.requestPaused")
+    await wire.notified("cdp.event", after=before, tabId=tab, method="Fetch.requestPaused")
     await hub.stop()
     try:
         assert await in_page(chromium, page, "window.stopped") == 204

@@ -1,4 +1,4 @@
-"""Timing of the extension, without waiting: its modules in Node, with a virtual clock."""
+"""The extension's timing with a virtual clock: its modules in Node."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.extension.fakehub import Refused, Wire
 
 
 async def value(wire: Wire, tab: int, expression: str, session: str | None = None) -> Any:
-    """What an expression gives in the page."""
+    """The value of an expression in the page."""
     answer = await wire.cdp(tab, "Runtime.evaluate", session, expression=expression, returnByValue=True)
     return answer["result"].get("value")
 
@@ -38,7 +38,7 @@ async def test_a_frame_of_another_site_has_its_own_session(wire: Wire, tab: int,
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/framed")
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Target.attachedToTarget"])
-    child = await wire.told("cdp.event", after=before, tabId=tab, method="Target.attachedToTarget")
+    child = await wire.notified("cdp.event", after=before, tabId=tab, method="Target.attachedToTarget")
     assert child["params"]["targetInfo"]["type"] == "iframe"
     session = child["params"]["sessionId"]
     assert await value(wire, tab, "location.hostname", session) == "localhost"
@@ -46,13 +46,13 @@ async def test_a_frame_of_another_site_has_its_own_session(wire: Wire, tab: int,
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[])
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Target."])
-    again = await wire.told("cdp.event", after=before, tabId=tab, method="Target.attachedToTarget")
+    again = await wire.notified("cdp.event", after=before, tabId=tab, method="Target.attachedToTarget")
     assert again["params"]["sessionId"] == session
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Runtime.consoleAPICalled"])
     await wire.cdp(tab, "Runtime.enable", session)
     await value(wire, tab, "console.log('hi')", session)
-    spoken = await wire.told("cdp.event", after=before, tabId=tab, method="Runtime.consoleAPICalled")
-    assert spoken["sessionId"] == session
+    event = await wire.notified("cdp.event", after=before, tabId=tab, method="Runtime.consoleAPICalled")
+    assert event["sessionId"] == session
 
 
 async def test_only_subscribed_events_are_sent(wire: Wire, tab: int, site: Site) -> None:
@@ -61,13 +61,13 @@ async def test_only_subscribed_events_are_sent(wire: Wire, tab: int, site: Site)
     await wire.cdp(tab, "Network.enable")
     await wire.cdp(tab, "Page.enable")
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
-    await wire.told("cdp.event", after=before, tabId=tab, method="Network.responseReceived")
-    told = {m["params"]["method"] for m in wire.seen[before:] if m.get("method") == "cdp.event"}
-    assert told == {"Network.responseReceived"}
+    await wire.notified("cdp.event", after=before, tabId=tab, method="Network.responseReceived")
+    reported = {m["params"]["method"] for m in wire.seen[before:] if m.get("method") == "cdp.event"}
+    assert reported == {"Network.responseReceived"}
 
 
 async def test_commands_ahead_run_in_order_before_the_command(wire: Wire, tab: int) -> None:
-    def said(what: str) -> dict[str, Any]:
+    def logs(what: str) -> dict[str, Any]:
         return {"method": "Runtime.evaluate", "params": {"expression": f"(window.order ??= []).push({what})"}}
 
     nothing: dict[str, Any] = {"method": "Tabhub.isNoDomain"}
@@ -76,7 +76,7 @@ async def test_commands_ahead_run_in_order_before_the_command(wire: Wire, tab: i
         tabId=tab,
         method="Runtime.evaluate",
         params={"expression": "window.order.join()"},
-        ahead=[said("1"), nothing, said("2")],
+        ahead=[logs("1"), nothing, logs("2")],
     )
     assert answer["result"]["value"] == "1,2"
     wrongs: list[Any] = ["Page.enable", [1], [{}], [nothing] * 2001]
@@ -86,7 +86,7 @@ async def test_commands_ahead_run_in_order_before_the_command(wire: Wire, tab: i
 
 
 def script(expression: str) -> dict[str, Any]:
-    """A script as it travels with another one."""
+    """A script as it is sent together with another one."""
     return {"method": "Runtime.evaluate", "params": {"expression": expression, "returnByValue": True}}
 
 
@@ -123,7 +123,7 @@ async def test_chained_commands_are_not_sent_after_a_dialog_or_cancellation(wire
     follow = [script("window.came = 1")]
     params: dict[str, Any] = {"tabId": tab, "method": "Runtime.evaluate", "params": lead, "follow": follow}
     asked = asyncio.ensure_future(wire.ask("forwardCDPCommand", **params))
-    await wire.told("cdp.event", after=before, tabId=tab, method="Page.javascriptDialogOpening")
+    await wire.notified("cdp.event", after=before, tabId=tab, method="Page.javascriptDialogOpening")
     await wire.cdp(tab, "Page.handleJavaScriptDialog", accept=True)
     assert "followed" not in await asked
     assert await value(wire, tab, "window.came") is None
@@ -140,9 +140,9 @@ async def test_chained_commands_are_not_sent_after_a_dialog_or_cancellation(wire
 async def test_the_debugger_detaches_when_idle_and_reports_it(wire: Wire, tab: int) -> None:
     before = len(wire.seen)
     await value(wire, tab, "1")
-    assert tab in (await wire.told("debugger.changed", after=before))["attached"]
+    assert tab in (await wire.notified("debugger.changed", after=before))["attached"]
     assert tab in (await wire.ask("getState"))["debugger"]["attached"]
-    await wire.told("cdp.detached", after=before, tabId=tab, reason="idle")
+    await wire.notified("cdp.detached", after=before, tabId=tab, reason="idle")
     assert tab not in (await wire.ask("getState"))["debugger"]["attached"]
     assert await value(wire, tab, "2") == 2
 
@@ -152,10 +152,10 @@ async def test_a_subscription_keeps_the_debugger(wire: Wire, tab: int) -> None:
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Network."])
     await value(wire, other, "1")
-    await wire.told("cdp.detached", after=before, tabId=other, reason="idle")
+    await wire.notified("cdp.detached", after=before, tabId=other, reason="idle")
     assert tab in (await wire.ask("getState"))["debugger"]["attached"]
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[])
-    await wire.told("cdp.detached", after=before, tabId=tab, reason="idle")
+    await wire.notified("cdp.detached", after=before, tabId=tab, reason="idle")
     await wire.ask("closeTab", tabId=other)
 
 
@@ -241,7 +241,7 @@ async def test_protocol_errors_have_their_message(wire: Wire, tab: int) -> None:
 
 
 async def test_a_page_of_the_browser_itself_cannot_be_debugged(wire: Wire, tab: int) -> None:
-    # The extension sends no tab to such an address; the protocol does, and loses its hold on the tab.
+    # The extension navigates no tab to such a URL; the protocol does, and is then detached from the tab.
     with pytest.raises(Refused, match="-32000: The debugger was detached"):
         await wire.cdp(tab, "Page.navigate", url="chrome://version/")
     with pytest.raises(Refused, match="-32000: Cannot access a chrome:// URL"):

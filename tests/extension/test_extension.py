@@ -34,11 +34,11 @@ async def test_the_handshake_carries_protocol_secret_and_browser_id_from_the_fix
 
 async def test_hello_is_followed_by_all_tabs(wire: Wire) -> None:
     assert wire.seen[0]["method"] == "extension.hello"
-    hello = await wire.told("extension.hello")
+    hello = await wire.notified("extension.hello")
     assert hello["browserId"] == wire.protocols[2]
     assert (hello["browserName"], hello["platform"], hello["managed"]) == ("Chromium", "linux", False)
     assert hello["extensionVersion"] == orjson.loads((EXTENSION / "manifest.json").read_bytes())["version"]
-    sync = await wire.told("tab.syncAll")
+    sync = await wire.notified("tab.syncAll")
     assert (sync["plugins"], sync["debugger"]) == ({}, {"attached": []})
     assert set(sync["tabs"][0]) - {"openerTabId"} == TAB_FIELDS
 
@@ -51,7 +51,7 @@ async def test_get_state_counts_tabs_and_windows(wire: Wire) -> None:
     assert "lastError" not in state
 
 
-async def test_a_tab_is_created_in_the_background_unless_it_is_asked_for_in_front(wire: Wire, site: Site) -> None:
+async def test_a_tab_is_created_in_the_background_unless_requested_in_front(wire: Wire, site: Site) -> None:
     behind = await wire.ask("createTab", url=f"{site.url}/")
     assert not behind["active"]
     front = await wire.ask("createTab", active=True, index=0, openerTabId=behind["tabId"])
@@ -125,7 +125,7 @@ async def test_a_wrong_parameter_is_refused_by_name(
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", " java\nscript:1", "chrome://settings", "no address", "blob:x"])
-async def test_addresses_a_tab_may_not_be_sent_to_are_refused(wire: Wire, tab: int, url: str) -> None:
+async def test_forbidden_urls_are_refused(wire: Wire, tab: int, url: str) -> None:
     for command in ("browser_navigate", "createTab"):
         with pytest.raises(Refused, match=r"^-32602: url must"):
             await wire.ask(command, tabId=tab, url=url)
@@ -180,7 +180,7 @@ async def test_a_failed_navigation_reports_the_reason(wire: Wire, tab: int, site
     assert (await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/"))["title"] == "Home"
 
 
-async def test_a_newer_navigation_takes_the_place_of_the_one_before(wire: Wire, tab: int, site: Site) -> None:
+async def test_a_newer_navigation_replaces_the_previous_one(wire: Wire, tab: int, site: Site) -> None:
     _, first = await wire.start("browser_navigate", tabId=tab, url=f"{site.url}/never")
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/other")
     assert "newer navigation" in (await first)["error"]["message"]
@@ -224,17 +224,17 @@ async def test_a_cancelled_navigation_stops_waiting(wire: Wire, tab: int, site: 
 async def test_changes_of_tabs_are_reported(wire: Wire, site: Site) -> None:
     before = len(wire.seen)
     made = (await wire.ask("createTab"))["tabId"]
-    created = await wire.told("tab.stateChanged", after=before, tabId=made, change="created")
+    created = await wire.notified("tab.stateChanged", after=before, tabId=made, change="created")
     assert created["tab"]["tabId"] == made
     await wire.ask("browser_navigate", tabId=made, url=f"{site.url}/other")
     await wire.next(lambda m: _titled(m, made, "Other"), after=before)
     old_front = next(t["tabId"] for t in (await wire.ask("getTabs"))["tabs"] if t["active"])
     await wire.ask("activateTab", tabId=made)
-    activated = await wire.told("tab.stateChanged", after=before, tabId=made, change="activated")
+    activated = await wire.notified("tab.stateChanged", after=before, tabId=made, change="activated")
     assert activated["tab"]["active"]
     await wire.next(lambda m: _is_update(m, old_front) and not m["params"]["tab"]["active"], after=before)
     await wire.ask("closeTab", tabId=made)
-    await wire.told("tab.stateChanged", after=before, tabId=made, change="removed")
+    await wire.notified("tab.stateChanged", after=before, tabId=made, change="removed")
 
 
 def _is_update(message: dict[str, Any], tab: int) -> bool:
@@ -252,7 +252,7 @@ def _titled(message: dict[str, Any], tab: int, title: str) -> bool:
 async def test_a_burst_of_changes_is_rate_limited_and_ends_with_the_last_state(
     wire: Wire, tab: int, site: Site
 ) -> None:
-    # In front: a browser slows the timers of pages behind.
+    # In front, because a browser throttles the timers of background pages.
     await wire.ask("activateTab", tabId=tab)
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
     before = len(wire.seen)
@@ -261,5 +261,5 @@ async def test_a_burst_of_changes_is_rate_limited_and_ends_with_the_last_state(
         tab, "Runtime.evaluate", expression=script + " { clearInterval(t); end(n); } }, 2) })", awaitPromise=True
     )
     await wire.next(lambda m: _titled(m, tab, "t300"), after=before)
-    told = sum(_is_update(m, tab) for m in wire.seen[before:])
-    assert told <= 150  # The rate itself is shown under a virtual clock, in clock/bursts.test.mjs.
+    updates = sum(_is_update(m, tab) for m in wire.seen[before:])
+    assert updates <= 150  # The rate itself is tested with a virtual clock, in clock/bursts.test.mjs.

@@ -33,7 +33,8 @@ async def test_no_command_navigates_to_a_page_of_the_extension(wire: Wire, tab: 
 
 
 async def test_persistent_scripts_are_refused(wire: Wire, tab: int) -> None:
-    """One that the tab has when a person opens the panel in it would run there, with all the extension may do."""
+    """A script registered for a tab would run in the panel when a person opens it there, with all of the extension's
+    privileges."""
     for method, params in (
         ("Page.addScriptToEvaluateOnNewDocument", {"source": "1"}),
         ("Page.addScriptToEvaluateOnLoad", {"scriptSource": "1"}),
@@ -54,8 +55,8 @@ async def test_a_tab_that_navigates_to_the_panel_is_detached_and_stays_so(
         await wire.ask("subscribeCDPEvents", tabId=tab, events=["Fetch."])
         since = len(wire.seen)
         await command("Page.navigate", url=OWN)
-        assert (await wire.told("cdp.detached", after=since))["tabId"] == tab
-        # Its files are its own: what would have answered for them is gone.
+        assert (await wire.notified("cdp.detached", after=since))["tabId"] == tab
+        # Its files belong to it: the code that would have replied for them is gone.
         assert (await command("Runtime.evaluate", expression=APPEARS, awaitPromise=True))["result"]["value"] is True
         assert not [each for each in wire.seen[since:] if each.get("method") == "cdp.event"]
         with pytest.raises(Refused, match="shows Tabhub's own panel"):

@@ -1,4 +1,4 @@
-"""What a link may send to the extension and what comes back: the commands, the ids, the empty results, the errors."""
+"""What a link may send to the extension and what is returned: commands, ids, empty results and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def test_tabs_are_created_listed_selected_activated_and_closed(wire: Wire)
 
 
 @pytest.mark.req("S003-forwarded-02")
-async def test_a_tab_goes_to_an_address_back_and_forward(wire: Wire, tab: int, site: Site) -> None:
+async def test_a_tab_navigates_to_a_url_back_and_forward(wire: Wire, tab: int, site: Site) -> None:
     home, other = f"{site.url}/", f"{site.url}/other"
     assert (await wire.ask("browser_navigate", tabId=tab, url=home))["url"] == home
     assert (await wire.ask("browser_navigate", tabId=tab, url=other))["url"] == other
@@ -41,7 +41,7 @@ async def test_any_method_of_the_devtools_protocol_reaches_the_browser(wire: Wir
     assert (await wire.cdp(tab, "DOM.getDocument"))["root"]["nodeName"] == "#document"
     assert (await wire.cdp(tab, "Page.getLayoutMetrics"))["cssContentSize"]["width"] > 0
     assert (await wire.cdp(tab, "Accessibility.getFullAXTree"))["nodes"]
-    # The browser itself judges the method: none is held back on the way.
+    # The browser itself validates the method: none is filtered on the way.
     with pytest.raises(Refused, match=r"'Nothing\.there' wasn't found"):
         await wire.cdp(tab, "Nothing.there")
 
@@ -54,29 +54,29 @@ PAGE = (
 )
 
 
-async def heard(wire: Wire, tab: int) -> list[str]:
+async def page_events(wire: Wire, tab: int) -> list[str]:
     answer = await wire.cdp(tab, "Runtime.evaluate", expression="log.splice(0)", returnByValue=True)
-    said: list[str] = answer["result"]["value"]
-    return said
+    events: list[str] = answer["result"]["value"]
+    return events
 
 
 @pytest.mark.req("S003-forwarded-04")
-async def test_click_hover_type_and_screenshot_are_done_with_real_events_in_the_background(
+async def test_click_hover_type_and_screenshot_use_real_events_in_the_background(
     wire: Wire, tab: int, site: Site
 ) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
     await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
     at = await wire.ask("hover", tabId=tab, selector="#go")
-    assert await heard(wire, tab) == ["mouseover"]
+    assert await page_events(wire, tab) == ["mouseover"]
     await wire.ask("click", tabId=tab, selector="#go")
-    assert await heard(wire, tab) == ["click"]
+    assert await page_events(wire, tab) == ["click"]
     await wire.ask("click", tabId=tab, x=at["x"], y=at["y"], clickCount=2)
-    assert await heard(wire, tab) == ["click", "click", "dblclick"]
+    assert await page_events(wire, tab) == ["click", "click", "dblclick"]
     await wire.ask("click", tabId=tab, selector="#go", button="right")
-    assert "contextmenu" in await heard(wire, tab)
+    assert "contextmenu" in await page_events(wire, tab)
     assert await wire.ask("type", tabId=tab, selector="#field", text="A1é") == {"typed": 3}
     strokes = [(f"keydown {key}", "input", f"keyup {key}") for key in "A1é"]
-    assert await heard(wire, tab) == [event for stroke in strokes for event in stroke]
+    assert await page_events(wire, tab) == [event for stroke in strokes for event in stroke]
     await wire.ask("type", tabId=tab, selector="#field", text="x", clear=True)
     await wire.ask("type", tabId=tab, text="y")
     value = await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('field').value")
@@ -110,14 +110,14 @@ async def test_impossible_input_is_refused_with_a_reason(wire: Wire, tab: int, s
     await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('cover').style.display = 'block'")
     with pytest.raises(Refused, match="covered by <p>"):
         await wire.ask("click", tabId=tab, selector="#go")
-    assert "click" not in await heard(wire, tab)
+    assert "click" not in await page_events(wire, tab)
 
 
 @pytest.mark.req("S003-extensions-02")
 async def test_requests_of_the_extension_have_their_own_id_prefix(wire: Wire) -> None:
     before = len(wire.seen)
     made = (await wire.ask("createTab"))["tabId"]
-    await wire.told("tab.stateChanged", after=before, tabId=made)
+    await wire.notified("tab.stateChanged", after=before, tabId=made)
     await wire.ask("closeTab", tabId=made)
     asked = [message for message in wire.seen if "method" in message and "id" in message]
     assert asked
@@ -152,7 +152,7 @@ async def test_the_extension_and_the_protocols_page_know_every_command(wire: Wir
     page = PROTOCOL.read_text(encoding="utf-8")
     for command in sorted(COMMANDS):
         assert f"`{command}`" in page, command
-        # Parameters that none of them takes: nothing is done, but it is known.
+        # Parameters that no command accepts: nothing is done, but the command is known.
         _, reply = await wire.start(
             command, tabId="x", tabIds="x", windowId="x", groupId="x", downloadId="x", url="", origin="", sessionId="",
             title="", name="", level="x", state=5, group=5, query=5, incognito=5, maxResults=0, maxDepth=0, limit=0,
@@ -185,7 +185,7 @@ async def test_a_field_is_cleared_with_an_empty_text(wire: Wire, tab: int, site:
     assert await wire.ask("type", tabId=tab, selector="#field", text="", clear=True) == {"typed": 0}
     value = await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('field').value")
     assert value["result"]["value"] == ""
-    assert await heard(wire, tab) == ["keydown Delete", "input", "keyup Delete"]
+    assert await page_events(wire, tab) == ["keydown Delete", "input", "keyup Delete"]
     with pytest.raises(Refused, match="`clear` needs the `selector`"):
         await wire.ask("type", tabId=tab, text="x", clear=True)
 
@@ -196,7 +196,7 @@ async def test_a_click_that_opens_a_dialog_reports_it(wire: Wire, tab: int, site
     await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('go').onclick = () => alert('Well?')")
     assert (await wire.ask("click", tabId=tab, selector="#go"))["dialog"] == "Well?"
     await wire.cdp(tab, "Page.handleJavaScriptDialog", accept=True)
-    assert await heard(wire, tab) == ["mouseover", "click"]
+    assert await page_events(wire, tab) == ["mouseover", "click"]
 
 
 async def test_typing_does_not_continue_in_the_next_page(wire: Wire, tab: int, site: Site) -> None:

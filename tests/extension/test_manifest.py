@@ -41,7 +41,7 @@ def test_the_csp_allows_only_the_local_hub_and_relays_over_tls(manifest: dict[st
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
     assert rules["default-src"] == ["'none'"]
     assert rules["script-src"] == ["'self'"]
-    # data: is what an address carries itself; pictures for notifications are read from there.
+    # a data: URL contains its data; pictures for notifications are read from there
     here = ["ws://127.0.0.1:*", "ws://localhost:*", "http://127.0.0.1:*", "http://localhost:*"]
     assert rules["connect-src"] == ["'self'", "data:", *here, "wss:"]
     assert not any("unsafe" in value for values in rules.values() for value in values)

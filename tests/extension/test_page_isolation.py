@@ -33,11 +33,11 @@ LISTEN = """
   window.addEventListener("message", ({ data }) => window.seen.push(JSON.stringify(data)));
 """
 EARS = """
-  window.heard = [];
+  window.events = [];
   for (const name of ["message", "storage", "error", "hashchange"])
-    window.addEventListener(name, (event) => window.heard.push(`${name} ${JSON.stringify(event.data ?? event.key)}`));
+    window.addEventListener(name, (event) => window.events.push(`${name} ${JSON.stringify(event.data ?? event.key)}`));
   window.channel = new BroadcastChannel("tabhub");
-  window.channel.onmessage = ({ data }) => window.heard.push(`broadcast ${JSON.stringify(data)}`);
+  window.channel.onmessage = ({ data }) => window.events.push(`broadcast ${JSON.stringify(data)}`);
 """
 REACH = """(() => {
   const apis = ["tabs", "debugger", "scripting", "storage", "windows", "webNavigation", "alarms", "tabGroups"];
@@ -91,27 +91,27 @@ async def test_a_page_has_one_session_with_its_proxy_and_one_port_that_lives_as_
 ) -> None:
     await in_worker(COUNT_PORTS)
     page = await listening(chromium, wire, f"{shop.url}/pages/transports.html", LISTEN)
-    await page.told(*SERVED)
+    await page.reported(*SERVED)
     for item in ("tea", "salt", "rice"):
         assert await page.text("price", item=item) == f"{item} costs 7"
     await page.run("void window.more()")
-    await page.told(*SERVED, "late")
+    await page.reported(*SERVED, "late")
     await page.run("history.pushState({}, '', '#elsewhere')")
-    await page.told(*SERVED, "late")
+    await page.reported(*SERVED, "late")
     assert await page.text("late") == "late"
     methods = [orjson.loads(text)["payload"] for text in await page.run("window.seen")]
     begun = [m for m in methods if isinstance(m, dict) and m.get("method") == "initialize"]
     assert len(begun) == 1
     assert await in_worker(f"self.portsOf.get({page.tab})") == {"opened": 1, "ended": 0}
     await wire.ask("closeTab", tabId=page.tab)
-    await wire.told("browser/disconnected", tabId=page.tab)
+    await wire.notified("browser/disconnected", tabId=page.tab)
     assert await in_worker(f"self.portsOf.get({page.tab})") == {"opened": 1, "ended": 1}
 
 
 @pytest.mark.req("S000-messages-07")
 async def test_page_and_proxy_speak_base_mcp_and_nothing_else(chromium: Chromium, wire: Wire, shop: PageSite) -> None:
     page = await listening(chromium, wire, f"{shop.url}/pages/transports.html", LISTEN)
-    await page.told(*SERVED)
+    await page.reported(*SERVED)
     assert await page.text("price", item="tea") == "tea costs 7"
     assert await page.text("count") == "three"
     number, reply = await page.start("waits")
@@ -120,25 +120,25 @@ async def test_page_and_proxy_speak_base_mcp_and_nothing_else(chromium: Chromium
     await reply
     await page.until("window.stopped")
     await page.run("void window.more()")
-    await page.told(*SERVED, "late")
+    await page.reported(*SERVED, "late")
     asked: dict[Any, str] = {}
-    told: set[str] = set()
+    methods: set[str] = set()
     for text in await page.run("window.seen"):
         wrapped = orjson.loads(text)
         assert wrapped.keys() == {"channel", "type", "direction", "payload"}, wrapped
         assert (wrapped["channel"], wrapped["type"]) == ("mcp-default", "mcp")
         payload = wrapped["payload"]
         if payload in ("mcp-check-ready", "mcp-server-ready", "mcp-server-stopped"):
-            continue  # how the transport finds its other end
+            continue  # how the transport finds its counterpart
         assert payload["jsonrpc"] == "2.0"
         if "method" in payload:
-            told.add(payload["method"])
+            methods.add(payload["method"])
             assert payload.keys() <= {"jsonrpc", "id", "method", "params"}
             asked[payload.get("id")] = payload["method"]
         else:
             assert payload.keys() <= {"jsonrpc", "id", "result", "error"}
             assert payload["id"] in asked
-    assert told == {
+    assert methods == {
         "initialize",
         "notifications/initialized",
         "tools/list",
@@ -157,23 +157,23 @@ async def test_calls_in_one_tab_are_not_visible_to_other_pages_and_do_not_identi
     other = await listening(chromium, wire, f"http://localhost:{shop.port}/pages/webmcp.html", EARS)
     called = await listening(chromium, wire, f"{shop.url}/pages/webmcp.html", EARS)
     for page in (same, other, called):
-        await page.told(*OWN)
+        await page.reported(*OWN)
     await called.run(
         "void offer('tells', function (input, client) { return JSON.stringify({ input, given: arguments.length }); })"
     )
-    await called.told(*OWN, "tells")
-    before = [await page.run("window.heard") for page in (same, other)]
+    await called.reported(*OWN, "tells")
+    before = [await page.run("window.events") for page in (same, other)]
     answer = await wire.ask(
         "browser/executeTool",
         **called.params("tells", args={"a": 1}),
         _meta={"io.example/agent": "secret-agent"},
         extensions={"token": "secret-token"},
     )
-    told = orjson.loads(answer["payload"]["content"][0]["text"])
-    assert told["input"] == {"a": 1}
+    received = orjson.loads(answer["payload"]["content"][0]["text"])
+    assert received["input"] == {"a": 1}
     assert "secret" not in orjson.dumps(answer).decode()
     assert await called.text("add", a=1, b=2) == '{"sum":3}'
-    assert [await page.run("window.heard") for page in (same, other)] == before
+    assert [await page.run("window.events") for page in (same, other)] == before
     for page in (same, other):
         assert await page.run("calls") == []
         listed = await page.run("document.modelContext.getTools().then((tools) => tools.map((tool) => tool.name))")
@@ -183,13 +183,13 @@ async def test_calls_in_one_tab_are_not_visible_to_other_pages_and_do_not_identi
 @pytest.mark.req("S000-spec-security-03")
 async def test_a_page_finds_no_browser_api_and_its_tools_run_in_the_page(visit: Opener) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     assert await page.run(REACH) == {"found": [], "calls": [], "id": None}
     await page.run(f"void offer('reach', () => JSON.stringify({REACH}))")
-    await page.told(*OWN, "reach")
+    await page.reported(*OWN, "reach")
     assert orjson.loads(await page.text("reach")) == {"found": [], "calls": [], "id": None}
     await page.run("void offer('mark', () => { window.marked = location.origin; return window.marked; })")
-    await page.told(*OWN, "reach", "mark")
+    await page.reported(*OWN, "reach", "mark")
     assert await page.text("mark") == await page.run("window.marked")
 
 
@@ -214,15 +214,15 @@ async def test_the_extension_adds_nothing_to_a_page_but_the_model_context(wire: 
 @pytest.mark.req("S000-proxy-04")
 async def test_the_proxy_of_a_frame_reports_and_runs_only_its_own_tools(visit: Opener) -> None:
     page = await visit("framed.html")
-    inner = await page.told(*OWN, frame=None)
+    inner = await page.reported(*OWN, frame=None)
     since = len(page.wire.seen)
     await page.run(
         "void document.modelContext.registerTool("
         "{ name: 'outer', description: 'Of the page around.', execute: () => location.pathname })"
     )
-    outer = await page.told("outer")
+    outer = await page.reported("outer")
     assert (outer["frameId"], outer["documentId"] != inner["documentId"]) == (0, True)
-    assert [m["params"]["frameId"] for m in page.lists(since=since)] == [0], "the other frame was not told of again"
+    assert [m["params"]["frameId"] for m in page.lists(since=since)] == [0], "the other frame was not reported again"
     assert await page.text("outer") == "/pages/framed.html"
     for name, frame in (("where", 0), ("outer", inner["frameId"])):
         answer = await page.call(name, frame)

@@ -1,4 +1,4 @@
-"""Tools of pages that move, reload, forge and flood, and of a worker that stops or is given other settings."""
+"""Tools of pages that navigate, reload, forge messages and flood; and of a worker that stops or gets other settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Opener = Callable[[str], Awaitable[PageTab]]
 
 @pytest.fixture
 async def as_before(wire: Wire) -> AsyncIterator[None]:
-    """The settings as they are by default, afterwards."""
+    """Restores the default settings afterwards."""
     yield
     await wire.notify("pages.settings", modelContext=True, allowedOrigins=["*"])
     await wire.ask("getState")
@@ -28,17 +28,17 @@ async def as_before(wire: Wire) -> AsyncIterator[None]:
 @pytest.mark.req("F9")
 async def test_a_reload_during_a_call_fails_it_at_once_and_registers_the_tools_again(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
-    first = await page.told(*OWN)
+    first = await page.reported(*OWN)
     _, reply = await page.start("hangs")
     await page.until("calls.includes('begun')")
     since = len(wire.seen)
     await wire.ask("reloadTab", tabId=page.tab)
     error = (await reply)["error"]
     assert (error["code"], error["data"]) == (-32001, {"sent": True})
-    second = await page.told(*OWN)
+    second = await page.reported(*OWN)
     assert second["method"] == "browser/registerTools"
     assert second["documentId"] != first["documentId"]
-    gone = await wire.told("browser/disconnected", after=since, tabId=page.tab)
+    gone = await wire.notified("browser/disconnected", after=since, tabId=page.tab)
     assert gone["documentId"] == first["documentId"]
     with pytest.raises(Refused, match="was closed or has navigated") as refused:
         await wire.ask("browser/executeTool", **page.params("where", documentId=first["documentId"]))
@@ -50,39 +50,39 @@ async def test_a_reload_during_a_call_fails_it_at_once_and_registers_the_tools_a
 @pytest.mark.req("S000-spec-cleanup-01", "F9")
 async def test_a_closed_tab_loses_its_tools(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
-    told = await page.told(*OWN)
+    reported = await page.reported(*OWN)
     _, reply = await page.start("hangs")
     await page.until("calls.includes('begun')")
     since = len(wire.seen)
     await wire.ask("closeTab", tabId=page.tab)
     assert (await reply)["error"]["data"] == {"sent": True}
-    gone = await wire.told("browser/disconnected", after=since, tabId=page.tab)
-    assert gone["documentId"] == told["documentId"]
+    gone = await wire.notified("browser/disconnected", after=since, tabId=page.tab)
+    assert gone["documentId"] == reported["documentId"]
     with pytest.raises(Refused, match="was closed or has navigated"):
         await page.call("where")
 
 
 async def test_a_single_page_navigation_keeps_the_tools_and_reports_the_new_url(visit: Opener, shop: Site) -> None:
     page = await visit("webmcp.html")
-    first = await page.told(*OWN)
+    first = await page.reported(*OWN)
     await page.run("history.pushState({}, '', '/cart#top')")
-    second = await page.told(*OWN)
+    second = await page.reported(*OWN)
     assert second["url"] == f"{shop.url}/cart#top"
     assert second["documentId"] == first["documentId"]
 
 
 async def test_a_page_from_the_back_forward_cache_registers_its_tools_again(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
-    first = await page.told(*OWN)
+    first = await page.reported(*OWN)
     await page.run("void (window.mark = 1)")
     since = len(wire.seen)
     elsewhere = first["url"].replace("webmcp", "empty")
-    # The debugger keeps a page out of the cache.
-    await wire.told("debugger.changed", after=since, attached=[])
+    # An attached debugger keeps a page out of the cache.
+    await wire.notified("debugger.changed", after=since, attached=[])
     await wire.ask("browser_navigate", tabId=page.tab, url=elsewhere)
-    await wire.told("browser/disconnected", after=since, tabId=page.tab)
+    await wire.notified("browser/disconnected", after=since, tabId=page.tab)
     await wire.ask("goBack", tabId=page.tab)
-    await page.told(*OWN)
+    await page.reported(*OWN)
     assert await page.run("window.mark") == 1
     assert (await page.text("where")).endswith("webmcp.html")
 
@@ -90,21 +90,21 @@ async def test_a_page_from_the_back_forward_cache_registers_its_tools_again(wire
 async def test_a_page_without_tools_is_not_reported(wire: Wire, visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run("document.modelContext.registerTool({ name: 'x', execute() {} }).then(() => 0)")
-    await page.told("x")
+    await page.reported("x")
     assert len(page.lists()) == 1
 
 
 async def test_tools_work_after_document_open(visit: Opener) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     await page.run("void (document.open(), document.write('<title>New</title>'), document.close())")
     assert await page.text("where")
     await page.run("offer('more', () => 'more')")
-    await page.told(*OWN, "more")
+    await page.reported(*OWN, "more")
 
 
 FORGED: list[str] = [
-    # The words of the extension's own roads, and of the hub's.
+    # Message names of the extension's own channels, and of the hub's.
     "window.postMessage({ type: 'register-tools', tools: [{ name: 'forged', via: 'webmcp' }], tabId: 1 }, '*')",
     "window.postMessage({ jsonrpc: '2.0', method: 'browser/registerTools', params: { tabId: 1, tools: [] } }, '*')",
     "chrome.runtime?.connect?.('fbfngjfcbbkgoepkeecjnefoncaahigp', { name: 'page-tools' })",
@@ -136,15 +136,15 @@ FORGED: list[str] = [
 @pytest.mark.req("B19", "S000-spec-transport-03", "S000-spec-transport-08")
 async def test_forged_messages_of_a_page_have_no_effect(wire: Wire, visit: Opener, shop: Site) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     since = len(wire.seen)
     for script in FORGED:
         await page.run(f"(() => {{ try {{ {script} }} catch {{ }} }})()")
-    # A page's word about itself: the tools are its own, but tab, frame and origin are the browser's.
-    told = {"op": "tools", "tools": [{"name": "mine", "via": "form", "tabId": 1, "origin": "https://bank.example"}]}
-    detail = orjson.dumps(orjson.dumps(told).decode()).decode()
+    # The tools a page reports are its own, but tab, frame and origin come from the browser.
+    reported = {"op": "tools", "tools": [{"name": "mine", "via": "form", "tabId": 1, "origin": "https://bank.example"}]}
+    detail = orjson.dumps(orjson.dumps(reported).decode()).decode()
     await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
-    listed = await page.told("mine")
+    listed = await page.reported("mine")
     assert listed["tools"] == [{"name": "mine", "via": "webmcp"}]
     methods = {m["method"] for m in wire.seen[since:] if "method" in m}
     assert "browser/elicitConfirmation" not in methods
@@ -173,8 +173,8 @@ async def test_names_every_object_inherits_are_names_like_any_other(visit: Opene
             inputSchema: JSON.parse('{{"type":"object","properties":{{"__proto__":{{"type":"string"}}}}}}'),
         }}))).then(() => 0)"""
     )
-    told = await page.told(*names)
-    for tool in told["tools"]:
+    reported = await page.reported(*names)
+    for tool in reported["tools"]:
         assert tool["inputSchema"]["properties"] == {"__proto__": {"type": "string"}}
     for name in names:
         assert await page.text(name, __proto__={"polluted": 1}) == f"{name}__proto__"
@@ -194,11 +194,11 @@ async def test_invalid_tools_are_left_out_and_lists_are_bounded(visit: Opener) -
     ]  # fmt: skip
     detail = orjson.dumps(orjson.dumps({"op": "tools", "tools": tools}).decode()).decode()
     await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
-    assert (await page.told("fine"))["tools"] == [{"name": "fine", "via": "webmcp"}]
+    assert (await page.reported("fine"))["tools"] == [{"name": "fine", "via": "webmcp"}]
     many = [{"name": f"t{n}"} for n in range(600)]
     detail = orjson.dumps(orjson.dumps({"op": "tools", "tools": many}).decode()).decode()
     await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
-    assert (await page.told(*(f"t{n}" for n in range(100))))["declared"] == 600
+    assert (await page.reported(*(f"t{n}" for n in range(100))))["declared"] == 600
 
 
 @pytest.mark.req("B27")
@@ -224,7 +224,7 @@ async def test_documents_of_a_tab_and_their_tools_are_bounded_and_its_own_page_i
             offer("own", "Own.");
         })()"""
     )
-    assert (await page.told("own"))["declared"] == 2
+    assert (await page.reported("own"))["declared"] == 2
     frames = {each["params"]["frameId"]: each["params"] for each in page.lists()}
     del frames[0]
     assert len(frames) == 3
@@ -233,7 +233,7 @@ async def test_documents_of_a_tab_and_their_tools_are_bounded_and_its_own_page_i
 
 @pytest.mark.req("L8", "S000-spec-transport-09")
 async def test_frequent_updates_are_rate_limited_and_end_with_the_last_state(visit: Opener) -> None:
-    """The rate itself is shown under a virtual clock, in clock/bursts.test.mjs."""
+    """The rate itself is tested with a virtual clock, in clock/bursts.test.mjs."""
     page = await visit("empty.html")
     flood = """(async () => {
         const pause = () => new Promise(next => { const { port1, port2 } = new MessageChannel();
@@ -249,7 +249,7 @@ async def test_frequent_updates_are_rate_limited_and_end_with_the_last_state(vis
         }
     })()"""
     await page.run(flood)
-    await page.told("t499")
+    await page.reported("t499")
     assert 2 <= len(page.lists()) <= 50
     assert await page.text("t499") == "499"
 
@@ -260,20 +260,20 @@ async def test_a_restarted_worker_gets_every_page_once(
 ) -> None:
     pages = [await PageTab.open(wire, f"{shop.url}/pages/{name}") for name in ("webmcp.html", "form.html")]
     framed = await PageTab.open(wire, f"{shop.url}/pages/framed.html")
-    await pages[0].told(*OWN)
-    await pages[1].told(*FORMS)
-    await framed.told(*OWN, frame=None)
+    await pages[0].reported(*OWN)
+    await pages[1].reported(*FORMS)
+    await framed.reported(*OWN, frame=None)
     for _ in range(3):
         seen = len(hub.wires)
         before = hub.wires[-1]
         await chromium.stop_worker()
         await before.closed.wait()
-        # No event of a tab is needed: the pages themselves wake it.
+        # No tab event is needed: the pages themselves wake it.
         back = await hub.connection(seen + 1)
         again = [PageTab(back, page.tab, 0) for page in (*pages, framed)]
-        await again[0].told(*OWN)
-        await again[1].told(*FORMS)
-        await again[2].told(*OWN, frame=None)
+        await again[0].reported(*OWN)
+        await again[1].reported(*FORMS)
+        await again[2].reported(*OWN, frame=None)
         assert (await again[0].text("where")).endswith("webmcp.html")
         assert [len(page.lists()) for page in again] == [1, 1, 1]
     for page in again:
@@ -281,13 +281,13 @@ async def test_a_restarted_worker_gets_every_page_once(
 
 
 async def after_reload(page: PageTab, offered: Sequence[str], name: str, **args: Any) -> str:
-    """A tool's text. A slow page may connect once more as it was before the reload, until it learns of the reload."""
+    """A tool's text. A slow page may connect once more as before the reload, until it learns of the reload."""
     try:
         return await page.text(name, **args)
     except Refused as refused:
         if refused.message != "The page was closed or navigated during the call.":
             raise
-    await page.told(*offered)
+    await page.reported(*offered)
     return await page.text(name, **args)
 
 
@@ -295,15 +295,15 @@ async def test_open_pages_register_their_tools_when_the_extension_is_loaded(hub:
     wire = hub.wires[-1]
     page = await PageTab.open(wire, f"{shop.url}/pages/webmcp.html")
     old = await PageTab.open(wire, f"{shop.url}/pages/transports2025.html")
-    await page.told(*OWN)
-    await old.told("price")
+    await page.reported(*OWN)
+    await old.reported("price")
     seen = len(hub.wires)
     await wire.notify("extension.reload")
     back = await hub.connection(seen + 1)
     page, old = PageTab(back, page.tab, 0), PageTab(back, old.tab, 0)
-    await page.told(*OWN)
+    await page.reported(*OWN)
     assert (await after_reload(page, OWN, "where")).endswith("webmcp.html")
-    await old.told("price")
+    await old.reported("price")
     assert await after_reload(old, ("price",), "price", item="tea") == "tea cost 5"
     for each in (page, old):
         await back.ask("closeTab", tabId=each.tab)
@@ -311,12 +311,12 @@ async def test_open_pages_register_their_tools_when_the_extension_is_loaded(hub:
 
 async def test_a_reconnected_hub_gets_every_page(hub: FakeHub, wire: Wire, shop: Site) -> None:
     page = await PageTab.open(wire, f"{shop.url}/pages/webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     seen = len(hub.wires)
     await wire.socket.close(4004, "shutting down")
     back = await hub.connection(seen + 1)
     again = PageTab(back, page.tab, 0)
-    assert (await again.told(*OWN))["method"] == "browser/registerTools"
+    assert (await again.reported(*OWN))["method"] == "browser/registerTools"
     assert len(again.lists()) == 1
     await back.ask("closeTab", tabId=page.tab)
 
@@ -327,20 +327,20 @@ async def test_origins_that_are_not_allowed_get_no_scripts_and_lose_their_tools(
     wire: Wire, visit: Opener, shop: Site
 ) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     since = len(wire.seen)
     other = f"http://localhost:{shop.port}"
     await wire.notify("pages.settings", modelContext=True, allowedOrigins=[other])
-    await wire.told("browser/disconnected", after=since, tabId=page.tab)
+    await wire.notified("browser/disconnected", after=since, tabId=page.tab)
     with pytest.raises(Refused, match="was closed or has navigated"):
         await page.call("where")
-    # The page of the other origin, in a page that gets nothing.
+    # The page of the other origin, framed by a page that gets no scripts.
     framed = await visit("framed.html")
-    told = await framed.told(*OWN, frame=None)
-    assert told["origin"] == other
+    reported = await framed.reported(*OWN, frame=None)
+    assert reported["origin"] == other
     assert await framed.run("document.modelContext === undefined")
     await wire.notify("pages.settings", modelContext=True, allowedOrigins=["*"])
-    await page.told(*OWN)
+    await page.reported(*OWN)
     assert await page.text("where")
 
 
@@ -349,5 +349,5 @@ async def test_without_the_model_context_script_a_page_has_none(wire: Wire, visi
     await wire.notify("pages.settings", modelContext=False, allowedOrigins=["*"])
     await wire.ask("getState")
     form = await visit("form.html")
-    await form.told(*FORMS)
+    await form.reported(*FORMS)
     assert await form.run("document.modelContext === undefined && navigator.modelContext === undefined")

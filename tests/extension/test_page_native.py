@@ -1,4 +1,4 @@
-"""Tools of pages in a Chromium that has WebMCP itself."""
+"""Tools of pages in a Chromium with native WebMCP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Opener = Callable[[str], Awaitable[PageTab]]
 async def chromium(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chromium]:
     browser = Chromium(tmp_path_factory.mktemp("chromium"), hub, debuggerIdleMs=1500)
     browser.more_switches = ("--enable-features=WebMCP",)
-    # What takes a minute takes less than a second here.
+    # Intervals of a minute are shortened to less than a second.
     proxy = browser.extension / "page" / "proxy.js"
     proxy.write_text(proxy.read_text().replace("60_000", "700"))
     await browser.start()
@@ -29,24 +29,24 @@ async def chromium(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> As
 
 async def test_the_browsers_own_web_mcp_is_used(visit: Opener) -> None:
     page = await visit("webmcp.html")
-    told = await page.told(*OWN)
+    reported = await page.reported(*OWN)
     getter = "Object.getOwnPropertyDescriptor(Document.prototype, 'modelContext').get.toString()"
     assert "[native code]" in await page.run(getter)
-    add = next(tool for tool in told["tools"] if tool["name"] == "add")
+    add = next(tool for tool in reported["tools"] if tool["name"] == "add")
     assert (add["via"], add["annotations"]["readOnlyHint"]) == ("webmcp", True)
     assert add["inputSchema"]["required"] == ["a", "b"]
     assert (await page.call("add", a=2, b=40))["payload"]["structuredContent"] == {"sum": 42}
-    assert await page.text("where") == told["url"]
+    assert await page.text("where") == reported["url"]
     assert not (await page.call("fails"))["success"]
     await page.run("offer('more', () => 'more')")
-    await page.told(*OWN, "more")
+    await page.reported(*OWN, "more")
     await page.run("endings.more.abort()")
-    await page.told(*OWN)
+    await page.reported(*OWN)
 
 
 async def test_cancelling_ends_the_call(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     number, reply = await page.start("hangs")
     await page.until("calls.includes('begun')")
     await wire.notify("cancel", id=number)
@@ -57,25 +57,25 @@ async def test_cancelling_ends_the_call(wire: Wire, visit: Opener) -> None:
 async def test_an_empty_list_and_a_slow_page_do_not_delay_later_lists(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run("document.modelContext.registerTool({ name: 'a', description: 'A.', execute: () => 'a' })")
-    await page.told("a")
+    await page.reported("a")
     assert await page.text("a") == "a"
 
 
 async def test_a_page_with_mcp_b_global_offers_each_tool_once(visit: Opener) -> None:
     page = await visit("global.html")
-    told = await page.told("put_in_cart")
-    while told["tools"][0]["via"] != "webmcp":  # MCP-B's own offer may be seen first, and is then replaced
-        told = await page.told("put_in_cart")
+    reported = await page.reported("put_in_cart")
+    while reported["tools"][0]["via"] != "webmcp":  # MCP-B's own tools may be reported first, and are then replaced
+        reported = await page.reported("put_in_cart")
     assert await page.text("put_in_cart", item="tea") == "put tea"
 
 
 @pytest.mark.req("S000-spec-registration-05", "S000-spec-registration-10")
 async def test_a_server_without_notifications_is_polled_and_reported_on_changes_only(visit: Opener) -> None:
     page = await visit("quiet.html")
-    assert (await page.told())["method"] == "browser/updateTools"
+    assert (await page.reported())["method"] == "browser/updateTools"
     await page.run("void (names = ['a', 'b', 'c'])")
-    told = await page.told("a", "b", "c")
-    assert told["method"] == "browser/registerTools"
+    reported = await page.reported("a", "b", "c")
+    assert reported["method"] == "browser/registerTools"
     asked = await page.run("asked")
     await page.until(f"asked > {asked} + 3")
     assert len(page.lists()) == 2
@@ -85,8 +85,8 @@ async def test_a_server_without_notifications_is_polled_and_reported_on_changes_
 
 async def test_forms_are_listed_as_the_browser_describes_them(visit: Opener) -> None:
     page = await visit("form.html")
-    told = await page.told(*FORMS)
-    assert {tool["via"] for tool in told["tools"]} == {"webmcp"}
+    reported = await page.reported(*FORMS)
+    assert {tool["via"] for tool in reported["tools"]} == {"webmcp"}
     answer = await page.call("search", q="tea")
     assert answer["success"], answer
     assert answer["payload"]["structuredContent"]["agent"] is True
@@ -94,7 +94,7 @@ async def test_forms_are_listed_as_the_browser_describes_them(visit: Opener) -> 
 
 async def test_a_frame_reports_only_its_own_tools(visit: Opener) -> None:
     page = await visit("framed.html")
-    told = await page.told(*OWN, frame=None)
-    assert told["frameId"] != 0
-    assert await page.text("where", told["frameId"]) == told["url"]
-    assert {m["params"]["frameId"] for m in page.lists()} == {told["frameId"]}
+    reported = await page.reported(*OWN, frame=None)
+    assert reported["frameId"] != 0
+    assert await page.text("where", reported["frameId"]) == reported["url"]
+    assert {m["params"]["frameId"] for m in page.lists()} == {reported["frameId"]}

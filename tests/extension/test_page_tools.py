@@ -1,4 +1,4 @@
-"""Tools of pages, from the page to the hub and back, in a real Chromium: the kinds of pages there are."""
+"""Tools of pages, from the page to the hub and back, in a real Chromium: all kinds of pages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Opener = Callable[[str], Awaitable[PageTab]]
 @pytest.mark.req("S000-page-server-02", "S000-proxy-02", "S000-spec-registration-02", "S000-messages-05")
 async def test_tools_in_the_model_context_are_listed_called_updated_and_removed(visit: Opener, shop: PageSite) -> None:
     page = await visit("webmcp.html")
-    told = await page.told(*OWN)
-    assert told["method"] == "browser/registerTools"
-    assert (told["frameId"], told["origin"]) == (0, shop.url)
-    assert told["url"] == told["tabUrl"] == f"{shop.url}/pages/webmcp.html"
-    assert told["title"] == "WebMCP"
+    reported = await page.reported(*OWN)
+    assert reported["method"] == "browser/registerTools"
+    assert (reported["frameId"], reported["origin"]) == (0, shop.url)
+    assert reported["url"] == reported["tabUrl"] == f"{shop.url}/pages/webmcp.html"
+    assert reported["title"] == "WebMCP"
     number = {"type": "number"}
-    assert next(tool for tool in told["tools"] if tool["name"] == "add") == {
+    assert next(tool for tool in reported["tools"] if tool["name"] == "add") == {
         "name": "add",
         "title": "Adding",
         "description": "The tool add.",
@@ -38,10 +38,10 @@ async def test_tools_in_the_model_context_are_listed_called_updated_and_removed(
     answer = await page.call("add", a=2, b=40)
     assert answer["payload"]["structuredContent"] == {"sum": 42}
     await page.run("offer('more', () => 'more')")
-    assert (await page.told(*OWN, "more"))["method"] == "browser/updateTools"
+    assert (await page.reported(*OWN, "more"))["method"] == "browser/updateTools"
     assert await page.text("more") == "more"
     await page.run("endings.more.abort()")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     assert await page.call("more") == {"success": False, "payload": "The page no longer has a tool named more."}
 
 
@@ -50,14 +50,14 @@ async def test_methods_of_earlier_drafts_work(visit: Opener) -> None:
     await page.run(
         "navigator.modelContext.provideContext({ tools: [{ name: 'old', description: 'Old.', execute: () => 'old' }] })"
     )
-    await page.told("old")
+    await page.reported("old")
     assert await page.text("old") == "old"
     await page.run("void (ending = navigator.modelContext.registerTool({ name: 'older', execute: () => 1 }))")
-    await page.told("old", "older")
+    await page.reported("old", "older")
     await page.run("ending.unregister()")
-    await page.told("old")
+    await page.reported("old")
     await page.run("navigator.modelContext.clearContext()")
-    assert (await page.told())["tools"] == []
+    assert (await page.reported())["tools"] == []
 
 
 async def test_the_model_context_follows_the_standard(visit: Opener) -> None:
@@ -84,14 +84,14 @@ async def test_a_model_context_defined_by_the_page_is_used(visit: Opener) -> Non
             executeTool: async (tool, input) => JSON.stringify({ got: JSON.parse(input) }),
         })"""
     )
-    await page.told("theirs")
+    await page.reported("theirs")
     assert (await page.call("theirs", a=1))["payload"]["structuredContent"] == {"got": {"a": 1}}
 
 
 @pytest.mark.req("S000-spec-transport-06")
 async def test_an_error_has_its_message_and_a_result_that_is_too_large_is_refused(visit: Opener) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     assert await page.call("fails") == {"success": False, "payload": "The shelf is empty."}
     huge = await page.call("huge")
     assert not huge["success"]
@@ -113,7 +113,7 @@ async def test_lone_surrogates_in_texts_of_a_page_are_replaced(visit: Opener) ->
             return 1;
         })()"""
     )
-    tools = (await page.told("odd", "bare", "throws"))["tools"]
+    tools = (await page.reported("odd", "bare", "throws"))["tools"]
     assert tools[0]["description"] == "a\ufffdb"
     assert tools[0]["inputSchema"] == {"description": "a\ufffdb", "properties": {"a\ufffdb": {}}}
     assert (await page.call("odd"))["payload"] == {
@@ -126,7 +126,7 @@ async def test_lone_surrogates_in_texts_of_a_page_are_replaced(visit: Opener) ->
 
 async def test_cancelling_reaches_the_tool(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     number, reply = await page.start("hangs")
     await page.until("calls.includes('begun')")
     await wire.notify("cancel", id=number)
@@ -140,10 +140,10 @@ async def test_a_tool_that_asks_for_confirmation_continues_only_if_confirmed(
 ) -> None:
     wire.answers[CONFIRM] = {"confirmed": confirmed}
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     before = len(wire.seen)
     answer = await page.call("asks")
-    asked = await wire.told(CONFIRM, after=before)
+    asked = await wire.notified(CONFIRM, after=before)
     assert (asked["tabId"], asked["frameId"], asked["toolName"]) == (page.tab, 0, "asks")
     assert answer["success"] is confirmed
     words = answer["payload"]["content"][0]["text"] if confirmed else answer["payload"]
@@ -152,14 +152,14 @@ async def test_a_tool_that_asks_for_confirmation_continues_only_if_confirmed(
 
 async def test_a_page_with_mcp_b_global_offers_each_tool_once(visit: Opener) -> None:
     page = await visit("global.html")
-    told = await page.told("put_in_cart")
-    assert told["tools"][0]["inputSchema"]["required"] == ["item"]
+    reported = await page.reported("put_in_cart")
+    assert reported["tools"][0]["inputSchema"]["required"] == ["item"]
     assert await page.text("put_in_cart", item="tea") == "put tea"
     await page.run("void more()")
-    assert len((await page.told("put_in_cart", "pay"))["tools"]) == 2
+    assert len((await page.reported("put_in_cart", "pay"))["tools"]) == 2
     assert await page.text("pay") == "paid"
     await page.run("ending.abort()")
-    await page.told("pay")
+    await page.reported("pay")
 
 
 SHOP = ("price", "count", "waits", "order")
@@ -174,19 +174,19 @@ SHOP = ("price", "count", "waits", "order")
 )
 async def test_a_server_of_the_official_sdk_over_mcp_b_is_listed_called_updated_and_ends(visit: Opener) -> None:
     page = await visit("transports.html")
-    told = await page.told(*SHOP)
-    assert told["capabilities"] == {"browser": {"cacheSupported": True}}
-    price = told["tools"][0]
+    reported = await page.reported(*SHOP)
+    assert reported["capabilities"] == {"browser": {"cacheSupported": True}}
+    price = reported["tools"][0]
     assert (price["via"], price["annotations"]["cache"], price["inputSchema"]["required"]) == ("mcpb", True, ["item"])
     assert await page.text("price", item="tea") == "tea costs 7"
     await page.run("void more()")
-    await page.told(*SHOP, "late")
+    await page.reported(*SHOP, "late")
     assert await page.text("late") == "late"
     await page.run("end()")
-    assert (await page.told())["tools"] == []
-    # And a server after the first one.
+    assert (await page.reported())["tools"] == []
+    # A server after the first one is found as well.
     await page.run("void serve()")
-    await page.told(*SHOP)
+    await page.reported(*SHOP)
     assert await page.text("price", item="jam") == "jam costs 7"
 
 
@@ -194,16 +194,16 @@ async def test_a_server_that_starts_late_is_found(visit: Opener) -> None:
     page = await visit("transports.html?later")
     await page.until("window.serve")
     await page.run("void serve()")
-    await page.told(*SHOP)
+    await page.reported(*SHOP)
     assert await page.text("price", item="tea") == "tea costs 7"
 
 
 async def test_progress_and_cancelling_pass_through_to_a_server_in_the_page(wire: Wire, visit: Opener) -> None:
     page = await visit("transports.html")
-    await page.told(*SHOP)
+    await page.reported(*SHOP)
     number, reply = await page.start("count")
     assert (await reply)["result"]["payload"]["content"][0]["text"] == "three"
-    progress = await wire.told("tool.progress", dispatchId=number)
+    progress = await wire.notified("tool.progress", dispatchId=number)
     assert progress == {"dispatchId": number, "progress": 1, "total": 3, "message": "one"}
     number, reply = await page.start("waits")
     await page.until("window.began")
@@ -219,27 +219,27 @@ async def test_an_elicitation_of_a_server_in_the_page_reaches_the_hub(
 ) -> None:
     wire.answers[CONFIRM] = {"confirmed": confirmed}
     page = await visit("transports.html")
-    await page.told(*SHOP)
+    await page.reported(*SHOP)
     before = len(wire.seen)
     assert await page.text("order") == text
-    asked = await wire.told(CONFIRM, after=before)
+    asked = await wire.notified(CONFIRM, after=before)
     assert (asked["toolName"], asked["message"]) == ("order", "Order it?")
 
 
 async def test_a_server_with_the_transport_of_2025_is_listed_called_updated_and_emptied(visit: Opener) -> None:
     page = await visit("transports2025.html")
-    assert (await page.told("price"))["tools"][0]["via"] == "mcpb"
+    assert (await page.reported("price"))["tools"][0]["via"] == "mcpb"
     assert await page.text("price", item="tea") == "tea cost 5"
     await page.run("void more()")
-    await page.told("price", "news")
+    await page.reported("price", "news")
     await page.run("less()")
-    await page.told("news")
+    await page.reported("news")
 
 
 async def test_a_form_is_a_tool_whose_schema_comes_from_its_fields(visit: Opener) -> None:
     page = await visit("form.html")
-    told = await page.told(*FORMS)
-    search = next(tool for tool in told["tools"] if tool["name"] == "search")
+    reported = await page.reported(*FORMS)
+    search = next(tool for tool in reported["tools"] if tool["name"] == "search")
     assert search == {
         "name": "search",
         "description": "Searches the shop.",
@@ -260,7 +260,7 @@ async def test_a_form_is_a_tool_whose_schema_comes_from_its_fields(visit: Opener
 
 async def test_a_form_is_filled_in_and_submitted_and_the_page_responds(visit: Opener) -> None:
     page = await visit("form.html")
-    await page.told(*FORMS)
+    await page.reported(*FORMS)
     values: dict[str, Any] = {"q": "tea", "most": 3, "sort": "name", "size": "l", "new": True}
     answer = await page.call("search", **values)
     found = {"q": "tea", "most": "3", "sort": "name", "size": "l", "new": "on", "token": "secret"}
@@ -277,7 +277,7 @@ async def test_a_form_is_filled_in_and_submitted_and_the_page_responds(visit: Op
     odd: dict[str, Any] = dict.fromkeys(("getAttribute", "elements", "requestSubmit", "__proto__"), "x")
     assert await page.text("odd", **odd) == "The form was submitted, and the page handled it itself."
     assert await page.text("go", x="1") == "The form was submitted to /pages/webmcp.html."
-    await page.told(*OWN)
+    await page.reported(*OWN)
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
@@ -286,7 +286,7 @@ async def test_a_form_without_autosubmit_is_submitted_only_if_confirmed(
 ) -> None:
     wire.answers[CONFIRM] = {"confirmed": confirmed}
     page = await visit("form.html")
-    await page.told(*FORMS)
+    await page.reported(*FORMS)
     answer = await page.call("buy", thing="tea")
     assert answer["success"] is confirmed
     assert await page.run("document.querySelector('[name=thing]').value") == "tea"
@@ -296,31 +296,31 @@ async def test_a_form_without_autosubmit_is_submitted_only_if_confirmed(
 async def test_added_and_removed_forms_are_detected(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run("document.body.innerHTML = '<form toolname=a tooldescription=b><input name=c></form>'")
-    await page.told("a")
+    await page.reported("a")
     await page.run("document.forms[0].setAttribute('toolname', 'b')")
-    await page.told("b")
+    await page.reported("b")
     await page.run("document.forms[0].remove()")
-    await page.told()
+    await page.reported()
 
 
 async def test_active_and_background_tabs_report_their_tools(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
-    await page.told(*OWN)
+    await page.reported(*OWN)
     assert await page.run("document.hidden")
     await wire.ask("activateTab", tabId=page.tab)
     await page.until("!document.hidden")
     for name in ("one", "two"):
         await page.run(f"offer('{name}', () => 1)")
-    await page.told(*OWN, "one", "two")
+    await page.reported(*OWN, "one", "two")
     await page.run("document.body.innerHTML = '<form toolname=a tooldescription=b></form>'")
-    await page.told(*OWN, "one", "two", "a")
+    await page.reported(*OWN, "one", "two", "a")
 
 
 @pytest.mark.req("S000-flows-04")
 async def test_two_tabs_of_one_page_are_distinguished(visit: Opener) -> None:
     first, second = await asyncio.gather(visit("webmcp.html?1"), visit("webmcp.html?2"))
-    await first.told(*OWN)
-    await second.told(*OWN)
+    await first.reported(*OWN)
+    await second.reported(*OWN)
     assert (await first.text("where")).endswith("?1")
     assert (await second.text("where")).endswith("?2")
 
@@ -328,13 +328,13 @@ async def test_two_tabs_of_one_page_are_distinguished(visit: Opener) -> None:
 @pytest.mark.req("B19")
 async def test_a_frame_of_another_origin_offers_its_own_tools(visit: Opener, shop: PageSite) -> None:
     page = await visit("framed.html")
-    told = await page.told(*OWN, frame=None)
-    assert told["frameId"] != 0
-    assert told["origin"] == f"http://localhost:{shop.port}"
-    assert told["url"] == f"{told['origin']}/pages/webmcp.html"
-    assert told["tabUrl"] == f"{shop.url}/pages/framed.html"
-    assert await page.text("where", told["frameId"]) == told["url"]
+    reported = await page.reported(*OWN, frame=None)
+    assert reported["frameId"] != 0
+    assert reported["origin"] == f"http://localhost:{shop.port}"
+    assert reported["url"] == f"{reported['origin']}/pages/webmcp.html"
+    assert reported["tabUrl"] == f"{shop.url}/pages/framed.html"
+    assert await page.text("where", reported["frameId"]) == reported["url"]
     since = len(page.wire.seen)
     await page.run("document.querySelector('iframe').remove()")
-    gone = await page.wire.told("browser/disconnected", after=since, tabId=page.tab)
-    assert gone == {"tabId": page.tab, "frameId": told["frameId"], "documentId": told["documentId"]}
+    gone = await page.wire.notified("browser/disconnected", after=since, tabId=page.tab)
+    assert gone == {"tabId": page.tab, "frameId": reported["frameId"], "documentId": reported["documentId"]}

@@ -1,4 +1,5 @@
-"""The panel as a person meets it: every view readable in both themes and at every width, by mouse, keyboard and ear."""
+"""The panel's usability: every view is readable in both themes and at every width, by mouse, keyboard and screen
+reader."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from tests.extension.panelpage import THEMES, VIEWS, Theme, asked, go, open_all,
 
 
 async def overflow(page: Page) -> list[int]:
-    """How much further than they are wide the page and its main part go, and the page than it is high."""
+    """By how much the page and its main part exceed their width, and the page its height."""
     given: list[int] = await page.evaluate(
         """() => {
           const [whole, main] = [document.documentElement, document.querySelector("main")];
@@ -21,7 +22,7 @@ async def overflow(page: Page) -> list[int]:
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 320), ("dark", 1200)])
-async def test_axe_finds_nothing_wrong_and_nothing_is_cut_off(
+async def test_every_view_is_accessible_and_not_cut_off(
     browser: Browser, address: str, theme: Theme, width: int
 ) -> None:
     async with panel(browser, address, theme=theme, width=width) as page:
@@ -33,9 +34,7 @@ async def test_axe_finds_nothing_wrong_and_nothing_is_cut_off(
 
 
 @pytest.mark.parametrize(("theme", "kind"), [("light", "new"), ("dark", "down")])
-async def test_axe_finds_nothing_wrong_where_there_is_nothing_yet(
-    browser: Browser, address: str, kind: str, theme: Theme
-) -> None:
+async def test_empty_views_are_accessible(browser: Browser, address: str, kind: str, theme: Theme) -> None:
     async with panel(browser, address, kind=kind, theme=theme) as page:
         for view in VIEWS:
             await go(page, view)
@@ -43,7 +42,7 @@ async def test_axe_finds_nothing_wrong_where_there_is_nothing_yet(
 
 
 @pytest.mark.parametrize("width", [400, 760])
-async def test_nothing_is_cut_off_at_widths_between(browser: Browser, address: str, width: int) -> None:
+async def test_nothing_is_cut_off_at_intermediate_widths(browser: Browser, address: str, width: int) -> None:
     async with panel(browser, address, width=width) as page:
         for view in VIEWS:
             await go(page, view)
@@ -87,7 +86,7 @@ async def test_the_level_of_a_site_over_the_relay_is_added_changed_and_removed(b
         await expect(choices).to_have_text(["No access", "Look only", "Ask me first", "Act without approval"])
 
 
-async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:
+async def test_the_themes_are_dark_and_light(browser: Browser, address: str) -> None:
     for theme in THEMES:
         low, high = (200, 255) if theme == "light" else (0, 60)
         async with panel(browser, address, theme=theme) as page:
@@ -100,7 +99,7 @@ async def test_the_list_of_conversations_begins_at_its_top(browser: Browser, add
         many = "Array.from({length: 60}, (_, n) => ({...panelConversations[1], id: String(n).padStart(12, '0')}))"
         async with await page.add_init_script(f"panelConversations.push(...{many})"):
             await page.reload()
-        await expect(page.locator(".said.model")).to_have_count(3)
+        await expect(page.locator(".message.model")).to_have_count(3)
         await page.get_by_role("button", name="All conversations").click()
         await expect(page.locator(".conversations > *")).to_have_count(62)
         assert await page.evaluate("[main.scrollTop, main.scrollHeight > main.clientHeight]") == [0, True]
@@ -146,14 +145,14 @@ async def test_with_a_hub_and_no_agent_the_next_step_is_to_connect_one(browser: 
 
 
 async def test_every_empty_view_has_a_heading(browser: Browser, address: str) -> None:
-    told = {
+    headings = {
         "approvals": "No pending approvals",
         "agents": "No agents connected",
         "activity": "No calls yet",
         "plugins": "No plugins yet",
         "servers": "No servers yet",
     }
-    for view, words in told.items():
+    for view, words in headings.items():
         async with panel(browser, address, view, kind="new") as page:
             await expect(page.get_by_role("heading", name=words)).to_be_visible()
 
@@ -173,8 +172,8 @@ async def test_a_long_conversation_shows_its_newest_part_first(browser: Browser,
     async with panel(browser, address, "chat", kind="quiet") as page:
         await page.evaluate(
             """() => {
-              const said = (number) => ({ role: number % 2 ? "assistant" : "user", text: `Message ${number}.` });
-              panelConversation.messages = Array.from({ length: 400 }, (_, number) => said(number));
+              const message = (number) => ({ role: number % 2 ? "assistant" : "user", text: `Message ${number}.` });
+              panelConversation.messages = Array.from({ length: 400 }, (_, number) => message(number));
               panelConversation.earlier = 12;
             }"""
         )
@@ -210,7 +209,7 @@ async def test_enter_during_composition_does_not_send(browser: Browser, address:
 
 
 async def test_hostile_markdown_is_parsed_in_linear_time(browser: Browser, address: str) -> None:
-    """Backtracking over the whole text would not end within the time a test has."""
+    """With backtracking over the whole text the test would time out."""
     hostile = [
         "`a",
         "[",

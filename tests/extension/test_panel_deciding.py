@@ -122,7 +122,7 @@ async def test_invisible_characters_in_parameters_are_shown(browser: Browser, ad
         await expect(card.locator("img, b")).to_have_count(0)
 
 
-async def test_only_what_the_hub_offers_can_be_answered(browser: Browser, address: str) -> None:
+async def test_only_decisions_offered_by_the_hub_are_shown(browser: Browser, address: str) -> None:
     async with panel(browser, address, "approvals") as page:
         await request(page, "{id: 'a9', tool: 't', client: 'c', params: {}, choices: ['allow_once', 'deny']}")
         await expect(page.locator("[data-approval=a9] .approval-actions button")).to_have_count(2)

@@ -1,4 +1,4 @@
-"""Changes in the panel that the hub or the worker has not confirmed yet: they are shown at once, and stay shown."""
+"""Changes in the panel that the hub or the worker has not confirmed yet are shown at once, and stay shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FRAMES = "for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAn
 
 
 async def release(page: Page, method: str) -> None:
-    """Let the fake hub answer the oldest request that is held, and the panel draw."""
+    """Let the fake hub answer the oldest held request, and the panel render."""
     await page.evaluate(f"async () => {{ panelFake.held['{method}'].shift()(); {FRAMES} }}")
 
 

@@ -12,17 +12,17 @@ from tests.extension.fakehub import FakeHub, Wire
 
 Run = Callable[[str], Awaitable[Any]]
 CONNECT = """
-  window.heard = [];
+  window.received = [];
   window.port = chrome.runtime.connect({ name: "panel" });
-  window.port.onMessage.addListener((message) => window.heard.push(message));
-  window.port.onDisconnect.addListener(() => window.heard.push("disconnected"));
+  window.port.onMessage.addListener((message) => window.received.push(message));
+  window.port.onDisconnect.addListener(() => window.received.push("disconnected"));
   window.next = () => new Promise((go) => {
-    const hear = () => { window.port.onMessage.removeListener(hear); go(); };
-    window.port.onMessage.addListener(hear);
-    window.port.onDisconnect.addListener(hear);
+    const on_message = () => { window.port.onMessage.removeListener(on_message); go(); };
+    window.port.onMessage.addListener(on_message);
+    window.port.onDisconnect.addListener(on_message);
   });
   window.until = async (wanted) => {
-    for (let found; ; await window.next()) if ((found = window.heard.find(wanted))) return found;
+    for (let found; ; await window.next()) if ((found = window.received.find(wanted))) return found;
   };
   window.ask = (method, params) => {
     const id = Math.random();
@@ -34,7 +34,7 @@ CONNECT = """
 
 @pytest.fixture
 async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Run]:
-    """A page beside the panel's own, connected; runs expressions there."""
+    """A page next to the panel's own, connected; runs expressions there."""
     (chromium.extension / "panel" / "test.html").write_text("<!doctype html><title>Test</title>")
     async with chromium.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
 
@@ -48,7 +48,7 @@ async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Run]:
 
 
 async def test_the_hub_learns_whether_a_panel_is_open_and_sends_it_events(wire: Wire, panel: Run) -> None:
-    await wire.told("panel.watch", open=True)
+    await wire.notified("panel.watch", open=True)
     shown = await panel("until(({ method }) => method === 'link.state')")
     assert shown["params"]["link"]["phase"] == "connected"
     for event in ("tool.invocationStart", "confirmation.request", "confirmation.done", "panel.changed"):
@@ -56,16 +56,16 @@ async def test_the_hub_learns_whether_a_panel_is_open_and_sends_it_events(wire: 
         got = await panel(f"until(({{ method }}) => method === '{event}')")
         assert got == {"type": "event", "method": event, "params": {"id": "7", "what": ["sessions"]}}
     await panel("port.disconnect()")
-    await wire.told("panel.watch", open=False)
+    await wire.notified("panel.watch", open=False)
 
 
 async def test_a_panel_can_send_only_listed_requests_to_the_hub(wire: Wire, panel: Run) -> None:
     wire.answers["config.getState"] = {"paused": False}
     answer = await panel("ask('config.getState', { full: true })")
     assert answer["result"] == {"paused": False}
-    assert await wire.told("config.getState") == {"full": True}
+    assert await wire.notified("config.getState") == {"full": True}
     assert (await panel("ask('confirmation.response', { id: '1', decision: 'deny' })"))["result"] == {}
-    assert await wire.told("confirmation.response") == {"id": "1", "decision": "deny"}
+    assert await wire.notified("confirmation.response") == {"id": "1", "decision": "deny"}
     at = len(wire.seen)
     refused = ("extension.hello", "tab.syncAll", "tool.progress", "__proto__", "panel.watch")
     for method in refused:
@@ -76,14 +76,14 @@ async def test_a_panel_can_send_only_listed_requests_to_the_hub(wire: Wire, pane
 
 
 async def test_a_new_hub_learns_that_a_panel_is_open(hub: FakeHub, wire: Wire, panel: Run) -> None:
-    await wire.told("panel.watch", open=True)
+    await wire.notified("panel.watch", open=True)
     count = len(hub.wires)
     await wire.socket.close(4006)
     again = await hub.connection(count + 1)
-    await again.told("panel.watch", open=True)
+    await again.notified("panel.watch", open=True)
 
 
-async def test_a_page_of_the_extension_that_is_no_panel_is_not_answered(chromium: Chromium, wire: Wire) -> None:
+async def test_a_page_of_the_extension_that_is_not_a_panel_gets_no_answer(chromium: Chromium, wire: Wire) -> None:
     (chromium.extension / "elsewhere.html").write_text("<!doctype html><title>Test</title>")
     async with chromium.page(f"chrome-extension://{EXTENSION_ID}/elsewhere.html") as command:
         await command("Runtime.evaluate", expression=f"{{ {CONNECT} }}")

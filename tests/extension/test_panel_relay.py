@@ -135,7 +135,7 @@ async def test_a_notification_asks_while_no_panel_is_open(
     async with IndependentAgent(relay.url, token("ann")) as agent:
         await agent.ready()
         await panel.goto("about:blank")
-        await wire.told("panel.watch", open=False)
+        await wire.notified("panel.watch", open=False)
         opening = await agent.begin("createTab", {"url": "http://localhost:2/"})
         (worker,) = [each for each in context.service_workers if EXTENSION_ID in each.url]
         shown = "chrome.notifications.getAll().then((all) => Object.keys(all).find((id) => id.startsWith('relay:')))"

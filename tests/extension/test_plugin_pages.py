@@ -1,4 +1,4 @@
-"""Invalid adapters, adapters of other kinds, and pages that tamper: each affects only itself."""
+"""Invalid adapters, adapters made with classes, and pages that tamper: each affects only itself."""
 
 from __future__ import annotations
 

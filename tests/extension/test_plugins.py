@@ -141,7 +141,7 @@ async def test_an_update_replaces_the_adapter_and_running_calls_end_on_the_old_o
     seen = await page.run("seen")
     assert [word for word in seen if word.startswith("1 ")] == ["1 deactivated", "1 torn down"]
     assert (await bench.call("beside", "echo"))["version"] == "1"
-    # The same list again, as after a reconnection, touches nothing.
+    # Sending the same list again, as after a reconnect, changes nothing.
     await bench.sync(bench.plugin("upd", HERE, version="2"), bench.plugin("beside", HERE))
     await bench.call("upd", "echo")
     assert "2 torn down" not in await page.run("seen")
@@ -198,24 +198,24 @@ async def test_progress_extends_the_timeout_and_cannot_be_forged_from_another_ta
     await bench.sync(bench.plugin("steps", HERE))
     one, two = await bench.open(f"{site.url}/"), await bench.open(f"{site.url}/other")
     await bench.state("steps", "ready", (one.tab, True), (two.tab, True))
-    # The other tab finds out its own channel, and knows the id of the call; it is not the tab that runs it.
+    # The other tab finds out its own channel and knows the id of the call, but it does not run the call.
     await two.run(
         "void (document.dispatchEvent = function (event) { window.channel ??= event.type;"
         " return EventTarget.prototype.dispatchEvent.call(document, event); })"
     )
     await bench.call("steps", "steps", input={"steps": [{"progress": 1}]}, tabId=two.tab)
-    # Timers of a page that is not in front are slow.
+    # Timers of background pages are throttled.
     await bench.wire.ask("activateTab", tabId=one.tab)
     steps = [{"progress": n, "total": 8, "message": f"step {n}"} for n in range(8)]
     params = bench.params("steps", "steps", input={"steps": steps}, tabId=one.tab, timeoutMs=600)
     at = len(bench.wire.seen)
     _, running = await bench.wire.start("tool.dispatch", **params)
     forged = f'{{"dispatchId":"{params["dispatchId"]}","progress":99}}'
-    await bench.wire.told("tool.progress", after=at, dispatchId=params["dispatchId"])
+    await bench.wire.notified("tool.progress", after=at, dispatchId=params["dispatchId"])
     await two.run(f"document.dispatchEvent(new CustomEvent(window.channel, {{ detail: '{forged}' }}))")
     assert (await running)["result"] == {"output": "done"}
-    told = [m["params"] for m in bench.wire.seen[at:] if m.get("method") == "tool.progress"]
-    mine = [p for p in told if p["dispatchId"] == params["dispatchId"]]
+    progress = [m["params"] for m in bench.wire.seen[at:] if m.get("method") == "tool.progress"]
+    mine = [p for p in progress if p["dispatchId"] == params["dispatchId"]]
     assert mine[0] == {"dispatchId": params["dispatchId"], "progress": 0, "total": 8, "message": "step 0"}
     assert [p["progress"] for p in mine] == list(range(8))
 
@@ -294,7 +294,7 @@ async def test_logs_come_in_batches_and_only_of_plugins_that_are_in_the_page(ben
     await page.run(forged % ("'logs'", "'guessed'"))
     lines = [["info", "read", {"a": 1}], ["warning", "slow\r\nx"], ["shout", "x" * 9000]]
     await bench.call("logs", "says", input={"lines": lines})
-    entries = (await bench.wire.told("plugin.log", after=at))["entries"]
+    entries = (await bench.wire.notified("plugin.log", after=at))["entries"]
     assert [(e["plugin"], e["level"], e.get("data")) for e in entries] == [
         ("logs", "info", [{"a": 1}]),
         ("logs", "warning", None),
@@ -331,13 +331,13 @@ async def test_a_hub_that_connects_gets_the_plugins_with_their_tabs(bench: Bench
     count = len(hub.wires)
     await bench.wire.socket.close(4006)
     bench.wire = await hub.connection(count + 1)
-    assert (await bench.wire.told("tab.syncAll"))["plugins"] == {
+    assert (await bench.wire.notified("tab.syncAll"))["plugins"] == {
         "again": {"state": "ready", "tabs": [{"tabId": page.tab, "ready": True}]},
         "never": {"state": "closed", "tabs": []},
     }
 
 
-async def test_the_plugins_outlive_the_worker(bench: Bench, hub: FakeHub, chromium: Chromium, site: Site) -> None:
+async def test_plugins_survive_a_stopped_worker(bench: Bench, hub: FakeHub, chromium: Chromium, site: Site) -> None:
     await bench.sync(bench.plugin("lasts", HERE))
     page = await bench.open(f"{site.url}/")
     await bench.state("lasts", "ready", (page.tab, True))
@@ -345,7 +345,7 @@ async def test_the_plugins_outlive_the_worker(bench: Bench, hub: FakeHub, chromi
     count = len(hub.wires)
     await chromium.stop_worker()
     await bench.wire.closed.wait()
-    # Any event of the browser's wakes it.
+    # Any browser event wakes it.
     await chromium.devtools("Target.createTarget", url="about:blank", background=True)
     bench.wire = await hub.connection(count + 1, within=60)
     await bench.state("lasts", "ready", (page.tab, True))

@@ -13,7 +13,7 @@ _SAYS = "(globalThis.before ??= []).push('%s ' + document.readyState + ' ' + (do
 
 
 def early(bench: Bench, name: str, digest: str = "0123456789ab") -> Message:
-    """A plugin with such a script, written as the hub writes it."""
+    """A plugin with such a script, written like the hub does."""
     plugin = bench.plugin(name, HERE)
     file = f"adapters/{name}-prescript-{digest}.js"
     (bench.chromium.extension / file).write_text(_SAYS % f"{name} {digest[0]}")
@@ -21,16 +21,16 @@ def early(bench: Bench, name: str, digest: str = "0123456789ab") -> Message:
 
 
 async def seen(bench: Bench, url: str) -> object:
-    """What ran before a new page."""
+    """The scripts that ran before a new page."""
     page = await bench.open(url)
     return await page.run("(globalThis.before ?? []).join()")
 
 
 async def test_a_pre_script_runs_before_the_page_and_is_removed_with_its_plugin(bench: Bench, site: Site) -> None:
     await bench.sync(early(bench, "one"), early(bench, "two"), bench.plugin("three", HERE))
-    await bench.wire.ask("plugin.uninstall", name="nobody")  # what was told before is done
-    said = str(await seen(bench, f"{site.url}/strict")).split(",")
-    assert sorted(said) == ["one 0 loading true", "two 0 loading true"]
+    await bench.wire.ask("plugin.uninstall", name="nobody")  # earlier messages have been processed
+    ran = str(await seen(bench, f"{site.url}/strict")).split(",")
+    assert sorted(ran) == ["one 0 loading true", "two 0 loading true"]
     update = early(bench, "one", "abcdef012345")
     await bench.wire.notify("plugin.update", plugin=update)
     await bench.wire.ask("plugin.uninstall", name="two")

@@ -10,7 +10,7 @@ from tests.extension.fakehub import FakeHub, Refused, Wire
 
 
 async def first_error(wire: Wire, message: Any) -> dict[str, Any]:
-    """What is answered to a message; the connection must be of use afterwards."""
+    """The error reply to a message; the connection must stay usable."""
     before = len(wire.seen)
     await wire.raw(message)
     answer = await wire.next(lambda m: "error" in m, after=before)
@@ -88,7 +88,7 @@ async def test_names_every_object_inherits_are_inert(wire: Wire, name: str) -> N
 async def test_an_unexpected_reply_is_dropped_and_logged(wire: Wire) -> None:
     before = len(wire.seen)
     await wire.raw({"jsonrpc": "2.0", "id": "ext:999999", "result": {}})
-    remark = await wire.told("log", after=before)
+    remark = await wire.notified("log", after=before)
     assert remark["level"] == "warning"
     assert "reply" in remark["message"]
 
@@ -109,7 +109,7 @@ async def test_the_same_id_twice_at_once_is_refused_and_the_first_is_answered(wi
 async def test_a_ping_is_answered(wire: Wire) -> None:
     before = len(wire.seen)
     await wire.notify("ping")
-    await wire.told("pong", after=before)
+    await wire.notified("pong", after=before)
 
 
 @pytest.mark.req("B4")

@@ -20,7 +20,7 @@ async def one_socket_at_a_time(hub: FakeHub) -> AsyncIterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 async def quiet(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[FakeHub, Wire, float]]:
-    """A second browser, left alone from the beginning; its hub, its connection, and when its worker started."""
+    """A second browser, idle from the beginning; its hub, its connection, and when its worker started."""
     hub = FakeHub()
     await hub.listen()
     browser = Chromium(tmp_path_factory.mktemp("quiet"), hub)
@@ -96,7 +96,7 @@ async def test_the_extension_reconnects_after_a_restart_and_with_a_new_secret(
 
 
 async def test_the_extension_reconnects_after_a_shutdown(hub: FakeHub, wire: Wire) -> None:
-    """How soon is shown under a virtual clock, in clock/link.test.mjs."""
+    """The delay is tested with a virtual clock, in clock/link.test.mjs."""
     seen = len(hub.wires)
     await wire.socket.close(4004, "shutting down")
     await hub.connection(seen + 1)
@@ -115,7 +115,7 @@ async def test_a_program_on_the_hubs_port_without_the_secret_gets_neither_the_se
     hub: FakeHub, chromium: Chromium, wire: Wire
 ) -> None:
     seen, port = len(hub.wires), hub.port
-    # The last one hands on what the hub says on a port of its own.
+    # The last one relays the messages of the hub from another port.
     for secret, proved in ((None, port), ("00" * 32, port), (SECRET, port + 1)):
         hub.secret, hub.port = secret, proved
         before = len(hub.asked)
@@ -155,12 +155,12 @@ async def test_without_settings_it_waits_for_setup_and_then_connects(
 async def test_a_replaced_browser_does_not_reconnect_at_once(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
     seen, asked = len(hub.wires), len(hub.asked)
     await wire.socket.close(4000, "replaced")
-    # Neither a person who looks nor a worker that starts anew shortens the pause.
+    # Neither opening the popup nor a restarted worker shortens the pause.
     assert "with the same id has connected" in await popup_says(chromium, "with the same id has connected")
     await chromium.stop_worker()
     assert "with the same id has connected" in await popup_says(chromium, "with the same id has connected")
     assert len(hub.asked) == asked
-    # How long the pause is, is shown under a virtual clock, in clock/link.test.mjs; here it is over.
+    # The length of the pause is tested with a virtual clock, in clock/link.test.mjs; here it ends at once.
     async with chromium.page(POPUP) as page:
         await page("Runtime.evaluate", expression="chrome.storage.session.remove('notBefore')", awaitPromise=True)
     await chromium.stop_worker()
@@ -174,14 +174,14 @@ async def test_a_hub_that_answers_no_ping_causes_a_reconnect(hub: FakeHub, chrom
     chromium.write_auth(hub.port, pingMs=400)
     await wire.socket.close(4004, "shutting down")
     deaf = await hub.connection(seen + 1)
-    await deaf.told("ping")
-    await deaf.told("ping", after=len(deaf.seen))
+    await deaf.notified("ping")
+    await deaf.notified("ping", after=len(deaf.seen))
     deaf.answers_pings = False
     await deaf.closed.wait()
     assert deaf.socket.close_code == 4005
     chromium.write_auth(hub.port)
     back = await hub.connection(seen + 2)
-    assert "did not answer a ping" in (await back.told("log"))["message"]
+    assert "did not answer a ping" in (await back.notified("log"))["message"]
 
 
 async def test_the_toolbar_button_shows_the_state(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
@@ -201,10 +201,8 @@ async def test_the_toolbar_button_shows_the_state(hub: FakeHub, chromium: Chromi
 async def test_pings_alone_keep_the_worker_and_its_connection_alive_beyond_the_browsers_limit(
     quiet: tuple[FakeHub, Wire, float],
 ) -> None:
-    """A worker that hears and says nothing is ended after 30 s: the second ping comes 40 s after the last message.
-
-    The only test that waits for a limit of the browser itself. Most of it passes during the tests before this one.
-    """
+    """An idle worker is stopped after 30 s; the second ping arrives 40 s after the last message. The only test that
+    waits for a limit of the browser itself. Most of the time passes during the tests before this one."""
     hub, wire, started = quiet
     since = 0
     for _ in range(2):
@@ -220,22 +218,22 @@ ALARM = "tabhub.revive"
 
 
 async def button(page: Callable[..., Awaitable[Any]], wanted: str) -> list[str]:
-    """Badge and tooltip of the toolbar button, once the tooltip holds what is wanted."""
+    """Badge and tooltip of the toolbar button, once the tooltip contains the text."""
     look = "Promise.all([chrome.action.getBadgeText({}), chrome.action.getTitle({})])"
     return list(await until(page, look, f"found => found[1].includes({wanted!r})"))
 
 
 async def popup_says(chromium: Chromium, wanted: str) -> str:
-    """The text of the popup once it holds what is wanted."""
+    """The text of the popup once it contains the text."""
     async with chromium.page(POPUP) as page:
         return str(await until(page, "document.body.innerText", f"found => found.includes({wanted!r})"))
 
 
 async def until(page: Callable[..., Awaitable[Any]], look: str, enough: str) -> Any:
-    """What an expression gives in a page as soon as it is enough."""
+    """The value of an expression in a page once it is sufficient."""
     script = f"(async () => {{ const found = await ({look}); return ({enough})(found) ? [found] : []; }})()"
 
-    async def looked() -> list[Any]:  # not in the page: a timer of one that nobody looks at goes off once a second
+    async def looked() -> list[Any]:  # not in the page: timers of a background page fire once a second
         answer = await page("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         found: list[Any] = answer["result"]["value"]
         return found

@@ -1,4 +1,5 @@
-"""The extension at a relay: a real Chromium, a real relay node, and agents written from the protocol's text alone."""
+"""The extension at a relay: a real Chromium, a real relay node, and agents written from the protocol's specification
+alone."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, running_relay, token
 
-_CHANGES = 'window.heard.filter((message) => message.method === "relay.changed").length'
+_CHANGES = 'window.received.filter((message) => message.method === "relay.changed").length'
 _CHANGED = f"(async () => {{ while ({_CHANGES} <= %d) await window.next(); }})()"
 
 
 class Ask:
-    """A panel page: asks the worker as the panel does, and is told of changes as the panel is."""
+    """A panel page: sends requests to the worker and receives its notifications, like the panel."""
 
     def __init__(self, run: Callable[[str], Awaitable[Any]]) -> None:
         self.evaluate = run
@@ -31,12 +32,12 @@ class Ask:
         return await self.evaluate(f"ask('{method}', {json.dumps(params)})")
 
     async def changes(self) -> int:
-        """How often it was told that something about the relay has changed."""
+        """How often it was notified of a change of the relay."""
         count: int = await self.evaluate(_CHANGES)
         return count
 
     async def changed(self, since: int) -> None:
-        """Wait until it was told more often."""
+        """Wait until it was notified more often."""
         await self.evaluate(_CHANGED % since)
 
 
@@ -48,7 +49,7 @@ async def relay() -> AsyncIterator[RunningRelay]:
 
 @pytest.fixture
 async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Ask]:
-    """A panel page; asks the worker as the panel does, and gives the answer."""
+    """A panel page that sends requests to the worker; returns the answer."""
     (chromium.extension / "panel" / "test.html").write_text("<!doctype html><title>Test</title>")
     async with chromium.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
 
@@ -64,14 +65,14 @@ async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Ask]:
 
 
 async def connected(panel: Ask, relay: RunningRelay, user: str = "ann", **more: Any) -> None:
-    """Set the relay up as a person does, and wait until the browser is there."""
+    """Configure the relay like a person, and wait until the browser is connected."""
     answer = await panel("relay.set", url=relay.url, token=token(user), **more)
     assert "error" not in answer, answer
     await state(panel, lambda facts: facts["phase"] == "connected")
 
 
 async def state(panel: Ask, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """How it stands with the relay, once it is as wanted."""
+    """The relay's state, once it is as wanted."""
     async with asyncio.timeout(30):
         while True:
             before = await panel.changes()
@@ -82,7 +83,7 @@ async def state(panel: Ask, wanted: Callable[[dict[str, Any]], bool]) -> dict[st
 
 
 async def answered(panel: Ask, allow: bool) -> dict[str, Any]:
-    """Answer the question that waits for the person."""
+    """Answer the pending approval."""
     question: dict[str, Any] = (await state(panel, lambda facts: bool(facts["questions"])))["questions"][0]
     assert (await panel("relay.answer", id=question["id"], allow=allow))["result"] == {"known": True}
     return question
@@ -190,12 +191,12 @@ async def test_events_go_to_their_subscribers(relay: RunningRelay, panel: Ask, w
         await agent.result("subscribeCDPEvents", {"tabId": made, "events": ["Page.loadEventFired"]})
         await wire.cdp(made, "Page.enable")
         await wire.cdp(made, "Runtime.evaluate", expression="console.log('hub')")
-        await wire.told("cdp.event", tabId=made, method="Runtime.consoleAPICalled")
+        await wire.notified("cdp.event", tabId=made, method="Runtime.consoleAPICalled")
         at = len(wire.seen)
         await wire.ask("browser_navigate", tabId=made, url=f"{site.url}/other")
         assert (await agent.notified("cdp.event"))["method"] == "Page.loadEventFired"
         await wire.cdp(made, "Runtime.evaluate", expression="console.log('again')")
-        await wire.told("cdp.event", after=at, method="Runtime.consoleAPICalled")
+        await wire.notified("cdp.event", after=at, method="Runtime.consoleAPICalled")
         assert not [m for m in wire.seen[at:] if m.get("params", {}).get("method") == "Page.loadEventFired"]
     await wire.ask("closeTab", tabId=made)
 
@@ -253,19 +254,19 @@ async def test_relay_only_disconnects_the_local_hub_until_it_is_turned_off(
     "S003-extensions-05",
 )
 async def test_nothing_is_sent_before_authentication_and_ids_identify_the_sender(panel: Ask) -> None:
-    said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    received_messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     came: asyncio.Future[ServerConnection] = asyncio.get_running_loop().create_future()
 
     async def relay(socket: ServerConnection) -> None:
         if not came.done():
             came.set_result(socket)
         async for text in socket:
-            said.put_nowait(json.loads(text))
+            received_messages.put_nowait(json.loads(text))
 
     async def ask(**message: Any) -> dict[str, Any]:
-        """Send a request, and give the next message that is not a notification."""
+        """Send a request, and return the next message that is not a notification."""
         await socket.send(json.dumps({"jsonrpc": "2.0", "params": {}, **message}))
-        while "id" not in (answer := await asyncio.wait_for(said.get(), 30)):
+        while "id" not in (answer := await asyncio.wait_for(received_messages.get(), 30)):
             assert set(answer) == {"jsonrpc", "method", "params"}
         return answer
 
@@ -274,7 +275,7 @@ async def test_nothing_is_sent_before_authentication_and_ids_identify_the_sender
         access = token()
         await panel("relay.set", url=f"ws://127.0.0.1:{port}", token=access, acting="auto")
         socket = await asyncio.wait_for(came, 30)
-        assert said.empty()
+        assert received_messages.empty()
         shown = await ask(id="proxy:1", method="authenticate")
         assert shown["id"] == "proxy:1"
         assert shown["result"]["accessToken"] == access

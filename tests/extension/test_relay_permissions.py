@@ -1,7 +1,7 @@
-"""Permissions at the extension's own gate, where agents come over a relay without a hub: a real Chromium and relay.
+"""Permissions at the extension's own gate, for agents over a relay without a hub: a real Chromium and relay.
 
-Some speak the relay's own protocol, some MCP over HTTP. The levels are those of a hub's settings and mean the same:
-looking is free, and acting is off, asked for, or auto. Whatever the level, the panel is the person's alone.
+Some agents speak the relay's protocol, some MCP over HTTP. The levels mean the same as in a hub's settings: reading is
+free, and acting is off, asked for, or auto. Whatever the level, the panel belongs to the person.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ ACTING = [
     ("createTab", {"url": "{site}/other"}),
     ("activateTab", {}),
 ]
-"""One of each kind: a script, input, leaving, listening, telling frames, what browsers keep, opening, the window."""
+"""One of each kind: a script, input, leaving the page, subscribing, configuring frames, stored data, opening, the
+window."""
 CASES = [("off", None), ("ask", False), ("ask", True), ("auto", None)]
 OFF, DENIED = "acting is off in its Tabhub settings", "The person at the browser did not allow it."
 
@@ -60,7 +61,7 @@ async def test_every_level_works_as_in_the_hub(
         params = {"tabId": made, **given}
         if "url" in given:
             params["url"] = given["url"].format(site=site.url)
-        # What was granted was granted to one connection: each asks anew.
+        # Approvals apply to one connection: each connection asks again.
         async with IndependentAgent(relay.url, token()) as agent:
             await agent.ready()
             calling = await agent.begin(method, params)
@@ -173,13 +174,13 @@ async def test_many_denials_stop_further_questions(relay: RunningRelay, panel: A
             answers = [await each for each in waiting]
             assert all(DENIED in answer["error"]["message"] for answer in answers[:5])
             assert all("already waiting for the person" in answer["error"]["message"] for answer in answers[5:])
-    # Another connection is another agent to the gate, and another site is another question; the person is the same.
+    # Another connection is another agent, and another site is another question; the person is the same.
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         refused = await agent.error("createTab", {"url": "http://one-more.example/"})
         assert "denied 10 requests in the last minute" in refused["message"]
         assert not (await state(panel, lambda facts: True))["questions"]
-    await connected(panel, relay, acting="ask")  # the person sets it anew
+    await connected(panel, relay, acting="ask")  # the person sets it again
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         opening = await agent.begin("createTab", {"url": "http://a1.example/"})

@@ -1,6 +1,6 @@
-"""What an agent over a relay was allowed in one site holds for no other, whatever it sends: a real Chromium and relay.
+"""An approval for one site never applies to another, whatever an agent over a relay sends: a real Chromium and relay.
 
-A page can keep its thread busy while its tab goes elsewhere: what the agent sent then waits, and the browser runs it in
+A page can keep its thread busy while its tab navigates: the agent's commands then wait, and the browser runs them in
 the next page. A command can name a tab that it does not act in, and the DevTools Protocol reaches further than a page.
 """
 
@@ -28,11 +28,11 @@ BANK = f"<title>Bank</title>{FIELD}<script>{HEARD}</script>"
 NAVIGATED = "The tab navigated to another site before the command ran."
 DENIED = "The person at the browser did not allow it."
 SLOWLY = 0.6
-"""Seconds until the next page comes: time for a command to be sent to the one before."""
+"""Seconds until the next page loads: time for a command to be sent to the previous one."""
 LONGER = 3.0
-"""Seconds that a page is busy: until after the next one has come."""
+"""Seconds that a page is busy: until after the next one has loaded."""
 BUSY = "setTimeout(() => { const r = new XMLHttpRequest(); r.open('GET', '{bank}/busy', false); r.send(); }, 20)"
-"""Keeps the page's thread as a loop would, but not the processor."""
+"""Blocks the page's thread like a loop, but without using the processor."""
 
 
 def cdp(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
@@ -41,7 +41,7 @@ def cdp(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
 
 @asynccontextmanager
 async def bank() -> AsyncIterator[str]:
-    """Another site than the agent is allowed, which answers slowly, and at one address even more so."""
+    """A site that the agent is not approved for; it responds slowly, and at one URL even more slowly."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -69,7 +69,7 @@ async def tab(wire: Wire, tab_id: int) -> dict[str, Any]:
 async def allowed(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, script: str = "1", level: str = "ask"
 ) -> AsyncIterator[tuple[IndependentAgent, int]]:
-    """An agent that may act in a tab's site, and has run a script in it."""
+    """An agent that may act on a tab's site, and has run a script there."""
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting=level)
     async with acting(relay, panel, site, made, script, level) as agent:
@@ -81,7 +81,7 @@ async def allowed(
 async def acting(
     relay: RunningRelay, panel: Ask, site: Site, made: int, script: str = "1", level: str = "ask"
 ) -> AsyncIterator[IndependentAgent]:
-    """Another agent that may act in the tab's site, at a relay that the browser is connected to."""
+    """Another agent that may act on the tab's site, at a relay that the browser is connected to."""
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         method, params = cdp("Runtime.evaluate", expression=script)
@@ -148,7 +148,7 @@ FURTHER: list[tuple[str, dict[str, Any], str]] = [
         "",
     ),
 ]
-"""Commands that name the tab and reach further, and the site that is asked for."""
+"""Commands that name the tab but reach further, and the site whose approval they need."""
 
 
 async def test_permission_for_one_tab_does_not_extend_to_others(
@@ -158,7 +158,7 @@ async def test_permission_for_one_tab_does_not_extend_to_others(
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting="ask")
     for method, params, asked in FURTHER:
-        await panel("relay.set", acting="ask")  # a person who has refused often is asked again
+        await panel("relay.set", acting="ask")  # a person who has denied often is asked again
         async with acting(relay, panel, site, made) as agent:
             calling = await agent.begin(method, {"tabId": made, **filled(params, other)})
             assert (await answered(panel, allow=False))["site"] == asked.format(bank=other), (method, params)
@@ -167,7 +167,7 @@ async def test_permission_for_one_tab_does_not_extend_to_others(
 
 
 def filled(value: Any, other: str) -> Any:
-    """The same, with the other site's address where it belongs."""
+    """The command with the other site's URL filled in."""
     if isinstance(value, str):
         return value.replace("{bank}", other)
     if isinstance(value, dict):
@@ -216,16 +216,16 @@ async def test_events_for_one_site_have_no_cookies_of_the_next(
 ) -> None:
     names = ["Network.requestWillBeSentExtraInfo", "Network.responseReceivedExtraInfo", "Network.requestWillBeSent"]
     async with bank() as elsewhere, allowed(relay, panel, wire, site, level=level) as (agent, made):
-        for _ in range(2):  # the second time the browser sends the cookie that it was given the first time
+        for _ in range(2):  # the second time the browser sends the cookie that was set the first time
             await wire.ask("browser_navigate", tabId=made, url=f"{elsewhere}/", waitUntil="load")
         await wire.ask("browser_navigate", tabId=made, url=f"{site.url}/", waitUntil="load")
         await agent.result("subscribeCDPEvents", {"tabId": made, "events": names})
         for method, params in (cdp("Network.enable"), cdp("Page.navigate", url=f"{elsewhere}/")):
             assert "result" in await (await agent.begin(method, {"tabId": made, **params}))
         async with asyncio.timeout(30):
-            heard = list[dict[str, Any]]()
-            while not heard or heard[-1]["method"] != "Network.responseReceivedExtraInfo":
+            events = list[dict[str, Any]]()
+            while not events or events[-1]["method"] != "Network.responseReceivedExtraInfo":
                 event = await agent.notified("cdp.event")
-                heard += [event] if event["method"] in names else []
-        assert {event["method"] for event in heard} == set(names)
-        assert ("secret" in str(heard)) is (level == "auto")
+                events += [event] if event["method"] in names else []
+        assert {event["method"] for event in events} == set(names)
+        assert ("secret" in str(events)) is (level == "auto")

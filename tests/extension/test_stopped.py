@@ -42,10 +42,10 @@ async def test_every_command_in_the_tab_fails_until_the_person_returns_it(
     endless = {"expression": "new Promise(() => {})", "awaitPromise": True}
     since = len(wire.seen)
     _, running = await wire.start("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=endless)
-    await wire.told("debugger.changed", after=since, attached=[tab])
+    await wire.notified("debugger.changed", after=since, attached=[tab])
     await cancels(chromium, tab)
     assert (await running)["error"] == {**STOPPED, "data": {"tabId": tab}}
-    assert (await wire.told("cdp.detached", after=since, tabId=tab))["reason"] == "canceled_by_user"
+    assert (await wire.notified("cdp.detached", after=since, tabId=tab))["reason"] == "canceled_by_user"
     for command, params in COMMANDS:
         with pytest.raises(Refused, match=REFUSED):
             await wire.ask(command, tabId=tab, **params)
@@ -73,7 +73,7 @@ async def test_tab_stays_stopped_when_the_worker_restarts_until_it_is_closed(
     stopped = await in_worker(chromium, "chrome.storage.local.get('stoppedTabs')")
     assert stopped == {"stoppedTabs": [tab]}
     await in_worker(chromium, f"chrome.tabs.remove({tab})")
-    await back.told("tab.stateChanged", tabId=tab, change="removed")
+    await back.notified("tab.stateChanged", tabId=tab, change="removed")
     assert not [each for each in (await back.ask("getTabs"))["tabs"] if each["stopped"]]
     await chromium.devtools("Target.closeTarget", targetId=made["targetId"])
 

@@ -1,4 +1,4 @@
-"""Agents that disappear: what they ran ends, and what they held is soon free for others."""
+"""Agents that disconnect: their calls end, and the tabs they held are soon free for others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_client_with_a_broken_stream_keeps_its_tab_only_if_it_reconnects(t
     ):
         await act(one, tabId=7)
         (session, _) = hub.hub.sessions.all()
-        for _ in range(2):  # it goes, and comes back in time
+        for _ in range(2):  # it disconnects, and returns in time
             async with one.listening() as events:
                 await events.next()
                 assert refused(await act(two, tabId=7))["code"] == -32007

@@ -23,13 +23,13 @@ from tests.harness.probe import Probe
 
 
 class FullDisk:
-    """Makes writes below a folder fail, or end early, as a full disk does; the rest of the machine writes on."""
+    """Makes writes below a folder fail or end early, like a full disk; other writes are unaffected."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self._write: Callable[[int, Any], int] = os.write
         self._folder = str(folder)
         self.room: int | None = None
-        """Bytes that still fit; None for plenty."""
+        """Bytes that still fit; None for unlimited."""
         self.error = 28
         monkeypatch.setattr(os, "write", self.write)
 

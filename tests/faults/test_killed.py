@@ -1,4 +1,4 @@
-"""A hub that is killed, and one that is started where one runs already."""
+"""A hub that is killed, and one that is started while another is running."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS = 60
 
 
 async def call_until_killed(agent: Agent, tab_id: int, answered: list[dict[str, Any]], killed: asyncio.Event) -> None:
-    """Call until the hub is killed, and note the arguments of every call that was answered."""
+    """Call until the hub is killed, and record the arguments of every answered call."""
     for number in itertools.count(1):
         arguments = {"tabId": tab_id, "code": f"return '{tab_id}-{number}'"}
         try:
@@ -41,8 +41,8 @@ async def call_until_killed(agent: Agent, tab_id: int, answered: list[dict[str, 
 
 
 async def kill_under_load(hub: HubProcess, kill: int) -> list[dict[str, Any]]:
-    """Kill a hub while agents call without a pause; the arguments of all calls that were answered."""
-    tabs = range(kill * AGENTS + 1, (kill + 1) * AGENTS + 1)  # new ones: leases outlive a kill
+    """Kill a hub while agents call continuously; returns the arguments of all answered calls."""
+    tabs = range(kill * AGENTS + 1, (kill + 1) * AGENTS + 1)  # new sessions: leases survive a kill
     answered: list[dict[str, Any]] = []
     killed = asyncio.Event()
     async with (
@@ -72,7 +72,7 @@ async def test_after_a_kill_under_load_every_answered_call_is_in_the_audit_log(t
         audited = {json.loads(line)["argsDigest"] for line in lines if line.endswith(b"}")}
         assert [arguments for arguments in answered if digest(arguments) not in audited] == []
         with audit.open("ab") as file:
-            file.write(b'{"timestamp":"2026-01-01T00:00:00.000Z","tool":"to')  # as a kill during a write leaves it
+            file.write(b'{"timestamp":"2026-01-01T00:00:00.000Z","tool":"to')  # as left by a kill during a write
     async with hub_process(home) as hub, client(hub) as http:
         shown = (await http.get("/audit", params={"limit": 500})).json()
         assert len(shown) >= KILLS * CALLS

@@ -1,4 +1,4 @@
-"""Faults of the link to a browser: it ends, goes silent, answers wrongly or twice, or loses the tab."""
+"""Faults of the link to a browser: it ends, becomes silent, sends wrong or duplicate replies, or loses the tab."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCRIPT = "browser_execute_script"
 
 @asynccontextmanager
 async def pending(hub: RunningHub, browser: FakeExtension, agent: Agent, tab_id: int = 7) -> AsyncIterator[Any]:
-    """A script that runs in the browser without an end: its command and the task that awaits the agent's answer."""
+    """A script that runs in the browser without end: its command and the task that awaits the agent's answer."""
 
     def hold(params: dict[str, Any]) -> object:
         return Silent if params["method"] == "Runtime.evaluate" else {}
@@ -38,13 +38,13 @@ async def pending(hub: RunningHub, browser: FakeExtension, agent: Agent, tab_id:
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
-    """A hub whose deadlines are far longer than a client waits: a call that fails here did not run into one."""
+    """A hub whose deadlines are far longer than a client waits, so that no call fails because of one."""
     async with running_hub(tmp_path, limits={"call_timeout": 300.0}) as running:
         yield running
 
 
 async def failed(call: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
-    """The facts of the error a call ended with."""
+    """The error that a call ended with."""
     result = (await call)["result"]
     assert result["isError"] is True
     facts: dict[str, Any] = result["_meta"]["tabhub/error"]
@@ -117,7 +117,7 @@ async def test_half_open_link_is_detected_and_its_calls_fail(tmp_path: Path) -> 
         report = await health(hub)
         assert {b["browserId"]: b["connected"] for b in report["legs"]["browsers"]} == {
             "fake-browser": False,
-            "alive": True,  # its answers to pings are signs of life
+            "alive": True,  # its pongs are signs of life
         }
         browser.socket.transport.resume_reading()
         assert (await browser.ended())[0] == 1011
@@ -171,7 +171,7 @@ async def test_duplicate_and_late_replies_are_dropped_and_counted(
             monkeypatch.setattr(hub.hub.engine, "clock", lambda: now() + 300)  # past the deadline
             assert (await failed(call))["category"] == "timeout"
             assert (await browser.next_notification("cancel"))["params"] == {"id": asked["id"]}
-            for value in (4, 5):  # the answer every cancelled command still gets, and one more
+            for value in (4, 5):  # the reply every cancelled command still gets, and one more
                 await browser.send(reply(asked["id"], value))
         await browser.settle()
         assert link.dropped == 3
@@ -225,7 +225,7 @@ async def test_a_second_connection_of_a_browser_replaces_the_first(hub: RunningH
         again = await agent.call(SCRIPT, {"tabId": 7, "code": "return 1"})
         assert again["result"]["structuredContent"] == {"value": "fake"}
         tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
-        assert [t["tabId"] for t in tabs] == [7]  # none doubled
+        assert [t["tabId"] for t in tabs] == [7]  # no duplicates
 
 
 @pytest.mark.req("F9")
@@ -298,4 +298,4 @@ async def test_agent_that_disconnects_while_its_tab_opens_leaves_nothing_behind(
         await browser.settle()
         assert [link.pending for link in hub.hub.browsers.links()] == [0]
         sent = [browser.seen.get_nowait()["method"] for _ in range(browser.seen.qsize())]
-        assert "forwardCDPCommand" not in sent  # the script itself never left
+        assert "forwardCDPCommand" not in sent  # the script itself was never sent

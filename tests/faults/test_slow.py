@@ -1,4 +1,4 @@
-"""Bytes that come one at a time, slowly, or not at all."""
+"""Bytes that arrive one at a time, slowly, or not at all."""
 
 from __future__ import annotations
 

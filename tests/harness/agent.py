@@ -1,4 +1,4 @@
-"""Raw MCP over HTTP in both eras, for tests that must see the bytes."""
+"""Raw MCP over HTTP in both eras, for tests that check the bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def message(method: str, params: dict[str, Any] | None = None, **more: Any) -> d
 
 
 def stateless(method: str, params: dict[str, Any] | None = None, **meta: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """A request of 2026-07-28: its body and its headers."""
+    """A request of 2026-07-28: its body and headers."""
     envelope = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
@@ -81,7 +81,7 @@ class Events:
 
 
 def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
-    """An HTTP client of an agent; the person's own addresses get the person's key instead, if the hub's is known."""
+    """An HTTP client of an agent; routes for the person get the person's key instead, if it is known."""
 
     def authorize(request: httpx2.Request) -> httpx2.Request:
         path = request.url.path
@@ -95,7 +95,7 @@ def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
 
 
 def answer_in(response: httpx2.Response) -> dict[str, Any]:
-    """The answer to a request: the body, or the last event if it is a stream."""
+    """The answer to a request: the body, or the last event of a stream."""
     text = response.text
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         text = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()][-1]

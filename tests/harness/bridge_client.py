@@ -1,4 +1,4 @@
-"""A client of the bridge socket that sends exactly what a test wants, byte by byte if needed."""
+"""A client of the bridge socket that sends exactly what a test defines, byte by byte if needed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BridgeClient:
         return reply
 
     async def closed(self) -> bytes:
-        """What still comes until the hub ends the connection."""
+        """The bytes that arrive until the hub closes the connection."""
         async with asyncio.timeout(30):
             try:
                 return await self.reader.read()
@@ -53,37 +53,37 @@ class BridgeClient:
 
     async def register(self, **fields: Any) -> dict[str, Any]:
         self.send("REGISTER", **fields)
-        said = await self.receive()
-        assert said["type"] == "REGISTER_OK", said
-        self.session = said["sessionId"]
-        return said
+        reply = await self.receive()
+        assert reply["type"] == "REGISTER_OK", reply
+        self.session = reply["sessionId"]
+        return reply
 
     def ask(self, action: str, params: dict[str, Any] | None = None, **fields: Any) -> str:
-        """Send a REQUEST and give its id."""
+        """Send a REQUEST and return its id."""
         self._count += 1
         ident = f"{self.session}:{self._count}"
         self.send("REQUEST", **{"id": ident, "sessionId": self.session, "action": action, "params": params} | fields)
         return ident
 
     async def request(self, action: str, params: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-        """Send a REQUEST and give its RESPONSE, which must be the next line."""
+        """Send a REQUEST and return its RESPONSE, which must be the next line."""
         ident = self.ask(action, params, **fields)
-        said = await self.receive()
-        assert (said["type"], said["id"]) == ("RESPONSE", fields.get("id", ident)), said
-        return said
+        reply = await self.receive()
+        assert (reply["type"], reply["id"]) == ("RESPONSE", fields.get("id", ident)), reply
+        return reply
 
     async def initialize(self, version: str = "2025-11-25", **capabilities: Any) -> dict[str, Any]:
         info = {"name": "raw", "version": "1"}
         params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
-        said = await self.request("initialize", params)
-        assert said["success"] is True, said
+        reply = await self.request("initialize", params)
+        assert reply["success"] is True, reply
         self.send("EVENT", sessionId=self.session, event="notifications/initialized")
-        result: dict[str, Any] = said["data"]
+        result: dict[str, Any] = reply["data"]
         return result
 
     async def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        said = await self.request("tools/call", {"name": name, "arguments": arguments or {}})
-        result: dict[str, Any] = said["data"]
+        reply = await self.request("tools/call", {"name": name, "arguments": arguments or {}})
+        result: dict[str, Any] = reply["data"]
         return result
 
 
@@ -107,7 +107,7 @@ async def registered(hub: RunningHub, **fields: Any) -> AsyncIterator[BridgeClie
 
 @asynccontextmanager
 async def initialized(hub: RunningHub, **capabilities: Any) -> AsyncIterator[BridgeClient]:
-    """Connect, register and initialize in the latest revision that has a handshake."""
+    """Connect, register and initialize in the latest revision with a handshake."""
     async with registered(hub) as client:
         await client.initialize(**capabilities)
         yield client

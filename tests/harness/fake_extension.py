@@ -1,4 +1,4 @@
-"""A fake browser extension that a test controls: for load and faults, never the only proof of a feature."""
+"""A fake browser extension controlled by a test: for load and faults, never as the only test of a feature."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def tab(tab_id: int, url: str = "https://example.com/", **more: Any) -> dict[str
 
 
 def undeclared(message: dict[str, Any]) -> list[str]:
-    """How a message of the hub differs from the struct that src/tabhub/wire declares for it."""
+    """How a message of the hub differs from the struct declared for it in src/tabhub/wire."""
     method, params = message.get("method"), message.get("params", {})
     if method is None:
         return []
@@ -116,7 +116,7 @@ class FakeExtension:
         assert self.undeclared == []
 
     async def sync(self) -> None:
-        """Send the tabs, and wait until the hub has them."""
+        """Send the tabs, and wait until the hub has processed them."""
         await self.notify("tab.syncAll", {"tabs": self.tabs, "plugins": {}, "debugger": {"attached": []}})
         await self.settle()
 

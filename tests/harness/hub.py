@@ -93,7 +93,7 @@ def agent_token(home: Home) -> str:
 
 
 def without_approvals(settings: dict[str, Any]) -> dict[str, Any]:
-    """Add settings that ask for no approvals, unless these say otherwise; `permissions=None` keeps the defaults."""
+    """Add settings that require no approvals, unless these set permissions; `permissions=None` keeps the defaults."""
     permissions = settings.get("permissions", {})
     filled: dict[str, Any] = {"dataflow": "off", **settings}
     if permissions is None:

@@ -20,7 +20,7 @@ Handler = Callable[[dict[str, Any]], Any]
 
 @dataclass(slots=True)
 class Sent:
-    """One request a tab got."""
+    """One request that a tab received."""
 
     tab_id: int
     method: str
@@ -29,7 +29,7 @@ class Sent:
 
 
 class MemoryTabs:
-    """Tabs that are nothing but handlers: `answer[tab_id](params)` gives what a tab answers."""
+    """Tabs that consist of handlers: `answer[tab_id](params)` returns a tab's answer."""
 
     def __init__(self) -> None:
         self.book = TabTable()
@@ -100,7 +100,7 @@ class MemoryTabs:
         self.revisited.append(url)
         self.on_open(tab_id, url)
 
-    # what a test does
+    # controlled by the test
 
     def add(self, tab_id: int, url: str, **more: Any) -> TabChanges:
         return self.report(tab_id, "created", tab=tab(tab_id, url, **more))
@@ -113,7 +113,7 @@ class MemoryTabs:
         return self._on_message(tab_id, READERS[method]({"tabId": tab_id, **params}))
 
     def close(self, tab_id: int) -> TabChanges:
-        """Close a tab: its calls fail, as a link makes them, and listeners hear of it."""
+        """Close a tab: its calls fail as over a link, and listeners are notified."""
         changes = self.report(tab_id, "removed")
         self.answer.pop(tab_id, None)
         self.disconnect(tab_id)

@@ -1,4 +1,4 @@
-"""A fake browser whose pages offer tools: what it sends the hub and how its pages answer."""
+"""A fake browser whose pages offer tools: its messages to the hub, and the answers of its pages."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def page(tab_id: int = 7, *tools: dict[str, Any], origin: str = SHOP, frame: int
     return {**where, "origin": origin, "url": f"{origin}/p", "title": "The shop", "tools": list(tools), **more}
 
 
-def text(said: str, **more: Any) -> dict[str, Any]:
-    return {"success": True, "payload": {"content": [{"type": "text", "text": said}], **more}}
+def text(content: str, **more: Any) -> dict[str, Any]:
+    return {"success": True, "payload": {"content": [{"type": "text", "text": content}], **more}}
 
 
 class Browser(FakeExtension):

@@ -30,7 +30,7 @@ class Panel(FakeExtension):
         await self.notify("confirmation.response", answer)
 
     async def ask(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Send a request to the hub as the panel does; returns the whole reply."""
+        """Send a request to the hub like the panel; returns the whole reply."""
         number = f"panel-{next(_ids)}"
         answered: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         take = self._take

@@ -1,4 +1,4 @@
-"""Tools that wait, report and ask when a test says so: one more source of a hub under test."""
+"""Tools that wait, report and ask when a test requests it: one more source of a hub under test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUESTION = {
 
 
 class Probe:
-    """The tools of one hub. `probe_wait` puts its arguments in `started` and ends after `release`."""
+    """The tools of one hub. `probe_wait` puts its arguments into `started` and returns after `release`."""
 
     def __init__(self, running: RunningHub) -> None:
         self._hub = running.hub
@@ -42,7 +42,7 @@ class Probe:
         self._hub.tabs.register(SOURCE, self._entries)
 
     def change(self) -> str:
-        """Change the list of tools by one more, and give its name."""
+        """Add one more tool, and return its name."""
         self._made += 1
         added = self._entry(f"probe_added_{self._made}", self._echo)
         self._hub.tabs.register(SOURCE, [*self._entries, added])

@@ -1,4 +1,4 @@
-"""A hub in a separate process, as people run it, with a temporary home."""
+"""A hub in a separate process, as users run it, with a temporary home."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HubProcess(Address):
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The environment of a command that means this home."""
+    """The environment of a command that uses this home."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TABHUB_", "PYTEST_", "PORT"))}
     return kept | {"TABHUB_HOME": str(home)}
 
@@ -49,7 +49,7 @@ async def tabhub(home: Path, *words: str) -> asyncio.subprocess.Process:
 
 @asynccontextmanager
 async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
-    """Start a hub on a port (0: any), wait until it serves, and kill it in the end."""
+    """Start a hub on a port (0: any), wait until it serves, and kill it at the end."""
     ask_nobody(home)
     process = await tabhub(home, "start", "--port", str(port), "--no-launch")
     try:
@@ -74,7 +74,7 @@ async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
 
 
 def ask_nobody(home: Path) -> None:
-    """A home without settings gets some that need no approvals: fake browsers count as the person's own."""
+    """Give a home without settings some that require no approvals, because fake browsers count as the person's own."""
     if not (home / "config.json").exists():
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "config.json").write_text(json.dumps(without_approvals({})))

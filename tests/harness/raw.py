@@ -1,4 +1,4 @@
-"""Hand-made HTTP and WebSocket frames, for what a well-behaved client does not send."""
+"""Hand-made HTTP and WebSocket frames, for data that a well-behaved client does not send."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Header = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """A received response."""
 
     status: int
     headers: dict[str, str]
@@ -49,7 +49,7 @@ class Wire:
         await self.writer.drain()
 
     async def trickle(self, data: bytes) -> None:
-        """Byte by byte, each in its own packet if possible."""
+        """Send byte by byte, each in its own packet if possible."""
         for at in range(len(data)):
             await self.send(data[at : at + 1])
 
@@ -76,7 +76,7 @@ class Wire:
         return body
 
     async def closed(self) -> bytes:
-        """What still comes until the other side ends the connection."""
+        """The bytes that arrive until the other side closes the connection."""
         async with asyncio.timeout(30):
             try:
                 return await self.reader.read()

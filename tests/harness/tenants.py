@@ -1,4 +1,4 @@
-"""Several agents in one fake browser: what they do there, and what the hub says of it."""
+"""Several agents in one fake browser: their actions, and the hub's answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.harness.hub import RunningHub
 
 
 def closing_browser(hub: RunningHub) -> FakeExtension:
-    """A browser in which tabs can be closed."""
+    """A browser whose tabs can be closed."""
     browser = FakeExtension(hub, tabs=[tab(7, active=True), tab(8)])
 
     def close(params: dict[str, Any]) -> dict[str, Any]:
@@ -22,20 +22,20 @@ def closing_browser(hub: RunningHub) -> FakeExtension:
 
 
 async def act(agent: Agent, **arguments: Any) -> dict[str, Any]:
-    """Do something in a tab, and give the result."""
+    """Act in a tab, and return the result."""
     answer: dict[str, Any] = (await agent.call("browser_execute_script", {"code": "return 1", **arguments}))["result"]
     return answer
 
 
 async def tab_of(agent: Agent, **arguments: Any) -> int:
-    """The tab a call that reads went to."""
+    """The tab that a reading call went to."""
     answer = (await agent.call("browser_get_tab_info", arguments))["result"]
     tab_id: int = answer["structuredContent"]["tabId"]
     return tab_id
 
 
 def refused(answer: dict[str, Any]) -> dict[str, Any]:
-    """The facts of an error."""
+    """The details of an error."""
     assert answer.get("isError"), answer
     facts: dict[str, Any] = answer["_meta"]["tabhub/error"]
     return {**facts, "text": answer["content"][0]["text"]}

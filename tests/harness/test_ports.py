@@ -1,4 +1,4 @@
-"""The ports that tests give their servers."""
+"""The ports of the tests' servers."""
 
 from __future__ import annotations
 

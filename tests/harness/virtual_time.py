@@ -1,4 +1,4 @@
-"""An event loop whose time stands still until a test lets it pass: timeouts of minutes take milliseconds."""
+"""An event loop with virtual time, which passes only when a test lets it: timeouts of minutes take milliseconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class _Selector(selectors.SelectSelector):
-    """Never waits; says so when the loop would."""
+    """Never waits; notifies the loop when it would."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class _Selector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Runs what is ready; time passes only in `run_for`, and only when nothing is left to do at the moment."""
+    """Runs ready callbacks; time passes only in `run_for`, and only when no callback is ready."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -46,13 +46,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self.now += timeout
 
     def run_for(self, seconds: float = 0.0) -> None:
-        """Let this much time pass, and everything that falls due in it happen."""
+        """Let this much time pass, and run everything that becomes due."""
         self._horizon = self.now + seconds
         self.run_forever()
         assert not self.problems, self.problems
 
     def act(self, do: Callable[[], T]) -> T:
-        """Do something inside the loop, and let all that follows from it happen."""
+        """Run a function inside the loop, and everything that follows from it."""
         done: list[T] = []
         self.call_soon(lambda: done.append(do()))
         self.run_for()

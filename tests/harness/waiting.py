@@ -1,4 +1,4 @@
-"""Waiting with a generous bound for conditions that no event announces; the only polling in the tests.
+"""Waiting with a generous timeout for conditions that no event announces; the only polling in the tests.
 
 A wait fails with the source of its condition and the values it uses, so that callers need not describe it.
 """
@@ -16,20 +16,20 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 LONG = 30.0
-"""Seconds for anything at all: a bound on a hang, not a measurement."""
+"""Seconds for any wait: a bound on a hang, not a measurement."""
 _IN_PROCESS = 0.002
 _OUTSIDE = 0.02
 
 
 class NotReached(AssertionError, TimeoutError):
-    """A condition did not hold within its bound."""
+    """A condition did not hold within its timeout."""
 
 
 async def until(condition: Callable[[], bool], seconds: float = LONG) -> None:
-    """Wait until something in this process holds."""
+    """Wait until a condition in this process holds."""
     end = _Deadline(seconds, condition)
     try:
-        async with asyncio.timeout(seconds):  # by the loop's clock, which may be a virtual one
+        async with asyncio.timeout(seconds):  # by the loop's clock, which may be virtual
             while not condition():  # noqa: ASYNC110 - polling is its purpose
                 await asyncio.sleep(_IN_PROCESS)
     except TimeoutError as error:
@@ -37,7 +37,7 @@ async def until(condition: Callable[[], bool], seconds: float = LONG) -> None:
 
 
 async def until_outside(condition: Callable[[], bool], within: float = LONG) -> None:
-    """Wait for something another process does, where the condition itself blocks for a moment."""
+    """Wait for another process, where evaluating the condition blocks for a moment."""
     end = _Deadline(within, condition)
     while not await asyncio.to_thread(condition):
         end.check()
@@ -45,7 +45,8 @@ async def until_outside(condition: Callable[[], bool], within: float = LONG) -> 
 
 
 async def eventually(look: Callable[[], Awaitable[T | None]], within: float = LONG, every: float = _OUTSIDE) -> T:
-    """Wait until an asynchronous look finds something, and return it; one that costs much is taken less often."""
+    """Wait until an asynchronous function returns a truthy value, and return it; expensive ones are called less
+    often."""
     end = _Deadline(within, look)
     try:
         async with asyncio.timeout(within):
@@ -57,7 +58,7 @@ async def eventually(look: Callable[[], Awaitable[T | None]], within: float = LO
 
 
 async def becomes(look: Callable[[], Awaitable[T]], wanted: T, within: float = LONG) -> None:
-    """Wait until an asynchronous look returns the wanted value."""
+    """Wait until an asynchronous function returns the wanted value."""
     end = _Deadline(within, look)
     while (found := await look()) != wanted:
         end.check(f"expected {wanted!r}, but it stayed {found!r}")
@@ -65,7 +66,7 @@ async def becomes(look: Callable[[], Awaitable[T]], wanted: T, within: float = L
 
 
 def wait_for(condition: Callable[[], bool], within: float = LONG) -> None:
-    """Wait for something another process does, outside of an event loop."""
+    """Wait for another process, outside of an event loop."""
     end = _Deadline(within, condition)
     while not condition():
         end.check()
@@ -87,7 +88,7 @@ class _Deadline:
 
 
 def describe(condition: Callable[[], Any]) -> str:
-    """The source of a condition, and the values of the variables it takes from around it."""
+    """The source of a condition, and the values of the variables it captures."""
     lines = [_source(condition)]
     if inspect.isfunction(condition):
         used = dict(inspect.getclosurevars(condition).nonlocals)
@@ -108,7 +109,7 @@ def _source(condition: Callable[[], Any]) -> str:
 
 
 def _lambda_body(code: Any) -> Iterator[str]:
-    """The lines of a lambda's expression: its instructions know where in the file they come from."""
+    """The lines of a lambda's expression, from the positions of its instructions."""
     places = [place for place in code.co_positions() if None not in place and place[3] > 0]
     if not places:
         return

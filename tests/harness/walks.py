@@ -1,8 +1,8 @@
-"""Walks: which functions of the product one call passes, in the order it first enters them.
+"""Walks: which functions of the product one call passes, in the order of first entry.
 
-A walk runs one kind of call against a hub in this process with a fake extension, several times. The first call is not
-recorded: it fills caches and opens what later calls use again. A function belongs to the walk if every recorded call
-enters it, so timers and other background work that happens to run in between do not appear.
+A walk makes one kind of call to a hub in this process with a fake extension, several times. The first call is not
+recorded, because it fills caches and opens connections that later calls reuse. A function belongs to the walk if every
+recorded call enters it, so timers and other background work that happens to run in between do not appear.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The engine, its calls and real links without any socket, in virtual time: for simulations."""
+"""The engine, its calls and real links without sockets, in virtual time: for simulations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(eq=False)
 class Asked:
-    """One command as the browser got it."""
+    """One command as the browser received it."""
 
     number: int
     token: int
@@ -43,7 +43,7 @@ class Asked:
 
 
 class Connection:
-    """One connection of a fake browser: what it was sent, and what it says."""
+    """One connection of a fake browser: the messages it received, and those it sends."""
 
     def __init__(self, world: World, browser_id: str, tabs: list[int]) -> None:
         self._world = world
@@ -56,7 +56,7 @@ class Connection:
         self.sync(tabs)
 
     def sync(self, tabs: list[int]) -> None:
-        """Tell which tabs there are."""
+        """Report the open tabs."""
         self.say("tab.syncAll", {"tabs": [tab(each) for each in tabs], "plugins": {}, "debugger": {"attached": []}})
 
     def _sent(self, data: bytes) -> None:
@@ -123,14 +123,14 @@ class Started:
 
     @property
     def error(self) -> TabhubError:
-        """What it failed with."""
+        """The error that it failed with."""
         failed = self.task.exception()
         assert isinstance(failed, TabhubError), failed
         return failed
 
 
 class World:
-    """A hub's inside with fake browsers around it."""
+    """A hub's engine with fake browsers around it."""
 
     def __init__(self, folder: Path, limits: Limits, permission: Permission | None = None) -> None:
         self.loop = VirtualLoop()
@@ -154,7 +154,7 @@ class World:
         self._sessions = 0
 
     def tool(self, name: str, source: Source, **annotations: bool) -> Tool:
-        """Register one more tool, which sends one command to its tab and gives back what comes."""
+        """Register one more tool, which sends one command to its tab and returns the reply."""
         made = Tool(name, source, name, SCHEMA, annotations=annotations)
         there = [self.engine.registry.by_name.get(t.name) for t in self.engine.registry.tools() if t.source == source]
         entries = [entry for entry in there if entry is not None]
@@ -177,7 +177,7 @@ class World:
         return self.sessions.open(f"session-{self._sessions}", "mcp", "test", self.loop.now)
 
     def call(self, session: Session, tool: Tool, tab_id: int) -> Started:
-        """Make a call and let it go as far as it goes by itself."""
+        """Make a call and let it proceed until it has to wait."""
         self._tokens += 1
         caller, token = TestCaller(session), self._tokens
         arguments = {"tabId": tab_id, "token": token}
@@ -188,7 +188,7 @@ class World:
         return Started(token, tool, tab_id, caller, task, begun)
 
     def close(self) -> None:
-        """End the loop and the files."""
+        """Close the loop and the files."""
         self.loop.run_for()
         self.engine.audit.close()
         self.loop.close()

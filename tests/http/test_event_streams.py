@@ -1,4 +1,4 @@
-"""Event streams: order, resuming, taking over, and what happens to a reader that does not keep up."""
+"""Event streams: order, resuming, replacing a reader, and readers that do not keep up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def loop() -> Iterator[VirtualLoop]:
 
 
 class Reader:
-    """One reader of a stream: it takes what it is written unless it is stuck."""
+    """One reader of a stream; it reads what is written unless it is stuck."""
 
     def __init__(
         self, loop: VirtualLoop, stream: EventStream, after: int | None = None, *, prime: bool = False
@@ -173,7 +173,7 @@ def test_a_reader_that_does_not_read_ends_the_stream_instead_of_filling_memory(
     assert reader.ended
 
 
-def test_one_large_message_behind_unread_small_ones_is_no_overrun(loop: VirtualLoop) -> None:
+def test_one_large_message_behind_unread_small_ones_is_not_an_overrun(loop: VirtualLoop) -> None:
     one = stream(loop, Limits(stream_bytes=100))
     reader = Reader(loop, one)
     put(loop, one, b"small", b"x" * 5000)

@@ -1,4 +1,4 @@
-"""The guard by itself: the order of its checks, repeated headers, and the table of routes."""
+"""The guard alone: the order of its checks, repeated headers, and the table of routes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKEN = (b"authorization", b"Bearer " + KEY)
 
 
 class Guarding:
-    """A guard of some paths."""
+    """A guard for some paths."""
 
     def __init__(self, **limits: Any) -> None:
         self.now = 0.0
@@ -59,7 +59,7 @@ class Guarding:
         raise AssertionError("requests are only admitted here")
 
     def refusal(self, *headers: Header, method: str = "GET", path: str = "/tools") -> type[TabhubError] | None:
-        """What a request with these headers is refused with."""
+        """The error for a request with these headers."""
         try:
             self.guard.route(Request(NO_CONNECTION, method, path, b"", list(headers), dict(headers)))
         except TabhubError as error:
@@ -84,7 +84,7 @@ class Guarding:
         ([HOST, TOKEN, (b"accept", b"a"), (b"accept", b"b")], None),
     ],
 )
-def test_host_comes_first_then_origin_then_size_then_token(
+def test_host_is_checked_before_origin_size_and_token(
     headers: list[tuple[bytes, bytes]], refusal: type[TabhubError] | None
 ) -> None:
     assert Guarding().refusal(*headers) is refusal

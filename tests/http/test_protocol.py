@@ -88,8 +88,8 @@ async def test_responses_of_a_session_carry_its_id(hub: RunningHub) -> None:
             assert answer.headers["mcp-session-id"] == headers["Mcp-Session-Id"]
         batch = await ask(line, _post(hub, "/mcp", [message("ping")], headers))
         assert (batch.status, json.loads(batch.body)["error"]["code"]) == (400, -32600)
-        told = await ask(line, _post(hub, "/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}, headers))
-        assert (told.status, told.body) == (202, b"")
+        answer = await ask(line, _post(hub, "/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}, headers))
+        assert (answer.status, answer.body) == (202, b"")
 
 
 @pytest.mark.parametrize("make", [mcp_stateless, rest])

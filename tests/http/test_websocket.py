@@ -41,7 +41,7 @@ async def test_a_command_and_its_reply_keep_every_character(hub: RunningHub) -> 
 
 
 async def _talk(hub: RunningHub, *chunks: bytes) -> tuple[list[object], list[Frame]]:
-    """Send these bytes on a raw connection after its handshake; what the link got, and the answers."""
+    """Send these bytes on a raw connection after its handshake; returns what the link received, and the answers."""
     client = ClientProtocol(
         parse_uri(hub.ws_url), subprotocols=[Subprotocol(p) for p in ("tabhub", hub.extension_key, "raw-browser")]
     )
@@ -66,7 +66,9 @@ async def _talk(hub: RunningHub, *chunks: bytes) -> tuple[list[object], list[Fra
                 break
             client.receive_data(data)
             frames = [event for event in client.events_received() if isinstance(event, Frame)]
-            answers += [frame for frame in frames if frame.opcode is not Opcode.TEXT]  # what the hub says by itself
+            answers += [
+                frame for frame in frames if frame.opcode is not Opcode.TEXT
+            ]  # messages that the hub sends by itself
     writer.close()
     return seen, answers
 

@@ -10,7 +10,7 @@ from tabhub.http.write_batch import WriteBatch
 
 
 class Transport(asyncio.Transport):
-    """Notes what is written to it, in a list it may share with others."""
+    """Records what is written to it, in a list it may share with others."""
 
     def __init__(self, seen: list[Any]) -> None:
         super().__init__()

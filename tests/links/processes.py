@@ -1,4 +1,4 @@
-"""The processes of this machine, their listening sockets and open files, read from the kernel."""
+"""The processes of this machine, their listening sockets and open files, read from /proc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BOUND = 20.0
 
 
 def handles_of(pids: Iterable[int]) -> list[int]:
-    """Handles of processes that run: a number alone may be another process's later."""
+    """Handles of running processes: a pid alone may later belong to another process."""
     handles = []
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -21,7 +21,7 @@ def handles_of(pids: Iterable[int]) -> list[int]:
 
 
 async def ended(handle: int) -> None:
-    """Wait for the end of a process that is not our child."""
+    """Wait for the end of a process that is not a child of this one."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(handle, over.set)
     try:
@@ -33,7 +33,7 @@ async def ended(handle: int) -> None:
 
 
 def processes_with(text: str) -> dict[int, str]:
-    """The running processes that have the text in their command line."""
+    """The running processes with this text in their command line."""
     found: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -45,13 +45,13 @@ def processes_with(text: str) -> dict[int, str]:
 
 
 def listening_sockets() -> set[str]:
-    """Every TCP socket of this machine that waits for connections, as /proc/<pid>/fd names it."""
+    """Every listening TCP socket of this machine, as named in /proc/<pid>/fd."""
     rows = [row.split() for name in ("tcp", "tcp6") for row in Path("/proc/net", name).read_text().splitlines()[1:]]
     return {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
 
 
 def open_files(pids: Iterable[int]) -> set[str]:
-    """What the processes hold open."""
+    """The open files of the processes."""
     opened: set[str] = set()
     for pid in pids:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Browsers that connect, disconnect, replace each other, fall silent and report their tabs."""
+"""Browsers that connect, disconnect, replace each other, become silent and report their tabs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_a_second_connection_of_a_browser_replaces_the_first() -> None:
     with pytest.raises(LinkLost, match="replaced"):
         await pending
     # The end and late messages of the old socket do not affect the new one.
-    old.tell("tab.syncAll", tabs=[])
+    old.notify("tab.syncAll", tabs=[])
     browsers.detach(old.link)
     assert browsers.links() == [new.link]
     assert browsers.tab(1).link is new.link
@@ -89,7 +89,7 @@ async def test_a_crashed_or_detached_tab_fails_its_calls(method: str, params: di
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1))
     pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
-    browser.tell(method, tabId=1, **params)
+    browser.notify(method, tabId=1, **params)
     with pytest.raises(TabFailed, match=words):
         await pending
 
@@ -101,7 +101,7 @@ async def test_cancel_button_of_the_browser_fails_all_calls_in_the_tab_until_the
     browser = FakeBrowser().join(browsers, tab(1), tab(2))
     other = browser.link.request("forwardCDPCommand", {"tabId": 2, "method": "Runtime.evaluate"})
     pending = [browser.link.request(name, {"tabId": 1, "method": "X"}) for name in ("forwardCDPCommand", "reloadTab")]
-    browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
+    browser.notify("cdp.detached", tabId=1, reason="canceled_by_user")
     for command in pending:
         with pytest.raises(TabStopped, match=r"^The person stopped you in this tab\.$") as caught:
             await command
@@ -115,7 +115,7 @@ async def test_cancel_button_of_the_browser_fails_all_calls_in_the_tab_until_the
     assert "tabhub resume 1" in str(caught.value.hint)
     assert browsers.status()[0]["stoppedTabs"] == [1]
     # the extension goes on to report it, also after a reconnect
-    browser.tell("tab.stateChanged", tabId=1, change="updated", tab=tab(1, stopped=True))
+    browser.notify("tab.stateChanged", tabId=1, change="updated", tab=tab(1, stopped=True))
     browsers.detach(browser.link)
     again = FakeBrowser().join(browsers, tab(1, stopped=True), tab(2))
     with pytest.raises(TabStopped):
@@ -141,7 +141,7 @@ async def test_tabs_follow_the_navigations_that_the_debugger_reports() -> None:
     browser = FakeBrowser().join(browsers, tab(1))
 
     def navigates(**frame: object) -> str:
-        browser.tell("cdp.event", tabId=1, method="Page.frameNavigated", params={"frame": frame})
+        browser.notify("cdp.event", tabId=1, method="Page.frameNavigated", params={"frame": frame})
         return browsers.tab(1).tab.url
 
     assert navigates(id="F", url="https://next.example/", urlFragment="#a") == "https://next.example/#a"
@@ -153,10 +153,10 @@ async def test_tabs_follow_the_navigations_that_the_debugger_reports() -> None:
 async def test_detaching_from_an_idle_tab_fails_nothing() -> None:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1))
-    browser.tell("debugger.changed", attached=[1])
+    browser.notify("debugger.changed", attached=[1])
     assert browsers.is_debugged(browser.link, 1)
     pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
-    browser.tell("cdp.detached", tabId=1, reason="idle")
+    browser.notify("cdp.detached", tabId=1, reason="idle")
     assert not browsers.is_debugged(browser.link, 1)
     assert not pending.done()
     pending.cancel()
@@ -188,7 +188,7 @@ async def test_a_link_that_answers_pings_is_kept() -> None:
     def answer(data: bytes) -> None:
         nonlocal pings
         pings += 1
-        browser.tell("pong")
+        browser.notify("pong")
         if pings == 20:
             browsers.detach(browser.link, "enough")
 
@@ -206,7 +206,7 @@ async def test_the_browser_focused_last_is_the_default() -> None:
     assert "tabhub start --launch" in (caught.value.hint or "")
     one, other = FakeBrowser("one").join(browsers, tab(1)), FakeBrowser("other").join(browsers, tab(2))
     assert browsers.default_link() is other.link
-    one.tell("tab.stateChanged", tabId=1, change="activated", tab=tab(1, active=True, windowFocused=True))
+    one.notify("tab.stateChanged", tabId=1, change="activated", tab=tab(1, active=True, windowFocused=True))
     assert browsers.default_link() is one.link
     browsers.detach(one.link)
     assert browsers.default_link() is other.link
@@ -233,8 +233,8 @@ async def test_the_error_for_a_missing_tab_lists_the_open_ones() -> None:
 async def test_the_status_reports_each_part_of_a_browser() -> None:
     browsers = Browsers(wall=lambda: 1000.0)
     browser = FakeBrowser().join(browsers, tab(1), tab(2, windowId=7))
-    browser.tell("debugger.changed", attached=[2])
-    browser.tell("debugger.changed", attached=[2, "x", True])
+    browser.notify("debugger.changed", attached=[2])
+    browser.notify("debugger.changed", attached=[2, "x", True])
     browser.reply(5, "unexpected")
     browser.link.feed("{")
     (facts,) = browsers.status()
@@ -249,11 +249,11 @@ async def test_invalid_tabs_are_logged_and_the_others_kept(caplog: pytest.LogCap
     browsers = Browsers()
     with caplog.at_level(logging.WARNING):
         browser = FakeBrowser().join(browsers, tab(1), {"tabId": "x"})
-        browser.tell("tab.syncAll", tabs="none")
-        browser.tell("cdp.event", tabId="x")
-        browser.tell("extension.hello", browserId="someone else", browserName=5)
-        browser.tell("extension.hello", browserId="someone else")
-        browser.tell("log", level="error", source="a\nb", message="line\nbreak")
+        browser.notify("tab.syncAll", tabs="none")
+        browser.notify("cdp.event", tabId="x")
+        browser.notify("extension.hello", browserId="someone else", browserName=5)
+        browser.notify("extension.hello", browserId="someone else")
+        browser.notify("log", level="error", source="a\nb", message="line\nbreak")
     assert [found.tab_id for found in browsers.book] == [1]
     assert "calls itself" in caplog.text
     assert browser.link.counts.refused == 3
@@ -273,7 +273,7 @@ async def test_a_tab_described_in_a_reply_is_added() -> None:
 
 
 async def test_a_browser_with_the_maximum_number_of_tabs_can_report_them() -> None:
-    """One message contains them all; the limit on its keys must allow for that."""
+    """One message contains them all; the limit on keys must allow that."""
     browsers = Browsers()
     flags = dict.fromkeys(("active", "windowFocused", "pinned", "incognito", "discarded", "audible"), False)
     more = {**flags, "index": 3, "status": "complete", "groupId": -1, "openerTabId": 1, "lastAccessed": 1.5}

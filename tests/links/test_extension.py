@@ -1,4 +1,4 @@
-"""The extension link: what it sends for what it receives, and the outcome of commands."""
+"""The extension link: its replies to messages, and the outcome of commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_a_command_is_sent_as_json_rpc_and_returns_its_result() -> None:
 
 
 @pytest.mark.parametrize("size", [0, LARGE])
-async def test_a_result_of_another_form_than_declared_fails_its_command(size: int) -> None:
+async def test_a_result_that_is_not_of_the_declared_form_fails_its_command(size: int) -> None:
     browser = FakeBrowser()
     future = browser.link.request("closeTab", {"tabId": 5})
     browser.reply(1, {"closed": "yes", "text": "x" * size})
@@ -152,7 +152,7 @@ async def test_a_request_of_the_extension_is_answered_with_its_own_id() -> None:
     browser.text(id="ext:4", method="tab.stateChanged", params={"tabId": 1, "change": "removed"})
     browser.text(id="ext:5", method="__proto__", params={})
     browser.text(id="ext:6", method="tab.stateChanged", params=[1])
-    browser.tell("no.such.notification")
+    browser.notify("no.such.notification")
     assert seen == [TabStateChanged(1, "removed")]
     assert browser.sent[0] == {"jsonrpc": "2.0", "id": "ext:4", "result": {}}
     assert [(answer["id"], answer["error"]["code"]) for answer in browser.sent[1:]] == [
@@ -165,8 +165,8 @@ async def test_a_request_of_the_extension_is_answered_with_its_own_id() -> None:
 @pytest.mark.req("S002-ws-server-10")
 async def test_a_ping_is_answered_with_a_pong_and_a_pong_with_nothing() -> None:
     browser = FakeBrowser()
-    browser.tell("ping")
-    browser.tell("pong")
+    browser.notify("ping")
+    browser.notify("pong")
     assert browser.sent == [{"jsonrpc": "2.0", "method": "pong", "params": {}}]
 
 

@@ -29,7 +29,7 @@ STATE = {"browserId": "far-away", "browserName": "Far", "managed": True, "debugg
 
 
 class FarBrowser(IndependentExtension):
-    """A browser that answers what a hub asks at first; `answers` says what else."""
+    """A browser that answers a hub's first requests; `answers` adds others."""
 
     def __init__(self, base: str, access: str, instance: str = "far", **state: Any) -> None:
         super().__init__(base, access, "Far 1", instanceId=instance)
@@ -109,7 +109,7 @@ async def test_browser_that_is_also_connected_directly_is_listed_once(tmp_path: 
 @pytest.mark.req("S003-clients-02", "S003-clients-03")
 @pytest.mark.parametrize("end", ["browser", "relay"])
 async def test_call_fails_at_once_when_its_link_breaks_and_the_link_is_re_established(tmp_path: Path, end: str) -> None:
-    # Neither a ping without an answer nor a deadline is what ends the call.
+    # Neither a missing pong nor a deadline ends the call.
     slow = {"ping_interval": 600.0, "call_timeout": 300.0}
     async with (
         running_relay(ping_interval=600.0) as relay,

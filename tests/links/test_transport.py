@@ -77,7 +77,7 @@ async def test_a_request_times_out_and_is_cancelled_in_the_tab() -> None:
     assert {type(error) for error in await asyncio.gather(*calls, return_exceptions=True)} == {CallTimeout}
     numbers = [each["id"] for each in browser.commands("browser/executeTool")]
     assert len(set(numbers)) == len(numbers) == 51
-    # no trace of them remains, however long the browser is silent
+    # nothing of them remains, however long the browser is silent
     assert (browser.link.pending, transport._listeners) == (0, {})
 
 
@@ -99,9 +99,9 @@ async def test_progress_and_questions_reach_only_the_sender_of_the_request() -> 
     calls = [asyncio.ensure_future(transport.send_request(1, EXECUTE, listener=sender)) for sender in (first, second)]
     await settle()
     number = browser.commands("browser/executeTool")[0]["id"]
-    browser.tell("tool.progress", dispatchId=number, progress=1)
+    browser.notify("tool.progress", dispatchId=number, progress=1)
     for wrong in (99, None, "x", True, number + 0.5):
-        browser.tell("tool.progress", dispatchId=wrong, progress=2)
+        browser.notify("tool.progress", dispatchId=wrong, progress=2)
     question = {"tabId": 1, **WHERE, "toolName": "add", "callId": str(number), "message": "?"}
     browser.text(id="ext:1", method="browser/elicitConfirmation", params=question)
     await settle()
@@ -121,13 +121,13 @@ async def test_messages_and_disconnects_carry_the_hubs_tab_ids() -> None:
     transport.on_message(lambda tab_id, message: messages.append((tab_id, type(message))))
     for tab_id in (1, 2):
         transport.on_disconnect(tab_id, disconnected.append)
-    browser.tell("browser/registerTools", tabId=1, **PAGE)
-    browser.tell("browser/registerTools", tabId="1", **PAGE)
-    browser.tell("browser/registerTools", tabId=1, **{**PAGE, "frameId": "0"})
+    browser.notify("browser/registerTools", tabId=1, **PAGE)
+    browser.notify("browser/registerTools", tabId="1", **PAGE)
+    browser.notify("browser/registerTools", tabId=1, **{**PAGE, "frameId": "0"})
     assert messages == [(1, RegisterTools)]
     assert browser.link.counts.refused == 2
-    browser.tell("tab.stateChanged", tabId=1, change="removed")
-    browser.tell("tab.stateChanged", tabId=2, change="updated", tab=tab(2, title="new"))
+    browser.notify("tab.stateChanged", tabId=1, change="removed")
+    browser.notify("tab.stateChanged", tabId=2, change="updated", tab=tab(2, title="new"))
     assert disconnected == [1]
     browsers.detach(browser.link)
     assert disconnected == [1, 2]
@@ -143,13 +143,13 @@ async def test_messages_of_a_page_wait_until_its_tab_is_known() -> None:
             raise InvalidParams("bad")
 
     transport.on_message(receive)
-    browser.tell("browser/registerTools", tabId=5, title="bad", **PAGE)
-    browser.tell("browser/registerTools", tabId=5, **PAGE)
+    browser.notify("browser/registerTools", tabId=5, title="bad", **PAGE)
+    browser.notify("browser/registerTools", tabId=5, **PAGE)
     assert messages == []
-    browser.tell("tab.stateChanged", tabId=5, change="created", tab=tab(5))
+    browser.notify("tab.stateChanged", tabId=5, change="created", tab=tab(5))
     assert messages == [(5, RegisterTools)] * 2
     for number in range(1000):
-        browser.tell("browser/registerTools", tabId=100 + number, **PAGE)
+        browser.notify("browser/registerTools", tabId=100 + number, **PAGE)
     assert len(transport._early) == 200
 
 
@@ -157,9 +157,9 @@ async def test_a_document_disconnects_from_a_tab_that_was_renumbered() -> None:
     _, browser, transport = joined(1)
     messages: list[tuple[int, type[PageMessage]]] = []
     transport.on_message(lambda tab_id, message: messages.append((tab_id, type(message))))
-    browser.tell("browser/registerTools", tabId=1, **PAGE)
-    browser.tell("tab.stateChanged", tabId=9, change="replaced", removedTabId=1, tab=tab(9))
-    browser.tell("browser/disconnected", tabId=1, **WHERE)
+    browser.notify("browser/registerTools", tabId=1, **PAGE)
+    browser.notify("tab.stateChanged", tabId=9, change="replaced", removedTabId=1, tab=tab(9))
+    browser.notify("browser/disconnected", tabId=1, **WHERE)
     assert messages[-1] == (1, PageDisconnected)
 
 

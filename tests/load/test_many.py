@@ -1,4 +1,4 @@
-"""Many agents at once, many idle ones and many that come and go, with a look at what the hub keeps of them."""
+"""Many agents at once, many idle ones, and many that come and go: the hub keeps nothing of those that left."""
 
 from __future__ import annotations
 

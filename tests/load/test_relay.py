@@ -29,7 +29,7 @@ async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
 
 
 async def idle(relay: Relay, users: range) -> list[Wire]:
-    """A browser and an agent of each of these users, connected to one another, that say nothing."""
+    """A browser and an agent of each of these users, connected to each other, without messages."""
     made: list[Wire] = []
     for number in users:
         token = relay.token(f"idle{number}")
@@ -38,11 +38,11 @@ async def idle(relay: Relay, users: range) -> list[Wire]:
 
 
 async def calls(one: IndependentAgent, name: str) -> int:
-    """Call and look at every answer; gives how many were its own."""
+    """Make calls and check every answer; returns how many were correct."""
     own = 0
     for number in range(CALLS):
-        said = {"who": name, "n": number}
-        own += await one.result("act", said) == {"method": "act", "params": said}
+        params = {"who": name, "n": number}
+        own += await one.result("act", params) == {"method": "act", "params": params}
     return own
 
 

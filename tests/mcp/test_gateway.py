@@ -1,4 +1,4 @@
-"""The gateway: two tools that reach all others."""
+"""The gateway: two tools that give access to all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def gateway(hub: RunningHub) -> Agent:
 
 
 async def found(agent: Agent, name: str = "tabhub_list_tools", **arguments: Any) -> dict[str, Any]:
-    """What the listing tool answers."""
+    """The answer of the listing tool."""
     result = (await agent.call(name, arguments))["result"]
     assert "isError" not in result, result
     answer: dict[str, Any] = json.loads(result["content"][0]["text"])
@@ -30,7 +30,7 @@ async def found(agent: Agent, name: str = "tabhub_list_tools", **arguments: Any)
 
 
 @pytest.mark.req("S002-modes-02", "S002-gateway-01", "S002-gateway-05")
-async def test_it_lists_exactly_two_tools_in_both_eras(hub: RunningHub) -> None:
+async def test_the_gateway_lists_exactly_two_tools_in_both_eras(hub: RunningHub) -> None:
     Probe(hub)
     async with gateway(hub) as agent, client(hub) as http:
         tools = (await agent.request("tools/list"))["result"]["tools"]
@@ -138,7 +138,7 @@ async def test_any_tool_is_called_by_name_with_arguments(hub: RunningHub) -> Non
 
 
 @pytest.mark.req("S002-gateway-06")
-async def test_the_names_of_opentabs_are_answered_alike(hub: RunningHub) -> None:
+async def test_the_names_of_opentabs_are_aliases(hub: RunningHub) -> None:
     async with FakeExtension(hub), gateway(hub) as agent:
         assert await found(agent, "opentabs_list_tools", query="tabs") == await found(agent, query="tabs")
         alike = [await agent.call(name, {"name": "browser_list_tabs"}) for name in ("opentabs_call", "tabhub_call")]
@@ -146,7 +146,7 @@ async def test_the_names_of_opentabs_are_answered_alike(hub: RunningHub) -> None
     assert "isError" not in alike[0]["result"]
 
 
-async def test_a_wrong_name_offers_the_nearest(hub: RunningHub) -> None:
+async def test_an_unknown_name_suggests_the_nearest(hub: RunningHub) -> None:
     async with gateway(hub) as agent:
         wrong = (await agent.call("tabhub_call", {"name": "browser_list_tab"}))["error"]
         direct = (await agent.call("browser_list_tabs"))["error"]

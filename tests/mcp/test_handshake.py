@@ -87,7 +87,7 @@ async def test_an_unknown_version_header_is_a_400(hub: RunningHub) -> None:
     async with Agent(hub) as agent:
         answer = await agent.post(message("ping"), **{"MCP-Protocol-Version": "2024-01-01"})
         assert answer.status_code == 400
-        del agent.headers["MCP-Protocol-Version"]  # older clients send none
+        del agent.headers["MCP-Protocol-Version"]  # older clients do not send one
         assert (await agent.post(message("ping"))).status_code == 200
 
 
@@ -150,7 +150,7 @@ async def test_the_first_revision_answers_batches(hub: RunningHub) -> None:
 
 
 @pytest.mark.req("B3")
-async def test_batches_that_cannot_be_are_refused(hub: RunningHub) -> None:
+async def test_invalid_batches_are_refused(hub: RunningHub) -> None:
     async with Agent(hub, version="2025-03-26") as agent:
         for batch in ([], [initialize("2025-03-26")]):
             answer = await agent.post(batch)
@@ -170,7 +170,7 @@ async def test_later_revisions_refuse_batches(hub: RunningHub, version: str) -> 
         assert (await agent.request("ping"))["result"] == {}
 
 
-async def test_a_client_that_leaves_a_batch_takes_back_all_its_calls(hub: RunningHub) -> None:
+async def test_disconnecting_during_a_batch_cancels_all_its_calls(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Agent(hub, version="2025-03-26") as agent:
         batch = [message("tools/call", {"name": "probe_wait", "arguments": {"n": n}}) for n in (1, 2, 3)]
@@ -193,7 +193,7 @@ async def test_an_id_that_is_still_in_flight_is_refused(hub: RunningHub) -> None
         assert "in flight" in second["error"]["message"]
         probe.release.set()
         assert (await first).json()["result"].get("isError") is not True
-        assert (await agent.post(body)).json()["result"]["content"]  # free again once answered
+        assert (await agent.post(body)).json()["result"]["content"]  # available again once answered
 
 
 async def test_a_list_in_pages_shows_every_tool_once(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ async def test_a_list_in_pages_shows_every_tool_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_an_unknown_tool_is_an_error_that_offers_the_nearest(hub: RunningHub, version: str) -> None:
+async def test_an_unknown_tool_is_an_error_that_suggests_the_nearest(hub: RunningHub, version: str) -> None:
     async with Agent(hub, version=version) as agent:
         error = (await agent.call("browser_list_tab"))["error"]
         assert error["code"] == -32602
@@ -239,15 +239,13 @@ async def test_invalid_arguments_are_reported_as_the_revision_requires(hub: Runn
 
 
 @pytest.mark.parametrize("params", [{}, {"name": 7}, {"name": "probe_echo", "arguments": [1]}])
-async def test_a_call_without_name_or_with_arguments_that_are_no_object_is_refused(
-    hub: RunningHub, params: dict[str, Any]
-) -> None:
+async def test_a_call_without_name_or_object_arguments_is_refused(hub: RunningHub, params: dict[str, Any]) -> None:
     async with Agent(hub) as agent:
         assert (await agent.request("tools/call", params))["error"]["code"] == -32602
 
 
 @pytest.mark.req("S004-goals-06", "S002-mcp-05")
-async def test_each_session_without_tab_id_works_in_a_background_tab_of_its_own(hub: RunningHub) -> None:
+async def test_each_session_without_tab_id_works_in_its_own_background_tab(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser, Agent(hub) as one, Agent(hub) as two:
         for agent in (one, two, one):
             await agent.call("browser_execute_script", {"code": "return 1"})
@@ -258,7 +256,7 @@ async def test_each_session_without_tab_id_works_in_a_background_tab_of_its_own(
         assert None not in bound
 
 
-async def test_an_idle_session_ends_and_a_used_one_does_not(tmp_path: Path) -> None:
+async def test_only_an_idle_session_expires(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, limits={"session_idle": 0}) as hub,
         Agent(hub) as idle,

@@ -1,4 +1,4 @@
-"""Notifications of changed tools: as often as agreed, never more, and the last state always arrives."""
+"""Notifications of changed tools: rate-limited, and the last state is always notified."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ async def _never(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
 
 
 class Listener:
-    """An agent that lists the tools whenever it is told they changed."""
+    """An agent that lists the tools whenever it is notified of a change."""
 
     def __init__(self, loop: VirtualLoop, notices: ListNotifier, catalogue: Catalogue) -> None:
-        self.told: list[float] = []
+        self.notified: list[float] = []
         self.sees: list[str] = []
         self.ended = 0
 
         def changed(_kind: str) -> None:
-            self.told.append(loop.now)
+            self.notified.append(loop.now)
             self.sees = [tool.name for tool in catalogue.tools()]
 
         def end() -> None:
@@ -49,7 +49,9 @@ class Listener:
 
 
 @pytest.mark.req("L8")
-def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arrives(loop: VirtualLoop) -> None:
+def test_500_updates_per_second_become_two_notifications_per_second_and_the_last_state_is_notified(
+    loop: VirtualLoop,
+) -> None:
     limits, registry = Limits(), Registry()
     notices, catalogue = ListNotifier(limits), Catalogue(registry, limits, lambda tool: False, mark=False)
     registry.on_change(partial(notices.changed, "tools"))
@@ -63,51 +65,51 @@ def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arr
             loop.run_for(1 / 500)
         loop.run_for(2)
         for agent in agents:
-            gaps = [later - earlier for earlier, later in zip(agent.told, agent.told[1:], strict=False)]
+            gaps = [later - earlier for earlier, later in zip(agent.notified, agent.notified[1:], strict=False)]
             assert min(gaps) >= 0.5 - 1e-6
-            assert 10 <= len(agent.told) <= 12
+            assert 10 <= len(agent.notified) <= 12
             assert agent.sees == ["website_tool_n2499"]
-        told = len(agents[0].told)
+        notified = len(agents[0].notified)
         loop.run_for(60)
-        assert len(agents[0].told) == told
+        assert len(agents[0].notified) == notified
 
 
 def test_a_single_change_is_notified_at_once(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits())
-    told: list[float] = []
-    with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
+    notified: list[float] = []
+    with notices.subscribe(lambda _: notified.append(loop.now), lambda: None):
         loop.act(partial(notices.changed, "tools"))
-        assert told == [loop.now]
+        assert notified == [loop.now]
         loop.run_for(10)
         loop.act(partial(notices.changed, "tools"))
-        assert told == [1000.0, 1010.0]
+        assert notified == [1000.0, 1010.0]
 
 
 def test_only_current_subscribers_of_a_list_are_notified(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits())
-    told: list[str] = []
-    with notices.subscribe(lambda _: told.append("wants not"), lambda: told.append("ended"), kinds=()):
-        with notices.subscribe(lambda _: told.append("left"), lambda: None):
+    notified: list[str] = []
+    with notices.subscribe(lambda _: notified.append("wants not"), lambda: notified.append("ended"), kinds=()):
+        with notices.subscribe(lambda _: notified.append("left"), lambda: None):
             loop.act(partial(notices.changed, "tools"))
             loop.act(partial(notices.changed, "tools"))
         loop.run_for(10)
-        assert told == ["left"]
+        assert notified == ["left"]
         loop.act(notices.close)
-    assert told == ["left", "ended"]
+    assert notified == ["left", "ended"]
     loop.act(notices.close)
-    assert told == ["left", "ended"]
+    assert notified == ["left", "ended"]
 
 
-def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
+def test_a_rate_of_zero_means_no_limit(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits(list_changed_rate=0))
-    told: list[float] = []
-    with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
+    notified: list[float] = []
+    with notices.subscribe(lambda _: notified.append(loop.now), lambda: None):
         for _ in range(5):
             loop.act(partial(notices.changed, "tools"))
-    assert len(told) == 5
+    assert len(notified) == 5
 
 
-def test_each_list_has_its_own_pace_and_its_own_listeners(loop: VirtualLoop) -> None:
+def test_each_list_has_its_own_rate_and_listeners(loop: VirtualLoop) -> None:
     notices = ListNotifier(Limits())
     all_of_it: list[str] = []
     prompts: list[str] = []

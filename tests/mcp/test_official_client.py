@@ -1,4 +1,4 @@
-"""The official SDK's own client against the hub, in both eras."""
+"""The official SDK's client against the hub, in both eras."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def connected(hub: RunningHub, mode: str, path: str = "/mcp", **more: Any)
 
 @pytest.mark.req("S002-mcp-01", "S000-hub-01")
 @pytest.mark.parametrize("mode", MODES)
-async def test_it_lists_and_calls(hub: RunningHub, mode: str) -> None:
+async def test_the_official_client_lists_and_calls_tools(hub: RunningHub, mode: str) -> None:
     Probe(hub)
     async with FakeExtension(hub), connected(hub, mode) as client:
         assert client.protocol_version == SPOKEN[mode]
@@ -46,7 +46,7 @@ async def test_it_lists_and_calls(hub: RunningHub, mode: str) -> None:
 
 @pytest.mark.req("S002-gateway-01", "S002-gateway-03", "S002-gateway-05")
 @pytest.mark.parametrize("mode", MODES)
-async def test_it_finds_and_calls_through_the_gateway(hub: RunningHub, mode: str) -> None:
+async def test_the_official_client_finds_and_calls_tools_through_the_gateway(hub: RunningHub, mode: str) -> None:
     async with FakeExtension(hub), connected(hub, mode, "/mcp/gateway") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == ["tabhub_list_tools", "tabhub_call"]
@@ -57,15 +57,15 @@ async def test_it_finds_and_calls_through_the_gateway(hub: RunningHub, mode: str
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_it_gets_progress(hub: RunningHub, mode: str) -> None:
+async def test_the_official_client_gets_progress(hub: RunningHub, mode: str) -> None:
     Probe(hub)
     seen: list[tuple[float, float | None]] = []
 
-    async def told(progress: float, total: float | None, message: str | None) -> None:
+    async def record(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, total))
 
     async with connected(hub, mode) as client:
-        await client.call_tool("probe_report", progress_callback=told)
+        await client.call_tool("probe_report", progress_callback=record)
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -83,7 +83,7 @@ async def test_a_call_continues_after_an_elicitation_was_answered(hub: RunningHu
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_call_it_gives_up_is_cancelled_in_the_browser(hub: RunningHub, mode: str) -> None:
+async def test_a_call_the_official_client_cancels_is_cancelled_in_the_browser(hub: RunningHub, mode: str) -> None:
     async with FakeExtension(hub) as browser, connected(hub, mode) as client:
         begun = asyncio.Event()
 
@@ -103,7 +103,7 @@ async def test_a_call_it_gives_up_is_cancelled_in_the_browser(hub: RunningHub, m
         assert len(hub.hub.engine.calls) == 0
 
 
-async def test_its_session_ends_with_it(hub: RunningHub) -> None:
+async def test_the_session_of_the_official_client_ends_with_it(hub: RunningHub) -> None:
     async with connected(hub, "legacy") as client:
         await client.list_tools()
         assert len(hub.hub.sessions) == 1

@@ -32,7 +32,7 @@ async def test_tools_are_listed_with_schema_and_plugin_and_filtered_by_plugin(hu
 
 
 @pytest.mark.req("S002-endpoints-05", "S002-dispatch-05")
-async def test_a_call_goes_to_the_browser_and_its_result_comes_back(hub: RunningHub) -> None:
+async def test_a_call_returns_the_browsers_result(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser, client(hub) as http:
         answer = await http.post("/tools/browser_execute_script/call", json={"arguments": {"tabId": 7, "code": "1"}})
         bare = await http.post("/tools/browser_execute_script/call", json={"tabId": 7, "code": "1"})
@@ -53,7 +53,7 @@ async def test_a_tool_without_arguments_needs_no_body(hub: RunningHub, body: byt
     assert answer.json()["structuredContent"]["tabs"][0]["tabId"] == 7
 
 
-async def test_arguments_named_arguments_are_not_taken_apart(hub: RunningHub) -> None:
+async def test_an_argument_named_arguments_is_not_unwrapped(hub: RunningHub) -> None:
     Probe(hub)
     async with client(hub) as http:
         mixed = await http.post("/tools/probe_echo/call", json={"value": "x", "arguments": {"value": "y"}})
@@ -78,7 +78,7 @@ async def test_an_unknown_tool_is_404_with_the_nearest_names(hub: RunningHub) ->
 
 
 @pytest.mark.req("S002-dispatch-01")
-async def test_wrong_arguments_are_422_and_name_the_field_and_nothing_is_sent(hub: RunningHub) -> None:
+async def test_invalid_arguments_are_422_with_the_field_and_nothing_is_sent(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser, client(hub) as http:
         answer = await http.post("/tools/browser_execute_script/call", json={"tabId": "seven", "code": "1"})
         missing = await http.post("/tools/browser_execute_script/call", json={"arguments": {}})
@@ -92,7 +92,7 @@ async def test_wrong_arguments_are_422_and_name_the_field_and_nothing_is_sent(hu
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"x"', b'{"arguments": []}', b'{"arguments": null}'])
-async def test_a_body_that_is_no_object_is_refused(hub: RunningHub, body: bytes) -> None:
+async def test_a_body_that_is_not_an_object_is_refused(hub: RunningHub, body: bytes) -> None:
     async with client(hub) as http:
         answer = await http.post("/tools/browser_list_tabs/call", content=body)
     assert answer.status_code == 400
@@ -115,7 +115,7 @@ async def test_failures_have_the_status_of_their_kind(hub: RunningHub) -> None:
     assert "7" in absent.json()["error"]["hint"]
 
 
-async def test_callers_that_name_a_session_have_a_tab_of_their_own(hub: RunningHub) -> None:
+async def test_callers_with_a_session_name_have_their_own_tab(hub: RunningHub) -> None:
     async with FakeExtension(hub, tabs=[tab(7)]), client(hub) as http:
         tabs: list[Any] = []
         for name in ("a", "b", "a"):
@@ -131,7 +131,7 @@ async def test_callers_that_name_a_session_have_a_tab_of_their_own(hub: RunningH
     assert (entry["session"], entry["client"]) == ("rest:test:a", "me")
 
 
-async def test_a_caller_that_hangs_up_takes_its_call_back(hub: RunningHub) -> None:
+async def test_disconnecting_cancels_the_call(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with client(hub) as http:
         call = asyncio.create_task(http.post("/tools/probe_wait/call", json={"n": 1}))
@@ -144,7 +144,7 @@ async def test_a_caller_that_hangs_up_takes_its_call_back(hub: RunningHub) -> No
 
 
 @pytest.mark.req("S002-endpoints-14")
-async def test_wrong_methods_are_405_and_wrong_addresses_404(hub: RunningHub) -> None:
+async def test_wrong_methods_are_405_and_unknown_paths_404(hub: RunningHub) -> None:
     async with client(hub) as http:
         for method, path in [
             ("POST", "/tools"),
@@ -167,7 +167,7 @@ async def test_wrong_methods_are_405_and_wrong_addresses_404(hub: RunningHub) ->
 
 
 @pytest.mark.req("S002-full-03")
-async def test_a_tool_that_is_off_is_refused_and_left_out_or_marked(tmp_path: Any) -> None:
+async def test_a_disabled_tool_is_refused_and_hidden_or_marked(tmp_path: Any) -> None:
     off = {"permissions": {"browser": {"tools": {"browser_close_tab": "off"}}}}
     for shown in (False, True):
         async with (

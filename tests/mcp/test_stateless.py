@@ -93,7 +93,7 @@ async def test_a_header_that_differs_from_the_body_is_refused(hub: RunningHub, h
 
 @pytest.mark.req("B23")
 @pytest.mark.parametrize("header", ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id"])
-async def test_a_routing_header_that_comes_twice_is_refused(hub: RunningHub, header: str) -> None:
+async def test_a_duplicate_routing_header_is_refused(hub: RunningHub, header: str) -> None:
     body, headers = stateless("tools/call", {"name": "browser_list_tabs"})
     headers |= {"Mcp-Session-Id": "x", "Host": f"127.0.0.1:{hub.port}", **hub.bearer}
     data = json.dumps(body).encode()
@@ -163,7 +163,7 @@ async def test_batches_and_responses_are_not_part_of_this_revision(hub: RunningH
         assert (note.status_code, note.content) == (202, b"")
 
 
-async def test_an_unknown_tool_is_a_protocol_error_and_unfit_arguments_a_tool_error(hub: RunningHub) -> None:
+async def test_an_unknown_tool_is_a_protocol_error_and_invalid_arguments_are_a_tool_error(hub: RunningHub) -> None:
     Probe(hub)
     async with client(hub) as http:
         unknown = await ask(http, "tools/call", {"name": "probe_ecko", "arguments": {}})
@@ -175,7 +175,7 @@ async def test_an_unknown_tool_is_a_protocol_error_and_unfit_arguments_a_tool_er
         assert unfit.json()["result"]["resultType"] == "complete"
 
 
-async def test_progress_rides_on_the_requests_own_stream(hub: RunningHub) -> None:
+async def test_progress_is_sent_on_the_requests_own_stream(hub: RunningHub) -> None:
     Probe(hub)
     async with client(hub) as http:
         body, headers = stateless("tools/call", {"name": "probe_report"}, progressToken="p")
@@ -188,7 +188,7 @@ async def test_progress_rides_on_the_requests_own_stream(hub: RunningHub) -> Non
         assert messages[3]["result"]["resultType"] == "complete"
 
 
-async def test_log_messages_come_only_to_a_request_that_names_a_level(hub: RunningHub) -> None:
+async def test_log_messages_are_sent_only_for_a_request_with_a_level(hub: RunningHub) -> None:
     Probe(hub)
     async with client(hub) as http:
         quiet = await ask(http, "tools/call", {"name": "probe_log"})
@@ -208,9 +208,9 @@ async def test_a_listener_is_notified_under_its_own_id_until_the_end(tmp_path: P
                 "subscriptions/listen", {"notifications": {"toolsListChanged": True, "other": True}}
             )
             async with streamed(http, "POST", "/mcp", json=body, headers=headers) as events:
-                told = await events.message()
-                assert told["method"] == "notifications/subscriptions/acknowledged"
-                assert told["params"]["notifications"] == {"toolsListChanged": True}
+                acknowledged = await events.message()
+                assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+                assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
                 probe.change()
                 changed = await events.message()
                 assert changed["method"] == "notifications/tools/list_changed"
@@ -248,7 +248,7 @@ async def test_closing_the_request_cancels_the_call_in_the_browser(hub: RunningH
         assert len(hub.hub.sessions) == 0
 
 
-async def test_input_is_asked_for_and_comes_with_the_next_round(hub: RunningHub) -> None:
+async def test_required_input_is_sent_with_the_next_request(hub: RunningHub) -> None:
     Probe(hub)
     able: dict[str, Any] = {CAPABILITIES: {"elicitation": {}}}
     async with client(hub) as http:
@@ -265,7 +265,7 @@ async def test_input_is_asked_for_and_comes_with_the_next_round(hub: RunningHub)
 
 
 @pytest.mark.parametrize("state", ["", "zz", "00" * 32, "00" * 40, 7, {"a": 1}])
-async def test_a_state_this_hub_did_not_give_out_is_refused(hub: RunningHub, state: Any) -> None:
+async def test_a_forged_request_state_is_refused(hub: RunningHub, state: Any) -> None:
     Probe(hub)
     async with client(hub) as http:
         params = {"name": "probe_ask", "inputResponses": {}, "requestState": state}
@@ -313,7 +313,7 @@ async def test_a_first_call_opens_a_background_tab_and_its_handle_leads_back_to_
 
 
 @pytest.mark.parametrize("handle", ["s_nothing", "", 7, None, {"a": 1}])
-async def test_a_handle_that_is_not_known_is_refused_and_nothing_is_sent(hub: RunningHub, handle: Any) -> None:
+async def test_an_unknown_handle_is_refused_and_nothing_is_sent(hub: RunningHub, handle: Any) -> None:
     async with FakeExtension(hub) as browser, client(hub) as http:
         answer = await call(http, "browser_execute_script", {"code": "return 1", "session": handle})
         assert answer["error"]["code"] in (-32602, -32012)
@@ -321,7 +321,7 @@ async def test_a_handle_that_is_not_known_is_refused_and_nothing_is_sent(hub: Ru
         assert browser.seen.empty()
 
 
-async def test_the_session_of_a_handshake_client_is_no_handle(hub: RunningHub) -> None:
+async def test_the_session_id_of_a_handshake_client_is_not_a_handle(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser, client(hub) as http:
         hub.hub.sessions.open("0" * 32, "mcp", "other", hub.hub.engine.clock())
         answer = await call(http, "browser_execute_script", {"code": "return 1", "session": "0" * 32})

@@ -10,19 +10,19 @@ OURS, THEIRS = "tabhub+mcp://s/notes://a", "notes://a"
 
 async def test_each_agent_is_notified_of_its_subscriptions_by_its_own_uri() -> None:
     subscribers = ResourceSubscribers(Limits(list_changed_rate=0), lambda _server: None)
-    told: list[tuple[str, str]] = []
-    one = ResourceSubscriber(subscribers, lambda uri: told.append(("one", uri)))
-    two = ResourceSubscriber(subscribers, lambda uri: told.append(("two", uri)))
+    notified: list[tuple[str, str]] = []
+    one = ResourceSubscriber(subscribers, lambda uri: notified.append(("one", uri)))
+    two = ResourceSubscriber(subscribers, lambda uri: notified.append(("two", uri)))
     one.add(Subscription("s", "notes://a", OURS))
     two.add(Subscription("s", "notes://a", THEIRS))
     two.add(Subscription("t", "notes://a", "tabhub+mcp://t/notes://a"))
     for uri in ("notes://a", "notes://a/part"):
         subscribers.updated("s", uri)
-        assert sorted(told) == [("one", OURS), ("two", THEIRS)]
-        told.clear()
+        assert sorted(notified) == [("one", OURS), ("two", THEIRS)]
+        notified.clear()
     subscribers.updated("s", "notes://ab")
     subscribers.updated("u", "notes://a")
-    assert told == []
+    assert notified == []
     assert subscribers.uris("s") == subscribers.uris("t") == {"notes://a"}
 
 

@@ -1,4 +1,4 @@
-"""A server of one request per connection, which answers with given bytes."""
+"""A server with one request per connection, which answers with given bytes."""
 
 from __future__ import annotations
 

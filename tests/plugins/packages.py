@@ -84,7 +84,7 @@ class NpmRegistry:
     def __init__(self) -> None:
         self.packages: dict[str, dict[str, bytes]] = {}
         self.spoilt: set[str] = set()
-        """Tarballs that differ from the announced ones."""
+        """Tarballs that differ from the published ones."""
         self.asked: list[tuple[str, str | None]] = []
         registry = self
 
@@ -98,7 +98,7 @@ class NpmRegistry:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """No log."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"

@@ -1,4 +1,4 @@
-"""A package exactly as the OpenTabs build makes it and npm publishes it: its manifest and its `dist`."""
+"""A package exactly as the OpenTabs build creates it and npm publishes it: its manifest and its `dist`."""
 
 from __future__ import annotations
 

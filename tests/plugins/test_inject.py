@@ -23,7 +23,7 @@ def made(schema: dict[str, Any]) -> Tool:
 
 @pytest.mark.req("S002-injected-04", "S002-instance-03")
 @pytest.mark.parametrize("instances", [[], ["only"]])
-def test_tab_id_is_always_there_and_optional(instances: list[str]) -> None:
+def test_tab_id_is_always_added_and_optional(instances: list[str]) -> None:
     schema = injected(_OWN, instances)
     assert schema["properties"]["tabId"]["type"] == "integer"
     assert schema["properties"]["tabId"]["minimum"] == 1

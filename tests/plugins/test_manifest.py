@@ -34,7 +34,7 @@ def test_the_parts_of_a_package_become_a_plugin(tmp_path: Path) -> None:
     assert plugin.exclude_patterns == ("*://*.atlassian.net/wiki/*",)
     assert [each.name for each in plugin.tools] == ["list_issues", "get-issue"]
     assert plugin.tools[0].group == "Issues"
-    assert plugin.fields[0].facts() == {"type": "url", "label": "Jira URL"}
+    assert plugin.fields[0].schema() == {"type": "url", "label": "Jira URL"}
     assert plugin.icon_svg == "<svg><path d='M0 0'/></svg>"
     assert plugin.sdk_version == "0.0.115"
     assert plugin.problems == ()

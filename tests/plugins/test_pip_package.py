@@ -1,4 +1,4 @@
-"""A plugin in a Python package: installed by pip into the hub's environment, found, used, and removed with it."""
+"""A plugin in a Python package: installed by pip into the hub's environment, discovered, used, and removed with it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_polling_finds_changes_without_notifications(tmp_path: Path) -> None:
     now, changes = [100.0], []
     watcher = Watcher(lambda: changes.append(now[0]), lambda: now[0])
     watcher.watch([made, tmp_path / "later"], pending=1)
-    assert watcher.facts() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": None, "pollDetections": 0}
+    assert watcher.status() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": None, "pollDetections": 0}
     watcher.poll()
     folder(made, "one", "1.0.1")
     now[0] = 102.0
@@ -54,4 +54,4 @@ def test_polling_finds_changes_without_notifications(tmp_path: Path) -> None:
     now[0] = 106.0
     watcher.poll()
     assert changes == [106.0]
-    assert watcher.facts() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": 106_000, "pollDetections": 1}
+    assert watcher.status() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": 106_000, "pollDetections": 1}

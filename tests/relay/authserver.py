@@ -21,17 +21,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 class AuthServer:
     """One server; every client is logged in as `user`, and gets tokens that last `ttl` seconds.
 
-    `announced_ttl` is the lifetime that clients are told, and by which they renew tokens.
+    `announced_ttl` is the lifetime announced to clients, by which they renew tokens.
     """
 
     def __init__(self, user: str, ttl: float) -> None:
         self.user = user
         self.ttl = ttl
         self.announced_ttl: float | None = None
-        """None for how long they really last."""
+        """None for the real lifetime."""
         self.issued = 0
         self.ends = 0.0
-        """When the last token ends, as a timestamp."""
+        """Expiry of the last token, as a timestamp."""
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._codes: dict[str, dict[str, str]] = {}
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -107,7 +107,7 @@ class AuthServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
-                """Quiet."""
+                """Log nothing."""
 
         return Handler
 

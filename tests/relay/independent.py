@@ -1,6 +1,6 @@
-"""Both ends of the relay's protocol, written from its specification alone: nothing here knows the relay's code.
+"""Both ends of the relay's protocol, written from its specification alone, without the relay's code.
 
-An extension and an agent as a stranger would write them, on plain WebSockets.
+An extension and an agent as a third party would write them, on plain WebSockets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Command = Callable[[str, dict[str, Any]], Any]
 
 
 class IndependentExtension:
-    """Passive: connects, waits, answers with the same id it was asked with."""
+    """Passive: connects, waits, and answers requests with their id."""
 
     def __init__(self, base: str, token: str, name: str = "Chrome 141", **more: Any) -> None:
         self._url = f"{base}/extension"
@@ -25,7 +25,7 @@ class IndependentExtension:
         self.handle: Command = lambda method, params: {"method": method, "params": params}
         self.requests: list[dict[str, Any]] = []
         self.received: list[Any] = []
-        """Everything that came, as it came."""
+        """All received messages, unchanged."""
         self.notifications: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.user_id = ""
         self.extension_id = ""
@@ -44,7 +44,7 @@ class IndependentExtension:
         await self._reader
 
     async def notified(self, method: str) -> dict[str, Any]:
-        """The params of the next notification of that name."""
+        """The params of the next notification of that method."""
         async with asyncio.timeout(30):
             while True:
                 message = await self.notifications.get()
@@ -70,7 +70,7 @@ class IndependentExtension:
         if "id" not in message:
             self.notifications.put_nowait(message)
         elif "method" not in message:
-            return  # an answer; it asked nothing, so it is only kept in `received`
+            return  # a reply; it made no request, so the reply is only kept in `received`
         elif str(message["id"]).startswith("proxy:") and message["method"] == "authenticate":
             await self.send({"id": message["id"], "result": self._credentials})
         else:
@@ -94,7 +94,7 @@ class IndependentAgent:
         self._waiting: dict[Any, asyncio.Future[dict[str, Any]]] = {}
         self.notifications: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.received: list[Any] = []
-        """Everything that came, as it came."""
+        """All received messages, unchanged."""
         self.connection_id = ""
         self.ws: ClientConnection
         self._reader: asyncio.Task[None]
@@ -116,7 +116,7 @@ class IndependentAgent:
         return listed
 
     async def listed(self, count: int, within: float = 30) -> list[dict[str, Any]]:
-        """Its browsers, once there are so many; changes are reported by `status`."""
+        """Its browsers, once there are this many; changes are reported by `status`."""
         async with asyncio.timeout(within):
             while len(there := await self.browsers()) != count:
                 while (await self.notifications.get()).get("method") != "status":
@@ -147,7 +147,7 @@ class IndependentAgent:
         return error
 
     async def ask(self, method: str, params: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-        """Send a request and wait for the answer with its id."""
+        """Send a request and wait for the reply with its id."""
         return await (await self.begin(method, params, **more))
 
     async def begin(
@@ -171,7 +171,7 @@ class IndependentAgent:
                     return params
 
     async def stray(self) -> dict[str, Any]:
-        """The next answer to nothing that was asked: an error with id null."""
+        """The next reply that belongs to no request: an error with id null."""
         async with asyncio.timeout(30):
             while True:
                 message = await self.notifications.get()

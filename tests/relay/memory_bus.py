@@ -1,4 +1,4 @@
-"""Buses within one process, for tests: what NATS does between processes."""
+"""Buses within one process, for tests; between processes NATS does this."""
 
 from __future__ import annotations
 

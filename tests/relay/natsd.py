@@ -22,7 +22,7 @@ class NatsServer:
         self._words = words
         self._process: asyncio.subprocess.Process | None = None
         self._rest: asyncio.Task[bytes]
-        """Reads on in its log, which would fill up else."""
+        """Reads its log continuously, so that the pipe does not fill up."""
 
     @property
     def url(self) -> str:
@@ -42,21 +42,21 @@ class NatsServer:
         self._rest = asyncio.create_task(log.read())
 
     async def kill(self) -> None:
-        """End it without a word."""
+        """Kill it without a clean shutdown."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
             await self._rest
 
     def freeze(self, frozen: bool) -> None:
-        """Have it stand still, or go on."""
+        """Suspend or resume it."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
 
 
 @asynccontextmanager
 async def nats_server(*words: str) -> AsyncIterator[NatsServer]:
-    """A server that runs, until the end of the test."""
+    """A running server, stopped at the end of the test."""
     server = NatsServer(*words)
     await server.start()
     try:

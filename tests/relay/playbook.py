@@ -33,7 +33,7 @@ class Play:
         self.now = 0.0
         self.ttl = 3600.0
         self.compact = True
-        """Whether messages are written so that they can be fast-forwarded (relay/fast_forward.py)."""
+        """Whether messages are encoded so that they can be fast-forwarded (relay/fast_forward.py)."""
         self.sent: dict[int, list[dict[str, Any]]] = {}
         self.closed: dict[int, tuple[int, str]] = {}
         self.to_nodes: list[tuple[str, nodes.NodeMessage]] = []
@@ -74,7 +74,7 @@ class Play:
         return client
 
     def pair(self, user: str = "ann") -> tuple[int, int, str]:
-        """An agent connected to a browser, both quiet, and their connection."""
+        """An agent connected to a browser, both without pending messages, and their connection."""
         browser, agent = self.browser(user), self.agent(user)
         return agent, browser, self.connect(agent, browser)
 
@@ -98,7 +98,7 @@ class Play:
             self.run(self.relay.message_received(client, data, self.now, forwarded))
 
     def take(self, client: int) -> list[dict[str, Any]]:
-        """What was sent to a client since the last time."""
+        """The messages sent to a client since the last call."""
         return self.sent.pop(client, [])
 
     def tick(self, now: float) -> None:

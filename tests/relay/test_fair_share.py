@@ -103,7 +103,7 @@ async def test_user_gets_about_half_of_the_time_while_another_is_active() -> Non
     for _ in range(100):
         other.pieces = 1
         other.arrive()
-        assert other.pieces == 0  # its few messages are read as they come
+        assert other.pieces == 0  # its few messages are read as they arrive
         await iterations(clock, 5, each=0.01)
         await asyncio.wait_for(flood.resumed.wait(), 30)  # by the loop's own clock
         flood.resumed.clear()
@@ -144,7 +144,7 @@ async def test_debt_of_one_user_does_not_delay_another() -> None:
     busy = Piece(fair_share, clock, "busy", pieces=1)
     busy.arrive()
     slow.arrive()
-    await iterations(clock, 3)  # the next turn of the one that took long is minutes away
+    await iterations(clock, 3)  # the next turn of the user that took long is minutes away
     busy.pieces = 6
     busy.arrive()
     assert busy.pieces > 0

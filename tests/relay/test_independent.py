@@ -96,8 +96,8 @@ async def test_when_a_browser_disconnects_its_agents_are_notified_and_calls_fail
             browser.ws.transport.abort()
             error = (await call)["error"]
             assert error["data"]["outcome"] == "unknown"
-        said = await agent.notified("disconnected")
-        assert said == {"connection_id": agent.connection_id, "reason": "Extension closed"}
+        params = await agent.notified("disconnected")
+        assert params == {"connection_id": agent.connection_id, "reason": "Extension closed"}
         assert await agent.browsers() == []
         assert (await agent.error("click"))["code"] == -32000
 
@@ -214,7 +214,7 @@ async def test_notifications_of_a_browser_reach_every_connected_agent(relay: Run
         await browser.notify("last", {})
         await other.notify("last", {})
         await one.notified("last")
-        said = [message["method"] for message in list(elsewhere.notifications._queue)]  # type: ignore[attr-defined]
-        assert "tab.stateChanged" not in said
+        methods = [message["method"] for message in list(elsewhere.notifications._queue)]  # type: ignore[attr-defined]
+        assert "tab.stateChanged" not in methods
         await one.send({"method": "seen", "params": {"x": 1}})
         assert await browser.notified("seen") == {"x": 1}

@@ -1,4 +1,4 @@
-"""Two users at one relay: whatever belongs to another user looks, on every path, as if it did not exist."""
+"""Two users at one relay: on every path, another user's resources look as if they did not exist."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _LIST = message("tools/list")
 
 
 def error_text(answer: dict[str, Any], name: str) -> Any:
-    """All that an answer says, without the name that was asked for."""
+    """The error of an answer, without the requested name."""
     assert answer["result"]["isError"], answer
     return json.loads(json.dumps(answer["result"]).replace(name, "*"))
 
 
 async def same(agent: Agent, tool: str, key: str, names: tuple[str, str], **more: Any) -> None:
-    """Whether a tool says the same of two names, neither of which is there."""
+    """Whether a tool gives the same error for two names that do not exist."""
     foreign, absent = [error_text(await agent.call(tool, {key: name, **more}), name) for name in names]
     assert foreign == absent
 
 
 async def sessions(relay: HttpRelay, bob: Agent, names: tuple[str, str]) -> None:
-    """A session is known to its own user alone, whatever is asked of it."""
+    """A session is known to its own user only, whatever is requested."""
     for method in ("POST", "GET", "DELETE"):
         answers: list[httpx2.Response] = []
         for name in names:
@@ -43,7 +43,7 @@ async def sessions(relay: HttpRelay, bob: Agent, names: tuple[str, str]) -> None
 
 
 async def browsers(relay: HttpRelay, bob: Agent, foreign: str) -> None:
-    """A browser too: over WebSocket, and over HTTP."""
+    """So is a browser: over WebSocket, and over HTTP."""
     absent = "ext-d1cdb70b-b20a-46ed-8fa7-7597a0f2837a"
     async with IndependentAgent(relay.ws, token("bob")) as agent, IndependentAgent(relay.ws, token("ann")) as ann:
         await agent.ready()
@@ -60,9 +60,9 @@ async def browsers(relay: HttpRelay, bob: Agent, foreign: str) -> None:
 
 
 async def audit(relay: HttpRelay, bob: Agent, file: Path) -> None:
-    """What was written down of one user's calls is at no address, for no token."""
+    """The audit log of one user's calls is available at no URL, for no token."""
     written = await asyncio.to_thread(file.read_text)
-    assert written.count('"ann') >= 2  # both of her calls are there
+    assert written.count('"ann') >= 2  # both of her calls are recorded
     nowhere = await bob.http.get("/there/is/nothing")
     for path in ("/audit", "/audit?user=ann", "/sessions", "/results", f"/{file.name}"):
         answer = await bob.http.get(path)

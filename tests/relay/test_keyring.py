@@ -1,4 +1,4 @@
-"""A relay's keys: from a file, the environment or a URL, and their rotation while it runs."""
+"""A relay's keys: from a file, the environment or a URL, and their rotation at run time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.relay.world import running_relay, token
 
 
 class Published:
-    """A JWKS address whose answer can be changed."""
+    """A JWKS URL whose response can be changed."""
 
     def __init__(self) -> None:
         self.status = 200

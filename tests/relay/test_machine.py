@@ -16,7 +16,7 @@ PICK = st.integers(0, 10_000)
 
 
 class RelayMachine(RuleBasedStateMachine):
-    """Agents and browsers of two users that come, go, ask, answer, and answer wrongly."""
+    """Agents and browsers of two users that connect, disconnect, send requests, reply, and reply wrongly."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,16 +25,16 @@ class RelayMachine(RuleBasedStateMachine):
         self.agents: list[int] = []
         self.browsers: list[int] = []
         self.asked: dict[int, dict[tuple[type, Any], str]] = {}
-        """By agent: requests without an answer, by exact id, and the secret in their params."""
+        """By agent: requests without a reply, by exact id, and the secret in their params."""
         self.at_browser: dict[int, list[tuple[str, str]]] = {}
         self.number = 0
 
     @rule(compact=st.booleans())
-    def messages_are_written_so_from_now_on(self, compact: bool) -> None:
+    def message_encoding_changes(self, compact: bool) -> None:
         self.play.compact = compact
 
     @rule(user=USERS)
-    def agent_comes(self, user: str) -> None:
+    def agent_connects(self, user: str) -> None:
         agent = self.play.agent(user)
         self.users[agent] = user
         self.agents.append(agent)
@@ -42,7 +42,7 @@ class RelayMachine(RuleBasedStateMachine):
         self.look()
 
     @rule(user=USERS, instance=st.sampled_from(["a", "b", None]))
-    def browser_comes(self, user: str, instance: str | None) -> None:
+    def browser_connects(self, user: str, instance: str | None) -> None:
         browser = self.play.browser(user, **({"instanceId": instance} if instance else {}))
         self.users[browser] = user
         self.browsers.append(browser)
@@ -99,14 +99,14 @@ class RelayMachine(RuleBasedStateMachine):
         held = self.at_browser[browser]
         if held:
             ident, secret = held[n % len(held)]
-            if not keep:  # a kept one is answered again later
+            if not keep:  # a kept one is replied to again later
                 held.remove((ident, secret))
             self.play.say(browser, {"id": ident} if alone else {"id": ident, "result": {"secret": secret}})
             self.look()
 
     @precondition(lambda self: len(self.browsers) > 1)
     @rule(b=PICK, c=PICK, n=PICK)
-    def answer_for_another(self, b: int, c: int, n: int) -> None:
+    def reply_for_another(self, b: int, c: int, n: int) -> None:
         browser, other = self.browsers[b % len(self.browsers)], self.browsers[c % len(self.browsers)]
         held = self.at_browser[other]
         if held and browser != other:
@@ -115,7 +115,7 @@ class RelayMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.agents)
     @rule(a=PICK)
-    def agent_goes(self, a: int) -> None:
+    def agent_disconnects(self, a: int) -> None:
         agent = self.agents.pop(a % len(self.agents))
         self.play.run(self.play.relay.client_disconnected(agent, "gone"))
         del self.asked[agent]
@@ -123,7 +123,7 @@ class RelayMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.browsers)
     @rule(b=PICK)
-    def browser_goes(self, b: int) -> None:
+    def browser_disconnects(self, b: int) -> None:
         browser = self.browsers[b % len(self.browsers)]
         self.play.run(self.play.relay.client_disconnected(browser, "gone"))
         self.look()
@@ -134,7 +134,7 @@ class RelayMachine(RuleBasedStateMachine):
         self.look()
 
     def look(self) -> None:
-        """Take everything that was sent, and hold it against what may be."""
+        """Take all sent messages, and check them against what is allowed."""
         for browser in list(self.browsers):
             for message in self.play.take(browser):
                 if message.get("method") == "do":
@@ -155,7 +155,7 @@ class RelayMachine(RuleBasedStateMachine):
                 del self.asked[agent]
 
     @invariant()
-    def pending_is_what_agents_wait_for(self) -> None:
+    def pending_requests_are_those_of_agents(self) -> None:
         tables = self.play.relay.tables
         waiting = sum(len(asked) for asked in self.asked.values())
         assert waiting == sum(len(connection.pending) for connection in tables.connections.values())

@@ -37,7 +37,7 @@ async def relay() -> AsyncIterator[RunningRelay]:
 
 
 def kind(message: Any) -> str:
-    """Which kind of JSON-RPC 2.0 message this is; fails for what is none."""
+    """The kind of a JSON-RPC 2.0 message; fails for anything else."""
     assert type(message) is dict, message
     assert message.pop("jsonrpc") == "2.0", message
     if "method" in message:
@@ -58,7 +58,7 @@ def kind(message: Any) -> str:
 
 
 async def conversation(relay: RunningRelay, agent: IndependentAgent, browser: IndependentExtension) -> None:
-    """Everything that can be said, well and badly, until the browser has gone."""
+    """All kinds of messages, valid and invalid, until the browser has disconnected."""
 
     def handle(method: str, params: dict[str, Any]) -> Any:
         if method == "fail":
@@ -131,7 +131,7 @@ async def test_agents_start_every_exchange_and_receive_no_requests(relay: Runnin
         assert asked[1:] == browser.requests
         assert {request["method"] for request in browser.requests} == {"createTab", "fail", "silent"}
         refusal = next(message for message in browser.received if "error" in message)
-        assert (refusal["id"], refusal["error"]["code"]) == ("ext:1", -32601)  # a browser asks in vain
+        assert (refusal["id"], refusal["error"]["code"]) == ("ext:1", -32601)  # requests of a browser are refused
 
 
 @pytest.mark.req("S003-ids-01")
@@ -164,12 +164,12 @@ async def test_the_token_is_required_and_names_the_user_and_the_url(relay: Runni
             assert "accessToken" in answer["error"]["message"]
     access = token("ann", connection_url=relay.url)
     head, payload, signature = access.split(".")
-    said = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    assert (said["user_id"], said["connection_url"]) == ("ann", relay.url)
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    assert (claims["user_id"], claims["connection_url"]) == ("ann", relay.url)
     # the token is enough: it names the relay and the user
-    async with IndependentAgent(said["connection_url"], access) as agent:
+    async with IndependentAgent(claims["connection_url"], access) as agent:
         assert (await agent.handshake())["user_id"] == "ann"
-    forged = base64.urlsafe_b64encode(json.dumps({**said, "user_id": "bob", "sub": "bob"}).encode()).rstrip(b"=")
+    forged = base64.urlsafe_b64encode(json.dumps({**claims, "user_id": "bob", "sub": "bob"}).encode()).rstrip(b"=")
     for wrong in (f"{head}.{forged.decode()}.{signature}", access.rpartition(".")[0], "ann"):
         async with IndependentAgent(relay.url, wrong) as agent:
             refused = await agent.error("mcp_handshake", {"accessToken": wrong})

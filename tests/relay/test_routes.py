@@ -57,7 +57,7 @@ async def get(relay: RunningRelay, path: str, **headers: str) -> tuple[int, byte
 
 
 async def end_of(ws: ClientConnection) -> tuple[int, str]:
-    """How a connection was closed; what was sent before is passed over."""
+    """How a connection was closed; earlier messages are skipped."""
     async with asyncio.timeout(30):
         with contextlib.suppress(ConnectionClosed):
             while True:
@@ -141,16 +141,16 @@ async def test_ten_megabytes_are_forwarded_both_ways(relay: RunningRelay) -> Non
 
 
 def bad_tokens() -> dict[str, str]:
-    """A token for every way to be wrong."""
+    """A token for every kind of invalidity."""
     rsa_key = rsa.generate_private_key(65537, 2048)
     good = {"user_id": "ann", "aud": "tabhub-relay", "exp": 9_999_999_999, "iss": "us"}
     public = json.loads(jwt.get_algorithm_by_name("RS256").to_jwk(rsa_key.public_key()))
 
     def made(key: Any = SECRET, algorithm: str = "HS256", headers: dict[str, Any] | None = None, **claims: Any) -> str:
-        said = {name: value for name, value in {**good, **claims}.items() if value is not None}
+        payload = {name: value for name, value in {**good, **claims}.items() if value is not None}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of short keys, which are the point
-            return jwt.encode(said, key, algorithm=algorithm, headers=headers)
+            warnings.simplefilter("ignore")  # about short keys, which are the point here
+            return jwt.encode(payload, key, algorithm=algorithm, headers=headers)
 
     return {
         "unsigned": made(None, "none"),
@@ -170,18 +170,18 @@ def bad_tokens() -> dict[str, str]:
 
 
 def confused(public: bytes) -> str:
-    """A token signed with what everybody knows, a public key, as if that were a shared secret."""
+    """A token signed with a public key as if that were a shared secret."""
     parts = (
         {"alg": "HS256", "typ": "JWT"},
         {"user_id": "ann", "aud": "tabhub-relay", "exp": 9_999_999_999, "iss": "us"},
     )
-    said = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
-    mac = hmac.digest(public, said.encode(), "sha256")
-    return f"{said}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
+    payload = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+    mac = hmac.digest(public, payload.encode(), "sha256")
+    return f"{payload}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
 
 
 async def refused(relay: RunningRelay, path: str, name: str, access: str) -> None:
-    """A token is refused, with one message whatever is wrong."""
+    """Checks that a token is refused, with the same message for every reason."""
     async with asyncio.timeout(30), connect(relay.url + path) as ws:
         if path == "/mcp":
             await ws.send(json.dumps(handshake(access)))
@@ -197,7 +197,7 @@ async def refused(relay: RunningRelay, path: str, name: str, access: str) -> Non
 @pytest.mark.req("B10", "S003-auth-02")
 @pytest.mark.parametrize("path", ["/extension", "/mcp"])
 async def test_an_invalid_token_closes_the_connection_with_one_message(path: str) -> None:
-    # The time to authenticate is not what ends it.
+    # The authentication timeout is not what ends it.
     async with running_relay(rules=Rules(issuer="us"), relay_auth=600.0) as relay:
         for name, access in bad_tokens().items():
             await refused(relay, path, name, access)
@@ -377,9 +377,9 @@ async def test_no_token_reaches_the_log(relay: RunningRelay, caplog: pytest.LogC
     assert "authentication_failed" in caplog.text
     for record in caplog.records:
         if record.name.startswith("tabhub"):
-            said = f"{record.getMessage()} {getattr(record, 'facts', '')}"
-            assert access not in said
-            assert bad not in said
+            line = f"{record.getMessage()} {getattr(record, 'facts', '')}"
+            assert access not in line
+            assert bad not in line
 
 
 @pytest.mark.req("S003-codes-05")

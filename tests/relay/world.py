@@ -29,7 +29,7 @@ KEY = read_keys(SECRET.encode())[0]
 
 
 def token(user: str = "ann", *, ttl: float = 600, ident: str | None = None, **more: Any) -> str:
-    """A valid token of a user's."""
+    """A valid token of a user."""
     name = ident or str(uuid.uuid4())
     return issue(KEY, user, now=time.time(), ttl=ttl, token_id=name, rules=Rules(), **more)
 
@@ -44,7 +44,7 @@ def other_signature(access: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunningRelay:
-    """A node that serves."""
+    """A running node."""
 
     node: Node
     port: int
@@ -65,8 +65,8 @@ async def running_relay(
     http: Callable[[Node, int, WriteBatch], RelayHttp] | None = None,
     **limits: Any,
 ) -> AsyncIterator[RunningRelay]:
-    """Start a node with these limits, and end it in order; `http` makes its HTTP side."""
-    keyring = Keyring(env={"TABHUB_RELAY_KEY": key}, clock=time.monotonic)  # clock: the product's own, handed over
+    """Start a node with these limits, and stop it cleanly; `http` creates its HTTP endpoint."""
+    keyring = Keyring(env={"TABHUB_RELAY_KEY": key}, clock=time.monotonic)  # clock: the product's own, passed on
     chosen = replace(DEFAULTS, **limits)
     made = bus if bus is not None else Bus(f"node-{uuid.uuid4().hex}")
     node = Node(made, keyring, limits=chosen, rules=rules, revocations=revocations)

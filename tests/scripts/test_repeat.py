@@ -47,7 +47,7 @@ def repeat() -> Any:
     spec = importlib.util.spec_from_loader("repeat_script", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["repeat_script"] = module  # dataclasses look their module up
+    sys.modules["repeat_script"] = module  # dataclasses look up their module
     try:
         loader.exec_module(module)
         yield module
@@ -77,7 +77,7 @@ def call(repository: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def assert_ends(handle: int) -> None:
-    """Wait for the end of a process, by a pidfd opened while it ran: its number may be another process's by now."""
+    """Wait for the end of a process, by a pidfd opened while it ran, because its pid may be reused."""
     try:
         assert select.select([handle], [], [], 30)[0], "the process still runs"
     finally:
@@ -199,7 +199,7 @@ with module.load(2) as pids:
 
 
 def test_a_signal_during_the_start_of_a_process_ends_that_process(repeat: Any, tmp_path: Path) -> None:
-    """On a busy machine a process may run for a while before its parent gets to know of it."""
+    """On a busy machine a process may run for a while before its parent knows of it."""
     started: list[int] = []
 
     class SlowStart(subprocess.Popen[bytes]):

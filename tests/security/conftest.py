@@ -1,4 +1,4 @@
-"""What the tests of bad input share."""
+"""Fixtures for tests with invalid input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.wire.builders import record_parsed_texts
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
-    """A hub with the probe's tools and no limit on how often a test may try."""
+    """A hub with the probe's tools and without rate limits."""
     rates = {"admin_rate": 0, "session_rate": 0, "auth_failure_rate": 0}
     async with running_hub(tmp_path, limits=rates) as running:
         Probe(running)
@@ -24,7 +24,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
 
 @pytest.fixture
 def parsed(hub: RunningHub, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Every text that is given to a JSON parser from now on."""
+    """Records every text that is later passed to a JSON parser."""
     return record_parsed_texts(monkeypatch)
 
 

@@ -1,4 +1,4 @@
-"""Every surface that takes JSON over HTTP, so that each bad input is tried on all of them."""
+"""Every surface that accepts JSON over HTTP, so that each invalid input is tried on all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _META = {
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A way in."""
+    """One surface."""
 
     name: str
     path: str
@@ -35,7 +35,7 @@ class Surface:
         return self.kind in ("handshake", "stateless")
 
     async def headers(self, hub: Address) -> list[Header]:
-        """What a good request here carries; a session is opened where one is needed."""
+        """The headers of a valid request; a session is opened where one is needed."""
         who = hub.person if self.kind == "settings" else hub
         headers = [("Host", f"127.0.0.1:{hub.port}"), *who.bearer.items(), *ACCEPT.items()]
         if self.kind == "handshake":
@@ -49,7 +49,7 @@ class Surface:
         return headers
 
     def body(self, value: str) -> bytes:
-        """A good request around `value`, which is put in as it is."""
+        """A valid request around `value`, which is inserted unchanged."""
         if self.kind == "rest":
             return f'{{"arguments":{{"value":{value}}}}}'.encode("utf-8", "surrogatepass")
         if self.kind == "settings":
@@ -63,7 +63,7 @@ class Surface:
         return text.replace('"@"', value).encode("utf-8", "surrogatepass")
 
     def accepted(self, status: int, body: bytes) -> bool:
-        """Whether an answer is the one to a good request: the echo, or that there is no such plugin."""
+        """Whether an answer is that to a valid request: the echo, or that there is no such plugin."""
         if self.kind == "settings":
             return status == 404 and b"no plugin" in body
         return status == 200 and b'"structuredContent"' in body

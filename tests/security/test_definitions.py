@@ -49,7 +49,7 @@ def _plugins(given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def named(agent: Agent) -> dict[str, dict[str, Any]]:
-    """What strangers offer, as an agent is shown it."""
+    """The tools of untrusted sources, as an agent sees them."""
     tools = (await agent.request("tools/list"))["result"]["tools"]
     return {each["name"]: each for each in tools if each["name"].startswith(("website_", "demo_", "mcp__"))}
 
@@ -87,7 +87,7 @@ async def test_hostile_schemas_are_dropped_or_bounded_without_affecting_others(t
             "itself": {"allOf": [{"$ref": "#"}]},
             "address": {"properties": {"a": {"$ref": f"http://127.0.0.1:{port}/schema.json"}}},
             "invalid": {"properties": {"a": {"type": "nonsense"}}},
-            # What only an engine that backtracks understands: accepting it would mean not using the linear-time one.
+            # A pattern that only a backtracking engine supports: accepting it would mean not using the linear-time one.
             "lookbehind": {"properties": {"a": {"type": "string", "pattern": "(?<=x)(a|aa)+$"}}},
             "automaton": {"properties": {"a": {"type": "string", "pattern": "(a{90}){90}"}}},
         }

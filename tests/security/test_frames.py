@@ -1,4 +1,4 @@
-"""Bad frames on the browser's socket: refused one by one, the link stays, and only the call they answer is hit."""
+"""Invalid frames on the browser's socket: refused one by one, the link stays, and only the call they reply to fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def said(line: ClientConnection, text: str) -> dict[str, Any]:
 
 
 def log_message(value: str) -> str:
-    """A request of the extension around `value`, which is put in as it is."""
+    """A request of the extension around `value`, which is inserted unchanged."""
     return f'{{"jsonrpc":"2.0","id":"ext:1","method":"log","params":{{"level":"info","message":{value}}}}}'
 
 
@@ -186,7 +186,7 @@ async def test_javascript_names_are_not_methods_and_are_harmless_as_keys(hub: Ru
         change = {"tabId": 3, "change": "created", "tab": info, name: 1}
         request = {"jsonrpc": "2.0", "id": "ext:2", "method": "tab.stateChanged", "params": change, name: 1}
         assert (await said(line, json.dumps(request)))["result"] == {}
-    assert hub.hub.browsers.book.find("raw", 3) is None  # its browser is gone again, and nothing else is there
+    assert hub.hub.browsers.book.find("raw", 3) is None  # its browser is disconnected again, and nothing else remains
 
 
 async def test_malformed_tab_descriptions_do_not_affect_other_tabs(hub: RunningHub) -> None:

@@ -1,4 +1,4 @@
-"""HTTP that two readers could read differently: what is a request, and where it ends, is the same for everyone."""
+"""HTTP that two parsers could read differently: requests and their boundaries are unambiguous."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ Asked = tuple[str, bytes]
 
 
 class Ends(asyncio.Transport):
-    """A transport that only remembers whether it was closed."""
+    """A transport that only records whether it was closed."""
 
     closed = False
 
@@ -114,7 +114,7 @@ class Ends(asyncio.Transport):
 
 
 class Admitting:
-    """An application that admits every request, and keeps what it was asked."""
+    """An application that admits every request, and records them."""
 
     def __init__(self) -> None:
         self.seen: list[Asked] = []
@@ -133,7 +133,7 @@ class Admitting:
         raise NotFound("There is no WebSocket here.")
 
     async def read(self, *pieces: bytes) -> tuple[list[Asked], bool]:
-        """The requests in these bytes, and whether the connection was ended."""
+        """The requests in these bytes, and whether the connection was closed."""
         transport = Ends()
         protocol = HttpProtocol(self, DEFAULTS, WriteBatch(), set())
         protocol.connection_made(transport)
@@ -149,7 +149,7 @@ class Admitting:
 
 
 def as_h11_reads(data: bytes) -> tuple[list[Asked], bool]:
-    """The requests in these bytes, and whether they break the rules."""
+    """The requests in these bytes, and whether they are invalid."""
     line, found = h11.Connection(h11.SERVER), list[Asked]()
     line.receive_data(data)
     path, body = "", b""
@@ -192,7 +192,7 @@ ODD += [b"Transfer-Encoding : chunked\r\n", b"Transfer-Encoding: gzip, chunked\r
 
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[bytes, int]:
-    """One to three requests with up to two things put where they do not belong, and where the bytes are cut."""
+    """One to three requests with up to two misplaced elements, and where the bytes are split."""
     whole = [(draw(st.sampled_from(HEADS)), draw(st.sampled_from(BODIES))) for _ in range(draw(st.integers(1, 3)))]
     data = b"".join(head % (len(body), body) for head, body in whole)
     for odd in draw(st.lists(st.sampled_from(ODD), max_size=2)):

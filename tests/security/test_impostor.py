@@ -24,7 +24,7 @@ CHALLENGE = "0123456789abcdef" * 4
 
 @pytest.fixture
 def impostor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    """Somebody on the port that this home's hub had when it last ran."""
+    """A program on the port that this home's hub had when it last ran."""
     with running() as impostor:
         monkeypatch.setenv("TABHUB_HOME", str(tmp_path))
         monkeypatch.delenv("TABHUB_PORT", raising=False)

@@ -1,4 +1,4 @@
-"""JSON that is broken, too much, or written so that two readers would disagree: on every surface over HTTP."""
+"""Invalid, oversized or ambiguous JSON: on every surface over HTTP."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ TOO_MUCH = {
     "long fraction": "0." + "1" * 5000,
     "long exponent": "1e" + "9" * 5000,
 }
-"""What exceeds a bound, and so is refused before it is parsed."""
+"""Exceeds a bound, and is therefore refused before it is parsed."""
 AMBIGUOUS = {
     "NaN": "NaN",
     "Infinity": "-Infinity",
     "same key twice": '{"a":1,"a":2}',
     "same key escaped": '{"a":1,"\\u0061":2}',
 }
-"""What is within the bounds, and read differently by different parsers."""
+"""Within the bounds, but read differently by different parsers."""
 
 
 def failure(surface: Surface, answer: Answer) -> dict[str, Any]:
@@ -67,7 +67,7 @@ async def test_broken_json_is_a_parse_error_and_the_connection_stays_usable(hub:
     async with wire(hub.port) as line:
         for body in BROKEN:
             if surface.kind == "rest" and not body:
-                continue  # no body means no arguments there
+                continue  # an empty body means no arguments there
             answer = await post(line, surface, headers, body)
             assert (answer.status, failure(surface, answer)["code"]) == (400, -32700), body
         assert await good(line, surface, headers)

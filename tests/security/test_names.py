@@ -1,4 +1,4 @@
-"""Names an attacker would choose, wherever a name is looked up."""
+"""Names chosen by an attacker, wherever a name is looked up."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Permissions on every surface: off, ask and auto mean the same wherever a call comes from, and wherever it goes.
+"""Permissions on every surface: off, ask and auto mean the same for every caller, in every browser.
 
-A browser at a relay is the second place: a hub is an agent there, and its agents are asked for what they do in that
-browser as for the one beside them. What agents meet that come to the browser without a hub, the extension's own gate,
-has its table in tests/extension/test_relay_permissions.py.
+A browser at a relay is the second place: a hub is an agent there, and its agents need the same approvals for that
+browser as for a local one. Agents that reach the browser without a hub meet the extension's own gate, whose table is in
+tests/extension/test_relay_permissions.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Call = Callable[[RunningHub], Awaitable[Result]]
 
 
 def arguments(hub: RunningHub) -> dict[str, Any]:
-    """Of a call in the browser at the relay if there is one, else in the one beside the hub."""
+    """Of a call in the browser at the relay if there is one, otherwise in the local one."""
     far = {link.browser_id for link in remote(hub)}
     at = next((each.tab_id for each in hub.hub.browsers.book if each.browser_id in far), 7)
     return {"tabId": at, "code": "return 1"}
@@ -130,25 +130,25 @@ def text(result: Result) -> str:
 
 
 class Scene(NamedTuple):
-    """A hub, the person's panel beside it, and the address a call reaches."""
+    """A hub, the person's panel, and the tab a call reaches."""
 
     hub: RunningHub
     panel: Panel
     url: str
     kept: dict[str, Any]
-    """Settings that stay whatever a case sets."""
+    """Settings that apply in every case."""
 
 
 @asynccontextmanager
 async def near(tmp_path: Path, **settings: Any) -> AsyncIterator[Scene]:
-    """The browser beside the hub."""
+    """The local browser."""
     async with running_hub(tmp_path, **settings) as hub, Panel(hub) as panel:
         yield Scene(hub, panel, "https://example.com/", {})
 
 
 @asynccontextmanager
 async def over_relay(tmp_path: Path, **settings: Any) -> AsyncIterator[Scene]:
-    """A browser at a relay, which says that it is the hub's own; the person sits at the one beside the hub."""
+    """A browser at a relay, which claims to be the hub's own; the person uses the local one."""
     async with (
         running_relay() as relay,
         hub_at(tmp_path, relay, token(), **settings) as hub,
@@ -195,7 +195,7 @@ async def test_every_level_means_the_same_on_every_surface(tmp_path: Path, call:
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("call", SURFACES, ids=lambda each: each.__name__)
-async def test_nobody_is_asked_where_permissions_are_skipped_and_every_line_says_so(
+async def test_skipped_permissions_need_no_approval_and_are_recorded_in_every_line(
     tmp_path: Path, call: Call, place: Any
 ) -> None:
     async with place(tmp_path, permissions={"default": "ask"}, skipPermissions=True) as (hub, _, _, _):

@@ -1,4 +1,4 @@
-"""Plugins as an attacker would write them, and names and fields as an attacker would fill them."""
+"""Plugins written by an attacker, and names and fields filled by one."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_page_results_are_treated_as_data(tmp_path: Path, answer: Any) -> 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.REGTYPE])
 def test_decompression_bomb_is_rejected_before_it_is_unpacked(tmp_path: Path, kind: bytes) -> None:
-    """Tar headers have sizes too, and tarfile reads them whole."""
+    """Tar headers have sizes too, and tarfile reads them completely."""
     claimed = tarfile.TarInfo("package/x")
     claimed.size, claimed.type = 100 * 1024 * 1024, kind
     packed = io.BytesIO()

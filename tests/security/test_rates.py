@@ -1,4 +1,4 @@
-"""Beyond the rates: 429 with Retry-After, each limit a setting."""
+"""Beyond the rate limits: 429 with Retry-After; each limit is a setting."""
 
 from __future__ import annotations
 

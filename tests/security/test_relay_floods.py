@@ -1,7 +1,7 @@
-"""One client of a relay that sends as much as it can, authenticated or not: nobody else has to wait.
+"""One client of a relay that sends as much as it can, authenticated or not: other users do not have to wait.
 
-`python -m bench floods` measures the calls of another user and the relay's memory during that. Here a relay is watched
-from inside: who is made to wait, who is cut, and how many bytes are kept for a user.
+`python -m bench floods` measures the calls of another user and the relay's memory during that. These tests observe the
+relay from inside: who has to wait, who is disconnected, and how many bytes are buffered for a user.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MB = 1024 * 1024
 
 
 class WatchedFairShare(FairShare):
-    """The accounts of a node for which every piece that is read takes half a millisecond more than it does."""
+    """The accounts of a node in which every piece that is read costs half a millisecond more than it does."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -39,7 +39,7 @@ class WatchedFairShare(FairShare):
         self.waited: Counter[str | None] = Counter()
         """How often a connection of a user had to wait for its turn."""
         self.most_kept: Counter[str | None] = Counter()
-        """The most bytes that were kept for a user at any time."""
+        """The most bytes that were buffered for a user at any time."""
 
     def _slow_clock(self) -> float:
         self._looks += 1
@@ -82,7 +82,7 @@ class Flooder:
             return await self.reader.readuntil(what)
 
     async def flood(self, data: bytes) -> None:
-        """Send without an end, as fast as it is taken; returns when the relay closes the connection."""
+        """Send without end, as fast as the socket accepts data; returns when the relay closes the connection."""
         with suppress(OSError):
             while not self.reader.at_eof():
                 self.writer.write(data)
@@ -93,7 +93,7 @@ class Flooder:
 @asynccontextmanager
 async def connected(relay: RunningRelay, path: str) -> AsyncIterator[Flooder]:
     sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what it does not read stays with the relay
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what it does not read stays in the relay's buffers
     sock.connect(("127.0.0.1", relay.port))
     reader, writer = await asyncio.open_connection(sock=sock)
     writer.write(
@@ -131,7 +131,7 @@ async def browser(relay: RunningRelay) -> AsyncIterator[Flooder]:
 
 
 async def another_user_is_served(relay: RunningRelay) -> None:
-    """A user that connects during the flood gets the answer to every call."""
+    """A user who connects during the flood gets the result of every call."""
     async with (
         asyncio.timeout(60),
         IndependentExtension(relay.url, token("good")),
@@ -226,8 +226,8 @@ async def test_what_a_browser_tells_agents_that_do_not_read_is_bounded_for_their
             await one.until(b'"connection_id"')
         async with running(first.flood(note)):
             await another_user_is_served(relay)
-            await until(lambda: len(relay.node.sockets) < 9)  # the heaviest reader is aborted
-    # Until the loop has closed a reader that was aborted, what the browser sent in one piece goes to the others.
+            await until(lambda: len(relay.node.sockets) < 9)  # the reader with the most buffered bytes is aborted
+    # Until the loop has closed an aborted reader, what the browser sent in one piece goes to the others.
     piece = 256 * 1024 * len(agents)
     assert MB < fair_share.most_kept["bad"] <= relay.node.limits.relay_user_queue + piece
 
@@ -240,6 +240,6 @@ async def test_messages_that_never_become_whole_are_bounded_for_their_user(relay
         for bad in many:
             bad.writer.write(begun)
         await another_user_is_served(relay)
-        await until(lambda: len(relay.node.sockets) <= 4)  # no more than fit are left
+        await until(lambda: len(relay.node.sockets) <= 4)  # only as many as fit remain
         assert len(relay.node.sockets) > 0
     assert MB < fair_share.most_kept["bad"] <= relay.node.limits.relay_user_queue

@@ -1,4 +1,4 @@
-"""More than may come: bodies, lengths that lie, frames; refused early, and never kept."""
+"""Oversized bodies, false lengths and frames: refused early, and never buffered."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_a_length_that_is_too_small_is_400_and_nothing_runs(hub: RunningHu
     async with wire(hub.port) as line:
         lying = [*headers, ("Content-Length", str(len(body) - 5))]
         await line.send(request("POST", surface.path, lying, body))
-        assert (await line.answer()).status == 400  # what is left over is no request
+        assert (await line.answer()).status == 400  # the remaining bytes are not a request
         assert await line.closed() == b""
     assert hub.home.audit.read_bytes() == b""
 

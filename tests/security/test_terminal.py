@@ -1,4 +1,4 @@
-"""What pages say, on a person's terminal: it is shown there, and drives nothing."""
+"""Page content on a person's terminal: it is shown there, but cannot control it."""
 
 from __future__ import annotations
 

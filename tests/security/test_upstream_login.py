@@ -1,4 +1,4 @@
-"""A hostile external server that names addresses of this machine for its login: its words are not the person's."""
+"""A hostile external server that names URLs of this machine for its login: the hub does not request them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.harness.hub import running_hub
 
 @asynccontextmanager
 async def serving(host: str, answers: dict[str, tuple[str, str]], asked: list[str]) -> AsyncIterator[int]:
-    """A web server: by the beginning of a path, the head and the body of its answer; `{port}` is its own."""
+    """A web server: by path prefix, the head and body of its response; `{port}` is its own."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()

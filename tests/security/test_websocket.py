@@ -1,4 +1,4 @@
-"""WebSocket frames however they are cut: the same messages and answers as the library gives for the same bytes."""
+"""WebSocket frames however they are split: the same messages and answers as from the websockets library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEY = b"\x01\x9f\x7e\x80"
 
 
 def frame(first: int, payload: bytes, *, masked: bool = True, length: int | None = None, wide: int = 0) -> bytes:
-    """A frame; `length` is the length it claims, `wide` the number of bytes that hold it."""
+    """A frame; `length` is the length it claims, `wide` the number of bytes that encode it."""
     size = len(payload) if length is None else length
     wide = wide or (0 if size < 126 else 2 if size < 65536 else 8)
     mask = 0x80 if masked else 0
@@ -41,7 +41,7 @@ def frame(first: int, payload: bytes, *, masked: bool = True, length: int | None
 
 
 class Written(Ends):
-    """A transport that remembers what was written."""
+    """A transport that records what was written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Written(Ends):
 
 
 class Messages:
-    """Keeps the text messages of a connection."""
+    """Records the text messages of a connection."""
 
     def __init__(self) -> None:
         self.got: list[bytes] = []
@@ -96,7 +96,7 @@ class SocketApp:
 
 
 async def as_the_hub_reads(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
-    """The text messages in these bytes, and what is written back."""
+    """The text messages in these bytes, and what is written in reply."""
     app, transport = SocketApp(), Written()
     transport.protocol = HttpProtocol(app, replace(DEFAULTS, max_frame=LARGEST), WriteBatch(), set())
     transport.protocol.connection_made(transport)
@@ -110,7 +110,7 @@ async def as_the_hub_reads(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
 
 
 def as_websockets_reads(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
-    """The same, by the library's own reader."""
+    """The same, read by the library."""
     server = ServerProtocol(max_size=LARGEST)
     server.receive_data(HANDSHAKE)
     (request,) = server.events_received()

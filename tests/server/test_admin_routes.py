@@ -1,4 +1,4 @@
-"""The routes around the tools: where the socket is, the last calls, metrics, reloading, plugin settings."""
+"""The routes besides the tools: the socket's URL, recent calls, metrics, reloading, plugin settings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_ws_info_names_the_socket_at_the_requested_host(hub: RunningHub) -
 
 
 async def some_calls(hub: RunningHub) -> None:
-    """Three that work, one with wrong arguments, one of a tool that is not there."""
+    """Three that succeed, one with invalid arguments, one of an unknown tool."""
     Probe(hub)
     async with client(hub) as http:
         for name, body in [
@@ -77,7 +77,7 @@ async def test_the_audit_has_the_route_of_a_call(hub: RunningHub) -> None:
             body, headers = stateless("tools/call", params)
             assert (await http.post(path, json=body, headers=headers)).status_code == 200
         await bridge.call("probe_echo", {"value": "x"})
-        for value in ("x", 5):  # a call that fails says it too
+        for value in ("x", 5):  # failed calls have it too
             for who in ({}, {"Tabhub-Client": "cli"}):
                 await http.post("/tools/probe_echo/call", json={"value": value}, headers=who)
     lines = await audit(hub)
@@ -163,7 +163,7 @@ async def test_agents_with_an_open_stream_are_notified_of_a_reload(hub: RunningH
 
 
 @pytest.mark.req("S002-rate-01", "S002-rate-03", "S002-reload-01", "S002-endpoints-10", "S002-endpoints-11")
-async def test_each_admin_route_takes_ten_requests_a_minute(hub: RunningHub) -> None:
+async def test_each_admin_route_allows_ten_requests_per_minute(hub: RunningHub) -> None:
     async with client(hub) as http:
         for path in ADMIN:
             for _ in range(10):

@@ -1,4 +1,4 @@
-"""`/ws`: how a browser's extension connects, what it may say, and how the hub ends a connection."""
+"""`/ws`: how a browser's extension connects, what it may send, and how the hub closes a connection."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_a_message_in_many_frames_is_one_message(hub: RunningHub) -> None:
         text = '{"jsonrpc":"2.0","id":"ext:é","method":"nothing","params":{}}'
         await socket.send(list(text))
         assert json.loads(await socket.recv())["id"] == "ext:é"
-        first, rest = text.encode()[:30], text.encode()[30:]  # é is cut in two
+        first, rest = text.encode()[:30], text.encode()[30:]  # é is split
         socket.transport.write(Frame(Opcode.TEXT, first, fin=False).serialize(mask=True))
         socket.transport.write(Frame(Opcode.PING, b"between").serialize(mask=True))
         socket.transport.write(Frame(Opcode.CONT, rest, fin=True).serialize(mask=True))
@@ -115,7 +115,7 @@ async def test_browsers_with_different_ids_are_connected_at_once(hub: RunningHub
     async with FakeExtension(hub, "one"), FakeExtension(hub, "two"), Agent(hub) as agent:
         tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
         assert sorted(tab["browserId"] for tab in tabs) == ["one", "two"]
-        assert len({tab["tabId"] for tab in tabs}) == 2  # the same number in both browsers, told apart here
+        assert len({tab["tabId"] for tab in tabs}) == 2  # the same number in both browsers, but different ids here
 
 
 async def test_shutdown_closes_the_socket_with_its_code(hub: RunningHub) -> None:
@@ -128,19 +128,19 @@ async def test_shutdown_closes_the_socket_with_its_code(hub: RunningHub) -> None
 async def test_status_follows_the_socket(hub: RunningHub) -> None:
     async with Agent(hub) as agent, client(hub) as http:
 
-        async def told() -> tuple[bool, bool]:
+        async def status() -> tuple[bool, bool]:
             status = (await agent.call("browser_get_connection_status"))["result"]["structuredContent"]
             health = (await http.get("/health")).json()
             return status["connected"], health["extensionConnected"]
 
-        assert await told() == (False, False)
+        assert await status() == (False, False)
         async with FakeExtension(hub) as browser:
-            assert await told() == (True, True)
+            assert await status() == (True, True)
             gone = asyncio.Event()
             hub.hub.browsers.on_change(lambda change: gone.set() if change.kind == "disconnected" else None)
             browser.cut()
             await gone.wait()
-            assert await told() == (False, False)
+            assert await status() == (False, False)
 
 
 async def test_a_call_without_a_browser_fails_with_a_hint(hub: RunningHub) -> None:

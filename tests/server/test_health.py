@@ -1,4 +1,4 @@
-"""`/health`: the status for everyone, and all facts with the token."""
+"""`/health`: a public status, and all details with the token."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_health_without_a_token_is_only_the_status(hub: RunningHub) -> Non
     "S002-health-18",
     "S002-health-20",
 )
-async def test_health_with_the_token_has_all_facts(hub: RunningHub) -> None:
+async def test_health_with_the_token_has_all_details(hub: RunningHub) -> None:
     facts = await health(hub)
     assert set(facts) >= {
         "status",

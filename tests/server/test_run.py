@@ -1,4 +1,4 @@
-"""One process, on this machine only, with everything at its addresses."""
+"""One process, on this machine only, with all endpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_one_process_serves_agents_and_the_extension_on_port_9515_by_defau
 
 
 @pytest.mark.req("S002-server-02")
-def test_it_listens_on_loopback_only() -> None:
+def test_the_hub_listens_on_loopback_only() -> None:
     sockets = listen(0)
     try:
         assert {sock.getsockname()[0] for sock in sockets} <= {"127.0.0.1", "::1"}
@@ -50,7 +50,7 @@ async def test_a_client_receives_plugin_tools_and_built_in_tools(hub: RunningHub
 
 @pytest.mark.req("S002-endpoints-02", "S002-endpoints-03")
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/gateway"])
-async def test_both_mcp_addresses_take_post_get_and_delete_with_the_token(hub: RunningHub, path: str) -> None:
+async def test_both_mcp_endpoints_accept_post_get_and_delete_with_the_token(hub: RunningHub, path: str) -> None:
     async with client(hub) as http:
         for method in ("POST", "GET", "DELETE"):
             refused = await http.request(method, path, headers={"Authorization": "Bearer wrong"})

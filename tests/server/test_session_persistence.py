@@ -31,7 +31,7 @@ async def tab_of(agent: Agent) -> int:
 
 
 class Again(Agent):
-    """A client that goes on with the session it had."""
+    """A client that continues its earlier session."""
 
     def __init__(self, hub: Address, before: Agent) -> None:
         super().__init__(hub, before.path, before.version)
@@ -42,7 +42,7 @@ class Again(Agent):
 
 
 def sessions(hub: RunningHub) -> dict[str, Any]:
-    """The file as it is."""
+    """The contents of the file."""
     saved: dict[str, Any] = orjson.loads((hub.home.root / "sessions.json").read_bytes())
     return saved
 

@@ -1,4 +1,4 @@
-"""The person's routes for sessions: list, release a tab, end; and the names of script sessions."""
+"""The person's routes for sessions: list, release a tab, end; and the names of REST sessions."""
 
 from __future__ import annotations
 

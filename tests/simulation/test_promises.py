@@ -1,8 +1,8 @@
-"""The promises under random stories: in whatever order things happen, every call gets exactly one answer.
+"""The promises under random stories: whatever the order of events, every call gets exactly one answer.
 
-A random story of calls, replies, silence, cancelled calls, ended sessions, closed tabs and lost browsers is played to
-the real engine, its table of calls and real links. A small model remembers what happened to each call; an answer
-without a cause in the story is a fault, and so is a call that continues after something ended it.
+A random story of calls, replies, silence, cancelled calls, ended sessions, closed tabs and lost browsers is played with
+the real engine, its table of calls and real links. A small model records what happened to each call; an answer without
+a cause in the story is a failure, and so is a call that continues after something ended it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tests.harness.world import Asked, Connection, Started, World
 
 RUNNING, WAITING, PATIENCE = 3, 2, 30.0
 TICK = 0.06
-"""A little more than the engine takes to look at its deadlines again."""
+"""A little more than the engine takes to check its deadlines again."""
 BROWSERS = {"red": [1, 2], "blue": [11, 12]}
 CAUSES = (
     (CallTimeout, "time"),
@@ -57,7 +57,7 @@ CAUSES = (
     ((TabNotFound, NotConnected), "absent"),
 )
 SENT = {"time": None, "cancel": None, "link": True, "tab": True, "refused": True, "busy": False, "absent": False}
-"""Whether a call that ended so must have left for the browser (None: either)."""
+"""Whether a call that ended this way must have been sent to the browser (None: either)."""
 PICK = st.integers(0, 99)
 TAB = st.sampled_from([1, 1, 2, 11, 12])
 
@@ -84,7 +84,7 @@ class Promises(RuleBasedStateMachine):
         self.unknown: dict[Connection, int] = {}
         self.progressed: dict[int, list[float]] = {}
 
-    # what is known
+    # helpers
 
     def open(self) -> list[Started]:
         return [call for call in self.calls if not call.task.done()]
@@ -92,12 +92,12 @@ class Promises(RuleBasedStateMachine):
     def dispatched(self, call: Started) -> list[tuple[Connection, Asked]]:
         return [(link, asked) for link in self.all_links for asked in link.asked if asked.token == call.token]
 
-    def on_the_way(self) -> list[tuple[Connection, Asked]]:
+    def in_flight(self) -> list[tuple[Connection, Asked]]:
         waiting = {call.token for call in self.open()}
         return [(c, a) for c in self.links.values() for a in c.asked if a.token in waiting and not a.replies]
 
     def settled(self) -> list[tuple[Connection, Asked]]:
-        """Commands whose call is over, on connections that are still there."""
+        """Commands whose call has ended, on connections that still exist."""
         waiting = {call.token for call in self.open()}
         return [(c, a) for c in self.links.values() for a in c.asked if a.token not in waiting]
 
@@ -112,12 +112,12 @@ class Promises(RuleBasedStateMachine):
         return next(name for name, tabs in BROWSERS.items() if tab_id in tabs)
 
     def hit(self, cause: str, which: Any) -> None:
-        """Remember what may end calls: the open ones that `which` holds for."""
+        """Record what may end calls: all open ones for which `which` is true."""
         for call in self.open():
             if which(call):
                 call.causes.add(cause)
 
-    # what happens
+    # events
 
     @rule(who=PICK, tool=PICK, tab_id=TAB)
     def call_a_tool(self, who: int, tool: int, tab_id: int) -> None:
@@ -135,10 +135,10 @@ class Promises(RuleBasedStateMachine):
         for each in who:
             self.call_a_tool(each, tool, tab_id)
 
-    @precondition(lambda self: self.on_the_way())
+    @precondition(lambda self: self.in_flight())
     @rule(which=PICK, refused=st.sampled_from([False, False, True]))
-    def a_reply_comes_in_any_order(self, which: int, refused: bool) -> None:
-        ways = self.on_the_way()
+    def a_reply_arrives_in_any_order(self, which: int, refused: bool) -> None:
+        ways = self.in_flight()
         link, asked = ways[which % len(ways)]
         self.of_token(asked.token).causes.add("refused" if refused else "reply")
         if refused:
@@ -148,24 +148,24 @@ class Promises(RuleBasedStateMachine):
 
     @precondition(lambda self: self.settled())
     @rule(which=PICK)
-    def a_reply_comes_twice_or_late(self, which: int) -> None:
+    def a_reply_arrives_twice_or_late(self, which: int) -> None:
         over = self.settled()
         link, asked = over[which % len(over)]
         given_up = asked.number in link.cancelled and not asked.replies
-        if not given_up:  # every cancelled command still gets one answer; anything else is counted
+        if not given_up:  # every cancelled command still gets one reply; anything else is counted
             self.late[link] = self.late.get(link, 0) + 1
         link.reply(asked, result={"token": -1})
 
     @precondition(lambda self: self.links)
     @rule(which=PICK, number=st.sampled_from([999_999, 0, -1, "1", 1.0, None, True, {}, [1]]))
-    def a_reply_comes_to_a_command_never_sent(self, which: int, number: Any) -> None:
+    def a_reply_arrives_for_an_unknown_command(self, which: int, number: Any) -> None:
         link = list(self.links.values())[which % len(self.links)]
         self.unknown[link] = self.unknown.get(link, 0) + 1
         link.feed({"id": number, "result": {"token": -2}})
 
     @precondition(lambda self: any(link.link.closed and link.asked for link in self.all_links))
     @rule(which=PICK)
-    def a_reply_comes_on_a_connection_that_has_ended(self, which: int) -> None:
+    def a_reply_arrives_on_a_closed_connection(self, which: int) -> None:
         gone = [link for link in self.all_links if link.link.closed and link.asked]
         link = gone[which % len(gone)]
         link.feed({"id": link.asked[-1].number, "result": {"token": -3}})
@@ -236,7 +236,7 @@ class Promises(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.links) < len(BROWSERS) or self.tabs != {n: set(t) for n, t in BROWSERS.items()})
     @rule()
-    def what_is_missing_comes_back(self) -> None:
+    def a_lost_browser_or_tab_returns(self) -> None:
         for name, tabs in BROWSERS.items():
             if name not in self.links:
                 self.a_browser_connects(name)
@@ -254,7 +254,7 @@ class Promises(RuleBasedStateMachine):
             assert old.closed is not None
             assert old.closed[0] == REPLACED
 
-    # what always holds
+    # invariants
 
     @invariant()
     def every_answer_has_a_cause_and_is_the_calls_own(self) -> None:
@@ -274,7 +274,7 @@ class Promises(RuleBasedStateMachine):
                 continue
             error = call.error
             cause = next(name for kinds, name in CAUSES if isinstance(error, kinds))
-            if cause == "absent" and not call.causes:  # seen for the first time: the tab is still out of reach
+            if cause == "absent" and not call.causes:  # seen for the first time: the tab is still unreachable
                 name = self.browser_of(call.tab_id)
                 assert name not in self.links or call.tab_id not in self.tabs[name]
                 call.causes.add("absent")
@@ -284,10 +284,10 @@ class Promises(RuleBasedStateMachine):
                 assert error.outcome == ("unknown" if sent else "not_sent")
             if cause in ("time", "cancel") and sent:
                 link, asked = sent[0]
-                assert link.link.closed or asked.number in link.cancelled, "the browser was not told to stop"
+                assert link.link.closed or asked.number in link.cancelled, "the browser was not asked to stop"
 
     @invariant()
-    def lanes_run_what_they_may_and_no_more(self) -> None:
+    def lanes_never_exceed_their_limits(self) -> None:
         for source in {tool.source for tool in getattr(self, "tools", [])}:
             calls = [call for call in self.open() if call.tool.source == source]
             running = [call for call in calls if self.dispatched(call)]
@@ -296,11 +296,11 @@ class Promises(RuleBasedStateMachine):
             assert len(running) == min(RUNNING, len(calls)), "a call waits although there is room"
 
     @invariant()
-    def the_tables_hold_what_is_open_and_no_more(self) -> None:
+    def the_tables_contain_exactly_the_open_calls(self) -> None:
         if hasattr(self, "calls"):
             assert len(self.world.engine.calls) == len(self.open())
             for link in self.all_links:
-                assert link.link.pending == sum(1 for way, _ in self.on_the_way() if way is link)
+                assert link.link.pending == sum(1 for way, _ in self.in_flight() if way is link)
                 assert link.link.counts.late == self.late.get(link, 0)
                 assert link.link.counts.unknown == self.unknown.get(link, 0)
 
@@ -314,7 +314,7 @@ class Promises(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     def the_end(self) -> None:
-        """All agents leave: nothing is left over, and every call is in the audit log once."""
+        """All agents disconnect: nothing remains, and every call is in the audit log once."""
         while self.sessions:
             self.end(self.sessions.pop())
         self.world.loop.run_for(0.1)

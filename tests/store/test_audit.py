@@ -91,7 +91,7 @@ def test_an_entry_names_client_tool_place_and_outcome() -> None:
     }
 
 
-def test_arguments_are_kept_only_when_asked_for() -> None:
+def test_arguments_are_kept_only_on_request() -> None:
     assert "arguments" not in as_json(made(1))
     assert as_json(made(1, keep_arguments=True))["arguments"] == {"tabId": 1}
     assert len(made(1).args_digest) == 16
@@ -170,7 +170,7 @@ def test_the_summary_counts_all_calls_and_those_of_the_last_day(tmp_path: Path) 
     }
 
 
-def test_a_clock_that_jumps_an_hour_either_way_disturbs_nothing(tmp_path: Path) -> None:
+def test_a_jump_of_the_clock_has_no_effect(tmp_path: Path) -> None:
     clock = Clock()
     log = open_log(tmp_path, clock)
     for jump in (0, 3600, -7200, 3600):
@@ -180,7 +180,7 @@ def test_a_clock_that_jumps_an_hour_either_way_disturbs_nothing(tmp_path: Path) 
     assert [one["timestamp"][11:16] for one in log.recent()] == ["10:30", "09:30", "11:30", "10:30"]
 
 
-def test_the_figures_of_many_days_take_bounded_room(tmp_path: Path) -> None:
+def test_the_counters_of_many_days_take_bounded_memory(tmp_path: Path) -> None:
     clock = Clock()
     log = open_log(tmp_path, clock)
     for _ in range(3000):
@@ -191,7 +191,7 @@ def test_the_figures_of_many_days_take_bounded_room(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("S002-audit-05")
-def test_the_ring_and_figures_are_there_again_after_a_restart(tmp_path: Path) -> None:
+def test_recent_calls_and_counters_are_restored_after_a_restart(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for number in range(20):
         log.write(made(number))
@@ -202,7 +202,7 @@ def test_the_ring_and_figures_are_there_again_after_a_restart(tmp_path: Path) ->
     assert again.torn == 0
 
 
-def test_a_torn_last_line_is_skipped_counted_and_never_joined_to_the_next(tmp_path: Path) -> None:
+def test_a_truncated_last_line_is_skipped_counted_and_never_joined_to_the_next(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.write(made(1))
     log.close()
@@ -237,7 +237,7 @@ def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None
         "a" * 5000,
     ],
 )
-def test_odd_text_in_any_field_stays_inside_its_line(tmp_path: Path, odd: str) -> None:
+def test_unusual_text_in_any_field_stays_inside_its_line(tmp_path: Path, odd: str) -> None:
     log = open_log(tmp_path)
     log.write(made(tool=odd, client=odd, origin=odd, keep_arguments=True, arguments={odd: [odd]}))
     log.write(made(2))
@@ -247,7 +247,7 @@ def test_odd_text_in_any_field_stays_inside_its_line(tmp_path: Path, odd: str) -
     assert entries == log.recent()
 
 
-def test_unusual_values_leave_a_line_that_can_be_read(tmp_path: Path) -> None:
+def test_unusual_values_still_give_a_readable_line(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     deep: Any = []
     for _ in range(500):
@@ -268,7 +268,7 @@ def test_unusual_values_leave_a_line_that_can_be_read(tmp_path: Path) -> None:
     assert str(2**200) in (tmp_path / "audit.log").read_text()
 
 
-def test_a_line_that_is_too_long_leaves_its_arguments_out(tmp_path: Path) -> None:
+def test_an_overlong_line_omits_its_arguments(tmp_path: Path) -> None:
     log = open_log(tmp_path, audit_line=2000)
     log.write(made(1, keep_arguments=True, arguments={"text": "x" * 5000}))
     log.write(made(2, tool="é" * 5000, client='"' * 5000))
@@ -300,7 +300,7 @@ def tools_on_disk(tmp_path: Path) -> list[str]:
 
 
 class Batch:
-    """Runs its hooks when told to, as before an answer is written."""
+    """Runs its hooks on request, as before an answer is written."""
 
     def __init__(self) -> None:
         self.hooks: list[Callable[[], None]] = []

@@ -18,7 +18,7 @@ def line(number: int, width: int = 40) -> bytes:
 
 
 def numbers(path: Path) -> list[int]:
-    """What the log holds, oldest first; every line whole."""
+    """The numbers in the log, oldest first; checks that every line is complete."""
     entries, skipped = read_log(path, limit=None)
     assert skipped == 0
     return [int(one["n"]) for one in reversed(entries)]
@@ -29,7 +29,7 @@ def journal(tmp_path: Path, *, rotate_at: int = 10**9, waiting: int = 500) -> Jo
 
 
 class Disk:
-    """Stands in for `os.write` on the journal's file: fails, or takes only a part."""
+    """Replaces `os.write` for the journal's file: fails, or writes only a part."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
         self.error: int | None = None
@@ -65,7 +65,7 @@ def test_rotation_loses_no_line_and_keeps_one_file_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("F12")
-def test_rotation_at_the_real_border_of_ten_megabytes(tmp_path: Path) -> None:
+def test_rotation_at_the_default_limit_of_ten_megabytes(tmp_path: Path) -> None:
     log = journal(tmp_path, rotate_at=10 * 1024 * 1024)
     count = 10 * 1024 * 1024 // len(line(10**6, 10_000)) + 50
     for number in range(10**6, 10**6 + count):
@@ -165,7 +165,7 @@ def test_waiting_lines_are_written_by_flush(tmp_path: Path, monkeypatch: pytest.
     assert numbers(tmp_path / "audit.log") == [1]
 
 
-def test_too_many_waiting_lines_are_lost_oldest_first_and_counted(
+def test_the_oldest_of_too_many_waiting_lines_are_dropped_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = journal(tmp_path, waiting=3)
@@ -180,7 +180,7 @@ def test_too_many_waiting_lines_are_lost_oldest_first_and_counted(
 
 
 @pytest.mark.parametrize("taken", [1, 20, 49])
-def test_a_line_written_in_part_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+def test_a_partially_written_line_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
     log = journal(tmp_path)
     log.append(line(1))
     disk = Disk(monkeypatch, tmp_path / "audit.log")
@@ -193,7 +193,7 @@ def test_a_line_written_in_part_is_taken_back(tmp_path: Path, monkeypatch: pytes
     assert numbers(tmp_path / "audit.log") == [1, 2, 3]
 
 
-def test_a_part_that_cannot_be_taken_back_is_ended_by_a_newline(
+def test_a_partial_line_that_cannot_be_removed_is_ended_by_a_newline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = journal(tmp_path)
@@ -212,7 +212,7 @@ def test_a_part_that_cannot_be_taken_back_is_ended_by_a_newline(
     assert ([one["n"] for one in entries], skipped) == ([3, 2, 1], 1)
 
 
-def test_a_descriptor_closed_from_outside_is_opened_again_at_once(tmp_path: Path) -> None:
+def test_a_closed_descriptor_is_reopened_at_once(tmp_path: Path) -> None:
     log = journal(tmp_path)
     log.append(line(1))
     os.close(log._fd)
@@ -221,7 +221,7 @@ def test_a_descriptor_closed_from_outside_is_opened_again_at_once(tmp_path: Path
     assert numbers(tmp_path / "audit.log") == [1, 2]
 
 
-def test_a_folder_that_appears_later_is_enough_to_recover(tmp_path: Path) -> None:
+def test_logging_recovers_when_its_folder_appears(tmp_path: Path) -> None:
     log = Journal(tmp_path / "later" / "audit.log", rotate_at=1000, waiting=10)
     log.append(line(1))
     assert "No such file" in str(log.degraded)
@@ -268,7 +268,7 @@ def test_a_real_file_size_limit_degrades_and_recovers(tmp_path: Path) -> None:
     assert numbers(path) == list(range(30))
 
 
-def test_every_acknowledged_line_is_there_after_sigkill(tmp_path: Path) -> None:
+def test_every_acknowledged_line_survives_sigkill(tmp_path: Path) -> None:
     program = (
         "import itertools, sys; from pathlib import Path; from tabhub.store.audit import Journal\n"
         "log = Journal(Path(sys.argv[1]), rotate_at=10**9, waiting=10)\n"
@@ -294,7 +294,7 @@ def test_every_acknowledged_line_is_there_after_sigkill(tmp_path: Path) -> None:
     assert skipped <= 20
 
 
-def test_lines_written_together_are_all_there_over_a_rotation(tmp_path: Path) -> None:
+def test_lines_written_together_survive_a_rotation(tmp_path: Path) -> None:
     log = journal(tmp_path, rotate_at=1000)
     number = 0
     for _ in range(40):

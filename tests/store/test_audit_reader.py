@@ -48,7 +48,7 @@ def test_invalid_empty_and_very_long_lines_are_read(tmp_path: Path) -> None:
     assert AuditLog(path).torn == 1
 
 
-def test_a_rotation_while_reading_shows_nothing_twice(tmp_path: Path) -> None:
+def test_a_rotation_while_reading_repeats_no_line(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     path.write_bytes(entry(1))
     os.link(path, tmp_path / "audit.log.1")

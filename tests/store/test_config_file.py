@@ -83,7 +83,7 @@ def test_a_file_that_others_may_write_is_refused(home: Home) -> None:
     assert config.port == 9600
     assert not config.skip_permissions
     assert "Other users may write to" in str(problem)
-    home.config.chmod(0o664)  # as the umask of many systems makes it, for a group of one
+    home.config.chmod(0o664)  # as many systems' umask creates it, with a group of one
     assert load(home).skip_permissions
 
 

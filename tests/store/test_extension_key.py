@@ -41,7 +41,7 @@ def test_other_keys_of_the_file_are_kept(home: Home) -> None:
     assert json.loads(home.auth.read_text()) == {"port": 9600, "note": "mine", "secret": new, "scope": "extension"}
 
 
-def test_processes_that_race_agree_on_one(home: Home) -> None:
+def test_concurrent_processes_agree_on_one_secret(home: Home) -> None:
     home.ensure()
     program = (
         "import sys; from pathlib import Path\n"

@@ -1,4 +1,5 @@
-"""A JSON file is loaded as it was saved; one that cannot be read or written is reported and costs only its contents."""
+"""A JSON file is loaded as it was saved; one that cannot be read or written is reported, and only its contents are
+lost."""
 
 from __future__ import annotations
 

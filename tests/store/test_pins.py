@@ -1,4 +1,4 @@
-"""Pins survive a restart, and a file or disk that fails costs only pins."""
+"""Pins survive a restart, and a failing file or disk affects only pins."""
 
 from __future__ import annotations
 

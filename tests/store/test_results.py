@@ -141,7 +141,7 @@ def test_a_full_disk_keeps_results_in_bounded_memory_until_it_has_space(
     store = ResultStore(path, Limits(result_memory=300, result_ttl=60), clock)
     before = store.put("s1", "text/plain", b"before")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "utime", full)  # after the data, so that a whole file has to be removed
+        patch.setattr(os, "utime", full)  # after the data, so that a complete file has to be removed
         handles = [store.put("s1", "text/plain", b"x" * 150) for _ in range(3)]
         assert "No space left" in str(store.degraded)
         assert store.get(before, "s1").data == b"before"
@@ -171,6 +171,19 @@ def test_a_missing_folder_keeps_results_in_memory(tmp_path: Path, clock: Clock) 
     second = store.put("s1", "text/plain", b"two")
     assert store.degraded is None
     assert (store.get(first, "s1").data, store.get(second, "s1").data) == (b"one", b"two")
+
+
+def test_the_database_of_an_earlier_version_is_removed(tmp_path: Path, path: Path) -> None:
+    for name in ("results.db", "results.db-wal", "results.db-shm", "results.db.corrupt", "sessions.json"):
+        (tmp_path / name).write_bytes(b"old")
+    ResultStore(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["sessions.json"]
+
+
+def test_a_database_that_cannot_be_removed_does_no_harm(tmp_path: Path, path: Path) -> None:
+    (tmp_path / "results.db").mkdir()
+    store = ResultStore(path)
+    assert store.get(store.put("s1", "text/plain", b"x"), "s1").data == b"x"
 
 
 def test_threads_are_independent(path: Path, clock: Clock) -> None:

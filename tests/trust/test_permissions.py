@@ -58,10 +58,14 @@ def test_the_most_specific_setting_wins(source: str, tool: str, decision: Permis
 @pytest.mark.parametrize(
     ("source", "tool", "decision"),
     [
-        ("browser", "browser_click", "auto"),  # the client's own word for the tool
-        ("browser", "browser_execute_script", "off"),  # everyone's word for the tool is closer than its default
-        ("slack", "slack_send_message", "ask"),  # and closer than the client's word for the whole plugin
-        ("slack", "slack_list", "off"),  # the client's word for the plugin goes before everyone's
+        ("browser", "browser_click", "auto"),  # the client's own setting for the tool
+        (
+            "browser",
+            "browser_execute_script",
+            "off",
+        ),  # everyone's setting for the tool is more specific than its default
+        ("slack", "slack_send_message", "ask"),  # and more specific than the client's setting for the whole plugin
+        ("slack", "slack_list", "off"),  # the client's setting for the plugin takes precedence over everyone's
         ("other", "anything", "auto"),  # and so does its default
     ],
 )

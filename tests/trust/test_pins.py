@@ -41,7 +41,7 @@ def test_a_change_is_described_as_a_diff() -> None:
 def test_hidden_characters_are_spelled_out_and_reported(character: str) -> None:
     new = definition(**{**DEFINITION, "description": f"Does it.{character}"})
     text = diff(definition(**DEFINITION), new)
-    if character != "\x07":  # JSON spells that one out itself
+    if character != "\x07":  # JSON escapes that one itself
         assert character not in text
         assert f"U+{ord(character):04X}" in text.split("\n")[0]
     assert "Does it." in text

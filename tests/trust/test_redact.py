@@ -10,7 +10,7 @@ from tabhub.trust.redact import HIDDEN, clean, redact, redact_arguments, redact_
 
 HEX = "0123456789abcdef" * 4
 ALMOST_SECRETS = ["eyJ-", "eyJ.", "a_", "token ", "f" * 63 + " ", "\t", "://", "://a:b", "token\t"]
-"""Beginnings of secrets that never become one. What they cost is measured by `python -m bench hostile`."""
+"""Prefixes of secrets that never become one. `python -m bench hostile` measures their cost."""
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 
 

@@ -58,7 +58,7 @@ def test_a_prefix_or_another_case_is_another_token() -> None:
     assert not same_token(b"", secret)
 
 
-def test_an_offer_names_the_browser() -> None:
+def test_a_subprotocol_offer_names_the_browser() -> None:
     assert parse_link_offer(f"tabhub, {SECRET},chrome-1") == LinkOffer("tabhub", SECRET.encode(), "chrome-1")
     assert parse_link_offer(f"opentabs, {SECRET}") == LinkOffer("opentabs", SECRET.encode(), "default")
     assert parse_link_offer(f"tabhub,{SECRET}") == LinkOffer("tabhub", SECRET.encode(), "default")

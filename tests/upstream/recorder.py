@@ -36,7 +36,7 @@ class Recorder:
         self.received: list[ReceivedRequest] = []
         self.sessions: list[str] = []
         self.moved_to: str | None = None
-        """The path to which all other paths redirect."""
+        """The path that all other paths redirect to."""
         recorder = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -74,7 +74,7 @@ class Recorder:
                 self.wfile.write(data)
 
             def log_message(self, *_: Any) -> None:
-                """No log."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -123,6 +123,6 @@ class Recorder:
         if method == "tools/call" and params["name"] == "fails":
             return 200, {"id": ident, "error": {"code": -32000, "message": "Out of stock."}}, {}
         if method == "tools/call":
-            said = {"type": "text", "text": f"{self.name}: {params['name']}"}
-            return 200, {"id": ident, "result": {"content": [said]}}, {}
+            content_block = {"type": "text", "text": f"{self.name}: {params['name']}"}
+            return 200, {"id": ident, "result": {"content": [content_block]}}, {}
         return 200, {"id": ident, "error": {"code": -32601, "message": f"No method {method}."}}, {}

@@ -23,7 +23,7 @@ NODE = str(Path(sys.executable).parent / "node")
 
 @asynccontextmanager
 async def process(*argv: str, port: int, host: str = "127.0.0.1", **env: str) -> AsyncIterator[str]:
-    """Run a server until the end of the block; gives the address of its `/mcp` once it listens."""
+    """Run a server until the end of the block; yields the URL of its `/mcp` once it listens."""
     running = await asyncio.create_subprocess_exec(
         *argv,
         env={**os.environ, **env},
@@ -70,7 +70,6 @@ async def ready(hub: RunningHub, name: str) -> None:
 
 
 def state(hub: RunningHub, name: str) -> str:
-    """The state of a server."""
     connection = hub.hub.upstream.pool.get(name)
     return connection.state if connection is not None else "none"
 
@@ -81,10 +80,9 @@ def names(hub: RunningHub) -> set[str]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """The text of a tool's result."""
     return "".join(block.get("text", "") for block in result["content"])
 
 
 def plain(words: str) -> str:
-    """A text with single spaces."""
+    """A text with normalized whitespace."""
     return re.sub(r"\s+", " ", words)

@@ -29,7 +29,7 @@ async def test_broken_servers_leave_a_good_one_alone(tmp_path: Path) -> None:
     kinds = ("crash", "hang", "flood", "junk", "late")
     async with running_hub(tmp_path, limits={**SHORT_BACKOFF, "call_timeout": 4}) as hub, Agent(hub) as agent:
         servers = {kind: broken(kind) for kind in kinds} | {"good": python("everything")}
-        adding = asyncio.ensure_future(hub.hub.upstream.add(json.dumps(servers)))  # waits for those that hang, too
+        adding = asyncio.ensure_future(hub.hub.upstream.add(json.dumps(servers)))  # this also waits for those that hang
         for kind in ("good", "junk", "late"):
             await until(lambda kind=kind: state(hub, kind) == "ready")  # type: ignore[misc]
         adding.cancel()

@@ -1,4 +1,4 @@
-"""Logging in at a server behind the official SDK's example authorization server."""
+"""Logging in to a server behind the official SDK's example authorization server."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_token_that_expired_while_the_hub_was_down_is_refreshed_at_start
             await logged_in(hub, url)
             before = kept(hub)
         await until(lambda: time.time() > before["expires"])
-        async with running_hub(tmp_path) as hub:  # on another port, where the stored login is valid too
+        async with running_hub(tmp_path) as hub:  # on another port, where the stored login is valid, too
             await ready(hub, "guarded")
             assert await greeting(hub) == "Hello Ada"
             after = kept(hub)

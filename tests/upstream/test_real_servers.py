@@ -1,4 +1,4 @@
-"""The hub as a client of servers it did not write: the official SDKs', over every transport and in both eras."""
+"""The hub as a client of third-party servers: those of the official SDKs, over every transport and in both eras."""
 
 from __future__ import annotations
 

@@ -42,10 +42,10 @@ async def test_external_tools_are_listed_with_built_in_ones_and_both_can_be_call
             listed = (await agent.request("tools/list"))["result"]["tools"]
             assert wanted <= {tool["name"] for tool in listed}
             assert wanted <= {tool["name"] for tool in (await http.get("/tools")).json()}
-            for called, said in (("mcp__weather__now", "weather: now"), ("mcp__news__now", "news: now")):
-                assert text((await agent.call(called))["result"]) == said
-                assert text((await lean.call("tabhub_call", {"name": called, "arguments": {}}))["result"]) == said
-                assert text((await http.post(f"/tools/{called}/call", json={})).json()) == said
+            for called, returned in (("mcp__weather__now", "weather: now"), ("mcp__news__now", "news: now")):
+                assert text((await agent.call(called))["result"]) == returned
+                assert text((await lean.call("tabhub_call", {"name": called, "arguments": {}}))["result"]) == returned
+                assert text((await http.post(f"/tools/{called}/call", json={})).json()) == returned
             tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
             assert [tab["tabId"] for tab in tabs] == [7]
 
@@ -118,10 +118,10 @@ async def test_each_listed_name_calls_exactly_one_tool_of_one_server(hub: Runnin
             assert len(seen) == len(set(seen)) == len(servers) * len(tools)
             meant = Counter()  # type: Counter[str]
             for name in seen:
-                said = text((await agent.call(name))["result"])
-                meant[said] += 1
+                returned = text((await agent.call(name))["result"])
+                meant[returned] += 1
                 if not re.search(r"_h[0-9a-f]{10}$", name):
-                    assert said == ": ".join(name.removeprefix("mcp__").split("__", 1))
+                    assert returned == ": ".join(name.removeprefix("mcp__").split("__", 1))
         assert meant == Counter(f"{server.name}: {tool}" for server in servers for tool in tools)
         for server in servers:
             called = [each.body["params"]["name"] for each in server.received if each.method == "tools/call"]

@@ -1,4 +1,4 @@
-"""Connecting and closing, with sessions made for the test."""
+"""Connecting and closing, with fake sessions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class UncancellableSessions:
 
 
 class FailingSessions:
-    """A server that cannot be reached; records when it was tried."""
+    """A server that cannot be reached; records when a connection was tried."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop

@@ -60,7 +60,7 @@ async def follow(agent: Agent, uri: str = TODAY) -> None:
 
 
 async def watching(agent: Agent) -> str:
-    """The URIs the server has subscriptions for."""
+    """The URIs that the server has subscriptions for."""
     return text((await agent.call("mcp__srv__watching"))["result"])
 
 
@@ -157,7 +157,7 @@ async def test_invalid_subscriptions_are_refused_with_a_reason(tmp_path: Path) -
         secret = (await agent.request("resources/subscribe", {"uri": "notes://secret"}))["error"]
         assert "no such thing" in secret["message"]
         await follow(agent)
-        await follow(agent)  # twice is once
+        await follow(agent)  # a second subscription has no effect
         more = (await agent.request("resources/subscribe", {"uri": "tabhub+mcp://srv/notes://more"}))["error"]
         assert "limits.followed_resources" in more["message"]
         wrong = (await agent.request("resources/subscribe", {"uri": 7}))["error"]

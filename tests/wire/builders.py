@@ -1,4 +1,4 @@
-"""Observe which texts become values, to show that a refused text never does."""
+"""Records which texts are parsed, to show that a refused text never is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def record_parsed_texts(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Every text given to a JSON parser from now on, in order. Ends with the test."""
+    """Every text passed to a JSON parser from now on, in order, until the end of the test."""
     texts: list[bytes] = []
 
     def recording(parse: Callable[..., Any]) -> Callable[..., Any]:

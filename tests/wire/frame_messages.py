@@ -1,4 +1,4 @@
-"""The messages between a page's frame and the extension's worker, which the hub never sees.
+"""The messages between a page's frame and the extension's worker, which the hub never receives.
 
 Owns their form for the published schemas and the extension's types (message_schemas.py).
 """

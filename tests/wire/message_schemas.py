@@ -1,7 +1,7 @@
 """The published descriptions of the messages: a JSON Schema per surface, and TypeScript types for the extension.
 
 Both are generated from the structs in src/tabhub/wire, and from frame_messages.py. `scripts/schemas` writes the files;
-test_schemas.py compares them with what is generated here.
+test_schemas.py compares them with the generated ones.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _type(info: inspect.Type, field: inspect.Field | None = None) -> str:
         item = (info.extra or {}).get("item")
         return f"{item.__name__}[]" if item is not None else _type(info.type)
     if isinstance(info, inspect.UnionType):
-        # A field that may be null because it may be missing is left out by the extension.
+        # The extension omits a field that may be null because it may be missing.
         optional = field is not None and not field.required
         members = [_type(each) for each in info.types if not (optional and isinstance(each, inspect.NoneType))]
         return " | ".join(dict.fromkeys(members))

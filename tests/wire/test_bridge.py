@@ -142,9 +142,9 @@ def test_a_result_is_spliced_in_unchanged_under_its_id(ident: str, result: Any) 
 @given(st.text(min_size=1, max_size=50), st.text(max_size=50))
 def test_a_failure_keeps_its_code(ident: str, words: str) -> None:
     failure = SessionNotFound(words)
-    said = json.loads(bridge.response(ident, encode_failure(ident, failure)))
-    assert (said["id"], said["success"], "data" in said) == (ident, False, False)
-    assert (said["error"]["code"], said["error"]["message"]) == (-32012, failure.text())
+    reply = json.loads(bridge.response(ident, encode_failure(ident, failure)))
+    assert (reply["id"], reply["success"], "data" in reply) == (ident, False, False)
+    assert (reply["error"]["code"], reply["error"]["message"]) == (-32012, failure.text())
 
 
 def test_events_name_their_request_and_questions_carry_an_id() -> None:

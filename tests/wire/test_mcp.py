@@ -21,7 +21,7 @@ ANYTHING = st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.
 def envelope(
     method: str = "tools/call", meta: Any = None, version: str = mcp.STATELESS, **headers: bytes | None
 ) -> mcp.Envelope:
-    """Read the envelope of a call of `x`, with these headers instead of the right ones."""
+    """Read the envelope of a call of `x`, with these headers instead of the correct ones."""
     right: dict[bytes, bytes | None] = {b"mcp-method": method.encode(), b"mcp-name": b"x"}
     right |= {name.replace("_", "-").encode(): value for name, value in headers.items()}
     request = Request(1, method, {"name": "x", "_meta": META if meta is None else meta})

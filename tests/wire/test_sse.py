@@ -22,7 +22,7 @@ EVENTS = [Event(b""), Event(b"first\nsecond"), Event(b"third", "other"), Event(b
 
 
 def read(stream: bytes) -> list[dict[str, str]]:
-    """What a client makes of a stream: per event its fields; comments are dropped."""
+    """The events a client reads from a stream, as fields; comments are dropped."""
     events = []
     for block in stream.decode().split("\n\n")[:-1]:
         fields: dict[str, str] = {}

@@ -1,7 +1,6 @@
-"""Strict JSON: valid input reads as every parser reads it, and everything else is refused.
+"""Strict JSON: valid input is read as every parser reads it, and everything else is refused.
 
-What exceeds a bound is refused by a scan that stops there, before a value is built. What that costs is measured by
-`python -m bench hostile`.
+A scan stops at the bound that is exceeded, before a value is built. `python -m bench hostile` measures the cost.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ KEYS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6) | st.sample
 
 
 def spelled(draw: Any, text: str) -> str:
-    """A JSON string of this text, with some of its characters written as escapes."""
+    """A JSON string of this text, with some of its characters escaped."""
     parts = []
     for char in text:
         if draw(st.booleans()):
@@ -45,7 +44,7 @@ def spelled(draw: Any, text: str) -> str:
 
 @st.composite
 def doubled(draw: Any) -> str:
-    """A JSON text in which one object, however deep, has one key twice, however it is spelled."""
+    """A JSON text in which one object, at any depth, has a duplicate key in any spelling."""
     key = draw(KEYS)
     names = draw(st.lists(KEYS.filter(lambda name: name != key), unique=True, max_size=3))
     members = [f"{json.dumps(name)}:{json.dumps(draw(VALUES))}" for name in names]
@@ -87,7 +86,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @given(doubled())
-def test_a_key_written_twice_is_found_at_any_depth_and_in_any_spelling(text: str) -> None:
+def test_a_duplicate_key_is_found_at_any_depth_and_in_any_spelling(text: str) -> None:
     json.loads(text)
     with pytest.raises(ParseError, match="same key twice"):
         strict.decode(text)
@@ -139,7 +138,7 @@ def test_invalid_utf8_is_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ['"\ud800"', '{"\udfff":1}', "\ufeff{}"], ids=["surrogate", "in a key", "BOM"])
-def test_text_that_is_no_clean_unicode_is_refused(text: str) -> None:
+def test_text_with_invalid_unicode_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         strict.decode(text)
 
@@ -260,7 +259,7 @@ def test_digits_next_to_a_string_are_not_joined_across_it() -> None:
     strict.Scan(text, Limits()).run()
 
 
-def test_scan_stops_where_more_is_closed_than_was_opened() -> None:
+def test_scan_stops_at_an_unmatched_closing_bracket() -> None:
     text = b"[]]" + b"1," * SIZE + b"[" * 70
     scan = strict.Scan(text, Limits())
     scan.run()
@@ -279,7 +278,7 @@ def test_long_number_is_refused_wherever_it_begins(digits: int) -> None:
             strict.decode(before + b"1" * digits + b"]", limits)
 
 
-def test_number_is_refused_although_a_window_ends_in_it() -> None:
+def test_long_number_is_refused_across_a_window_boundary() -> None:
     text = b"[" + b"1" * 400 + b"]"
     for window in (1, 7, 200, 399, 400, 401):
         with pytest.raises(ParseError, match="400 digits"):
@@ -287,7 +286,7 @@ def test_number_is_refused_although_a_window_ends_in_it() -> None:
 
 
 @given(st.lists(st.sampled_from("[]{}"), min_size=65, max_size=400).map("".join), st.integers(1, 70))
-def test_the_depth_that_counts_is_the_deepest_there_is(brackets: str, most: int) -> None:
+def test_the_deepest_nesting_counts(brackets: str, most: int) -> None:
     limits = Limits(max_depth=most)
     text = json.dumps(nested(brackets))
     deepest = max(depth_of(text), 0)
@@ -299,7 +298,7 @@ def test_the_depth_that_counts_is_the_deepest_there_is(brackets: str, most: int)
 
 
 def nested(brackets: str) -> list[Any]:
-    """A value that goes down for an opening bracket and up for a closing one."""
+    """A value that is one level deeper for an opening bracket and one level higher for a closing one."""
     root: list[Any] = []
     path = [root]
     for bracket in brackets:
@@ -320,14 +319,14 @@ def depth_of(text: str) -> int:
     return deepest
 
 
-def test_json_that_was_cut_short_is_called_invalid_not_deep() -> None:
+def test_truncated_json_is_reported_as_invalid_rather_than_too_deep() -> None:
     whole = json.dumps([[{"a": [i]} for i in range(200)]])
     for cut in (whole[:-1], whole[: len(whole) // 2], whole + "]" * 100):
         with pytest.raises(ParseError, match="Not valid JSON"):
             strict.decode(cut)
 
 
-def test_the_bounds_themselves_are_allowed() -> None:
+def test_values_at_the_bounds_are_accepted() -> None:
     assert strict.decode(b"[" * 64 + b"]" * 64)
     assert len(strict.decode(b"{" + b",".join(b'"%d":1' % i for i in range(50_000)) + b"}")) == 50_000
     assert strict.decode(b"0." + b"1" * 399) == pytest.approx(1 / 9)

@@ -1,4 +1,4 @@
-// Runs in the page itself. `plugin`, `ToolError`, `log` and `config` are given.
+// Runs in the page itself. `plugin`, `ToolError`, `log` and `config` are provided.
 const clock = () => document.querySelector("[data-left]");
 const left = () => Number(clock().dataset.left);
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));

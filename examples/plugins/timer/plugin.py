@@ -1,4 +1,4 @@
-"""A plugin in Python: the manifest and the tools here, the page side in page.js."""
+"""A plugin in Python: the manifest and the tools are here, the page's part is in page.js."""
 
 from tabhub.plugins.author import define
 
@@ -14,7 +14,7 @@ plugin = define(
 
 @plugin.tool(read_only=True)
 def read_timer() -> None:
-    """Tells how many seconds are left, and whether the timer runs."""
+    """Returns how many seconds are left, and whether the timer is running."""
 
 
 @plugin.tool(
@@ -28,4 +28,4 @@ def set_timer() -> None:
 
 @plugin.tool(properties={"seconds": {"type": "number", "minimum": 0, "maximum": 600}}, read_only=True)
 def wait_for_timer() -> None:
-    """Waits until the timer has run out, or for the given time, and reports how far it is."""
+    """Waits until the timer has run out, or for the given time, and reports its progress."""

@@ -86,7 +86,7 @@ function result(app, each) {
     { key: specifier },
     h(
       "div",
-      { class: "found-words" },
+      { class: "found-text" },
       h("span", { class: "tool-title" }, name, " ", h("span", { class: "version" }, version)),
       h("span", { class: "quiet" }, specifier, author ? ` · ${author}` : ""),
       description ? disclosure(`about ${specifier}`, "About", h("p", null, description)) : null,

@@ -139,7 +139,7 @@ function toolRow(app, server, tool) {
     { key: tool.name, class: "tool" },
     h(
       "div",
-      { class: "tool-words" },
+      { class: "tool-text" },
       h("span", { class: "tool-title" }, title, tool.changed ? badge("changed", "warn") : null),
       h("span", { class: "tool-description" }, tool.description ?? ""),
     ),

@@ -52,13 +52,13 @@ export function items(app) {
 function one(app, item, title, last) {
   const key = `item ${item.id}`;
   if (item.kind === "person")
-    return lazy("div", { class: "said person", key }, "", () => [
+    return lazy("div", { class: "message person", key }, "", () => [
       h("h3", { class: "unseen" }, "You"),
       h("p", null, item.text),
     ]);
   if (item.kind === "model") {
     const stamp = `${item.text.length} ${item.done}`;
-    return lazy("div", { class: "said model", key }, stamp, () => [
+    return lazy("div", { class: "message model", key }, stamp, () => [
       h("h3", { class: "unseen" }, "Assistant"),
       markdown(item.text),
     ]);
@@ -109,7 +109,7 @@ function step({ name, given, problem, state, result, seconds, at }, title) {
  * @param {string} key
  * @param {boolean} last whether it is the last item
  */
-function end(app, { why, words, steps, tokens }, key, last) {
+function end(app, { why, explanation, steps, tokens }, key, last) {
   const spent = [steps > 1 ? counted(steps, "step") : "", tokens > 0 ? `${tokens.toLocaleString("en")} tokens` : ""];
   const about = spent.filter(Boolean).join(" · ");
   if (why === "done") return finished(app, about, key);
@@ -119,7 +119,7 @@ function end(app, { why, words, steps, tokens }, key, last) {
     "div",
     { class: `ended box ${why}`, key },
     glyph(why === "failed" ? "alert" : why === "stopped" ? "stop" : "clock"),
-    h("div", null, markdown(words), about ? h("p", { class: "quiet" }, about) : null),
+    h("div", null, markdown(explanation), about ? h("p", { class: "quiet" }, about) : null),
     last && !app.chat.running
       ? button(why === "failed" ? "Try again" : "Continue", { small: true, onclick: () => void app.chat.send(text) })
       : null,

@@ -251,7 +251,7 @@ function toolRow(app, source, tool) {
     { key: tool.name, class: `tool ${effective}`, "data-tool": tool.name },
     h(
       "div",
-      { class: "tool-words" },
+      { class: "tool-text" },
       h(
         "span",
         { class: "tool-title" },

@@ -34,7 +34,7 @@ Why = Literal["done", "stopped", "steps", "tokens", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Spoke:
+class Text:
     """A piece of the model's text."""
 
     text: str
@@ -60,12 +60,12 @@ class Ended:
     """The work on a message has ended."""
 
     why: Why
-    words: str = ""
+    explanation: str = ""
     steps: int = 0
     tokens: int = 0
 
 
-Event = Spoke | Started | Finished | Ended
+Event = Text | Started | Finished | Ended
 
 
 @dataclass(slots=True)
@@ -254,7 +254,7 @@ class _Turn:
                 self._start(self._loop._parse_xml_call(each))
             else:
                 self.text += each
-                self._loop._on_event(Spoke(each))
+                self._loop._on_event(Text(each))
 
     def _start(self, call: Call) -> None:
         has_effects = bool(call.problem) or _has_effects(self._loop._selection.get(call.name))

@@ -67,9 +67,9 @@ class Pause:
             f"by {state.by}{reason}.{time_waited}",
             hint="Nothing was sent. Tools that only read still work. Call again when the person has resumed "
             "(tabhub resume).",
-            data={"paused": self.facts()},
+            data={"paused": self.status()},
         )
 
-    def facts(self) -> dict[str, Any] | None:
+    def status(self) -> dict[str, Any] | None:
         """The pause for status and panel; None when there is none."""
         return None if self.paused is None else {**asdict(self.paused), "callsWaiting": len(self.held_calls)}

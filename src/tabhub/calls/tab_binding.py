@@ -194,10 +194,10 @@ class TabBinding:
             "openSeconds": round(now - session.opened),
             "tabId": session.tab,
             "ownTabs": sorted(session.opened_tabs),
-            "leases": [{**self._tab_facts(lease.tab), "heldSeconds": round(now - lease.since)} for lease in held],
+            "leases": [{**self._describe_tab(lease.tab), "heldSeconds": round(now - lease.since)} for lease in held],
         }
 
-    def _tab_facts(self, tab_id: int) -> dict[str, Any]:
+    def _describe_tab(self, tab_id: int) -> dict[str, Any]:
         tab = self.browsers.book.get(tab_id)
         facts: dict[str, Any] = {"tabId": tab_id, "reachable": tab is not None}
         return facts if tab is None else {**facts, "title": tab.title, "url": tab.url}

@@ -40,7 +40,7 @@ TABHUB = Group(
         "audit": LazyCommand("Show which tools were called, by whom, and the outcome", "tabhub.cli.audit"),
         "config": LazyCommand("Show and change settings; rotate the extension's key", "tabhub.cli.config"),
         "plugin": LazyCommand("Find, install and configure plugins for web apps", "tabhub.cli.plugin"),
-        "mcp": LazyCommand("Add, list, enable, disable and refresh external MCP servers", "tabhub.cli.mcp.command"),
+        "mcp": LazyCommand("Add, list, enable, disable and refresh external MCP servers", "tabhub.cli.mcp"),
         "relay": LazyCommand("Run a relay for browsers and agents on different machines", "tabhub.cli.relay"),
         "extension": LazyCommand("Show where the browser extension is and how to load it", "tabhub.cli.extension"),
     },

@@ -20,7 +20,7 @@ from dataclasses import replace
 import msgspec
 
 from tabhub.agent.hub_tools import HubTools
-from tabhub.agent.loop import Ended, Event, Finished, Loop, Spoke, Started
+from tabhub.agent.loop import Ended, Event, Finished, Loop, Started, Text
 from tabhub.agent.providers import model_of
 from tabhub.agent.turns import Model
 from tabhub.cli.command import Command, option, positive
@@ -138,7 +138,7 @@ class _Screen:
         """Whether the last line of the model's text has not ended."""
 
     def show(self, event: Event) -> None:
-        if isinstance(event, Spoke):
+        if isinstance(event, Text):
             print(safe(event.text), end="", flush=True)
             self._in_line = not event.text.endswith("\n")
             return
@@ -154,8 +154,8 @@ class _Screen:
             pictures = f" [{len(event.result.pictures)} picture(s)]" if event.result.pictures else ""
             seconds = paint(f"({event.seconds:.1f} s)", "dim", sys.stderr)
             _say(f"{mark} {_line(event.result.text)}{pictures} {seconds}")
-        elif event.words:
-            _say(paint(safe(event.words, sys.stderr), "yellow", sys.stderr))
+        elif event.explanation:
+            _say(paint(safe(event.explanation, sys.stderr), "yellow", sys.stderr))
 
 
 def _show_json(event: Event) -> None:

@@ -250,7 +250,7 @@ class Browsers:
 
     def status(self) -> list[dict[str, Any]]:
         """Each browser with its socket, extension, tabs and debugger; recently disconnected ones come last."""
-        connected = [browser.facts(self.book) for browser in self._connected.values()]
+        connected = [browser.describe(self.book) for browser in self._connected.values()]
         recent = {
             facts["browserId"]: facts for facts in self._disconnected if facts["browserId"] not in self._connected
         }

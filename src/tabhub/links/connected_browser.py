@@ -36,7 +36,7 @@ class ConnectedBrowser:
         if hello.managed and self.link.local:
             self.hello["managed"] = True
 
-    def facts(self, book: TabTable) -> dict[str, Any]:
+    def describe(self, book: TabTable) -> dict[str, Any]:
         """Its parts: socket, extension, tabs, debugger."""
         link = self.link
         tabs = book.of(link.browser_id)

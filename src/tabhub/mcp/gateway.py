@@ -5,15 +5,17 @@ Owns `tabhub_list_tools` and `tabhub_call`; the names of OpenTabs answer as alia
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from tabhub.calls.engine import Caller, Engine
-from tabhub.core.listing.catalogue import Catalogues
+from tabhub.core.listing.catalogue import Catalogue, Catalogues
 from tabhub.core.listing.pages import LIST_TTL_MS
 from tabhub.core.listing.profiles import EVERYTHING
+from tabhub.core.listing.search import ToolIndex
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import HUB, Tool, ToolResult
 from tabhub.errors import InvalidArguments, InvalidParams, UnknownTool
@@ -82,7 +84,7 @@ class GatewaySurface:
         if name == LIST.name:
             if not LIST.accepts(arguments):
                 raise LIST.invalid(arguments)
-            return self.list_tools(arguments, caller.session.token)
+            return await self._list_tools(arguments, caller.session.token)
         if name != CALL.name:
             raise UnknownTool(
                 f"There is no tool named {name[:200]!r} at the gateway.",
@@ -101,11 +103,11 @@ class GatewaySurface:
             error.hint = f"{error.hint or ''} The schema of {tool.name}: {schema}".strip()
             raise
 
-    def list_tools(self, arguments: dict[str, Any], agent: str | None) -> ToolResult:
+    async def _list_tools(self, arguments: dict[str, Any], agent: str | None) -> ToolResult:
         catalogue = self.catalogues.of(EVERYTHING, agent)
         query, plugin = arguments.get("query"), arguments.get("plugin")
         if query is not None and query.strip():
-            found = catalogue.index().search(query, plugin=plugin)
+            found = (await _index(catalogue)).search(query, plugin=plugin)
         else:
             found = [t for t in catalogue.tools() if plugin is None or t.source.key == plugin]
         detail = arguments.get("detail", "summaries")
@@ -140,3 +142,9 @@ class GatewaySurface:
         names = [n if n in required else f"{n}?" for n in schema.get("properties", {})]
         summary = tool.description.split(". ")[0].split("\n")[0][:160]
         return {"name": f"{tool.name}({', '.join(names)})", "description": off + summary, "plugin": tool.source.key}
+
+
+async def _index(catalogue: Catalogue) -> ToolIndex:
+    while (index := catalogue.index()) is None:  # noqa: ASYNC110 - nothing to wait for
+        await asyncio.sleep(0)  # lets other calls run
+    return index

@@ -59,10 +59,10 @@ class Field:
 
     @property
     def is_stored_apart(self) -> bool:
-        """Whether its value is a stored secret. A URL decides on which pages the plugin works, and is none."""
+        """Whether its value is a stored secret. A URL decides on which pages the plugin works, so it is not one."""
         return self.secret and self.kind != "url"
 
-    def facts(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
         """As in a manifest and in the panel."""
         facts: dict[str, Any] = {"type": self.kind, "label": self.label}
         more = {

@@ -62,7 +62,7 @@ class Watcher:
     def _differs(self) -> bool:
         return any(stamp_of(folder) != stamp for folder, stamp in self._stamps.items())
 
-    def facts(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         return {
             "watchedPlugins": max(len(self._folders) - self._pending, 0),
             "pendingPlugins": self._pending,

@@ -100,7 +100,7 @@ class Health:
         browsers = self.browsers.status()
         connected = [b for b in browsers if b.get("connected")]
         problems = self.problems()
-        watching = self.plugins.watcher.facts()
+        watching = self.plugins.watcher.status()
         return {
             "status": "degraded" if problems else "ok",
             "problems": problems,
@@ -116,7 +116,7 @@ class Health:
             "sessions": len(engine.sessions),
             "callsInFlight": len(engine.calls),
             "leases": len(self.leases),
-            "paused": engine.pause.facts(),
+            "paused": engine.pause.status(),
             "plugins": len(self.plugins),
             "pluginDetails": self.plugins.details(),
             "failedPlugins": self.plugins.failures(),

@@ -41,7 +41,7 @@ class SessionControl:
         """All sessions with the tabs they hold, and whether agents are paused."""
         held = self.leases.by_holder()
         sessions = [self._describe(session, held.get(session, [])) for session in self.engine.sessions.all()]
-        return {"sessions": sessions, "paused": self.engine.pause.facts()}
+        return {"sessions": sessions, "paused": self.engine.pause.status()}
 
     def _describe(self, session: Session, held: list[Lease]) -> dict[str, Any]:
         now = self.engine.clock()
@@ -121,7 +121,7 @@ class SessionControl:
         self.engine.pause.begin(by, reason, mode)
         log.info("paused by %s: %s", by, reason or "no reason given")
         await self.persistence.save(changed=True)
-        return self.engine.pause.facts()
+        return self.engine.pause.status()
 
     async def resume(self) -> int:
         """Returns how many calls were waiting."""

@@ -81,7 +81,7 @@ class Conversation(msgspec.Struct):
     messages: list[Message] = []
     why: str = ""
     """How the last run ended, as a keyword."""
-    words: str = ""
+    explanation: str = ""
     """The same as a message, where one is needed."""
 
     def add(self, message: Message) -> None:

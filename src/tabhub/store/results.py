@@ -58,6 +58,7 @@ class ResultStore:
         self._memory: OrderedDict[str, StoredResult] = OrderedDict()
         self.degraded: str | None = None
         """Why results are stored in memory only, while that is so."""
+        self._remove_database()
 
     def put(self, session: str, mime: str, data: bytes) -> str:
         """Store a result and return its handle; the oldest results are dropped if it needs their space."""
@@ -103,6 +104,13 @@ class ResultStore:
             for entry in files:
                 Path(entry).unlink(missing_ok=True)
         return len(expired) + len(files)
+
+    def _remove_database(self) -> None:
+        """Delete the database in which earlier versions stored results beside the folder; nothing reads it."""
+        if self._folder is not None:
+            for file in self._folder.parent.glob("results.db*"):
+                with contextlib.suppress(OSError):  # it only takes space, and the next start tries again
+                    file.unlink()
 
     def _write(self, folder: Path, result: StoredResult) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -35,7 +35,7 @@ async def test_frames_in_other_processes_are_listed_also_by_the_first_call_in_a_
     # The browser reports frames in other processes before it confirms that the tab is watched.
     info = {"targetId": "FAR", "type": "iframe", "url": "https://far.example/"}
     attached = {"sessionId": "S", "targetInfo": info, "waitingForDebugger": False}
-    browser.tell("cdp.event", tabId=1, method="Target.attachedToTarget", params=attached)
+    browser.notify("cdp.event", tabId=1, method="Target.attachedToTarget", params=attached)
     for subscription in browser.commands("subscribeCDPEvents"):
         browser.reply(subscription["id"], {})
     assert [(frame.frame_id, frame.session_id) for frame in await listing] == [("MAIN", None), ("FAR", "S")]

@@ -1,4 +1,4 @@
-"""Keys by name, and what typing a text comes to."""
+"""Keys by name, and the key events of a text."""
 
 from __future__ import annotations
 

@@ -260,8 +260,8 @@ async def test_the_record_of_a_closed_tab_is_dropped(bench: Bench) -> None:
     bench.browser.text(method="cdp.event", params=event)
     bench.browser.answers["Log.enable"] = lambda _: {}
     assert len((await bench.call("browser_get_console_logs", tabId=1))["messages"]) == 1
-    bench.browser.tell("tab.stateChanged", tabId=1, change="removed")
-    bench.browser.tell("tab.stateChanged", tabId=1, change="created", tab=tab(1))
+    bench.browser.notify("tab.stateChanged", tabId=1, change="removed")
+    bench.browser.notify("tab.stateChanged", tabId=1, change="created", tab=tab(1))
     await settle()
     found = bench.browsers.book.find("b1", 1)
     assert found is not None

@@ -1,4 +1,4 @@
-"""What a trace says: own time by kind, long tasks, functions; and nothing of what is no trace."""
+"""Trace summaries: own time by kind, long tasks and functions; invalid traces are reported."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def tracing(bench: Bench) -> Bench:
 
 def complete(bench: Bench, **more: Any) -> None:
     params = {"stream": "7", "dataLossOccurred": False, **more}
-    bench.browser.tell("cdp.event", tabId=1, method="Tracing.tracingComplete", params=params)
+    bench.browser.notify("cdp.event", tabId=1, method="Tracing.tracingComplete", params=params)
 
 
 async def test_a_trace_is_read_in_chunks_and_written(tracing: Bench) -> None:
@@ -100,7 +100,7 @@ async def test_a_trace_ends_with_its_session_and_its_stream_is_closed(tracing: B
 
 async def test_a_trace_lost_with_the_debugger_is_reported(tracing: Bench) -> None:
     await tracing.call("browser_performance_trace", tabId=1, action="start")
-    tracing.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
+    tracing.browser.notify("cdp.detached", tabId=1, reason="replaced_with_devtools")
     with pytest.raises(CommandFailed, match="was lost when the debugger was detached"):
         await tracing.call("browser_performance_trace", tabId=1, action="stop")
 

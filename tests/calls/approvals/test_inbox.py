@@ -304,8 +304,8 @@ async def test_an_agent_gets_progress_while_its_call_waits_for_approval(tmp_path
         offer(hub)
         params = {"name": "notes_write", "arguments": {}, "_meta": {"progressToken": "p"}}
         async with agent.streamed("tools/call", params) as stream:
-            told = (await stream.message())["params"]
-            assert "waits for approval" in told["message"]
+            progress = (await stream.message())["params"]
+            assert "waits for approval" in progress["message"]
             await panel.decide("allow_once")
             assert not (await stream.message())["result"].get("isError")
 

@@ -1,4 +1,4 @@
-"""Calls of page tools without any browser: which tab they go to, what is opened for them, what is tried again."""
+"""Calls of page tools without a browser: which tab they go to, which pages are opened for them, and what is retried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOOD = {"success": True, "payload": {"content": []}}
 
 
 class Caller:
-    """What a running call sees of its agent."""
+    """The caller of a running call."""
 
     def __init__(self) -> None:
         self.session = Session("caller", "mcp", "caller", 0, 0)
@@ -77,7 +77,7 @@ class Shop:
         )
 
     def offer(self, tab_id: int, *names: str, document: str = "d", **more: Any) -> None:
-        """A tab offers tools, and answers with its own number."""
+        """Register tools for a tab, whose answer is its own number."""
         if self.tabs.book.get(tab_id) is None:
             self.tabs.add(tab_id, f"{SHOP}/p")
         self.tabs.answer.setdefault(tab_id, lambda params: GOOD)
@@ -86,7 +86,7 @@ class Shop:
         self.tabs.say(tab_id, "browser/registerTools", **facts)
 
     async def call(self, name: str, caller: Caller | None = None) -> int | None:
-        """Make a call; gives the tab that answered."""
+        """Make a call; returns the tab that answered."""
         found = self.registry.by_name.get(name)
         assert found is not None, list(self.registry.by_name)
         caller = caller or Caller()
@@ -211,7 +211,7 @@ async def test_a_page_without_the_tool_is_reloaded_three_times_in_the_same_tab(s
     assert (len(shop.tabs.opened), len(shop.tabs.revisited)) == (1, 3)
     assert caller.steps == [0, 1, 2, 3]
     assert (Limits().retries, Limits().retry_delay) == (3, 1)
-    # the tab is used again by the next call, unless the person has it
+    # the tab is reused by the next call, unless the person has taken it
     shop.tabs.on_open = lambda tab_id, url: shop.offer(tab_id, "look", **LOOK)
     assert await shop.call("website_tool_shop_example_look") == 101
     shop.tabs.close(101)
@@ -228,7 +228,7 @@ async def test_without_a_browser_a_call_fails_at_once(shop: Shop, monkeypatch: p
     assert isinstance(await outcome(shop, "website_tool_shop_example_look"), NotConnected)
 
 
-async def test_a_question_that_belongs_to_no_call_is_answered_no(shop: Shop) -> None:
+async def test_a_question_outside_of_a_call_is_declined(shop: Shop) -> None:
     shop.offer(1, "add")
     where = {"frameId": 0, "documentId": "d", "toolName": "add", "message": "?"}
     answer = shop.tabs.say(1, "browser/elicitConfirmation", **where)
@@ -255,7 +255,7 @@ async def test_cached_tools_are_saved_when_they_changed(tmp_path: Path) -> None:
 
 
 async def run(shop: Shop, name: str, session: Session) -> int | None:
-    """The tab a session's call went to."""
+    """The tab that a session's call went to."""
     caller = Caller()
     caller.session = session
     entry = shop.registry.by_name.get(name)
@@ -282,7 +282,7 @@ async def test_a_tab_that_another_session_holds_is_read_but_not_acted_in(shop: S
     assert shop.tabs.opened == []
 
 
-async def test_a_name_without_a_tab_goes_to_ones_own_tab_then_to_a_free_one(shop: Shop) -> None:
+async def test_a_call_without_a_tab_prefers_the_sessions_tab_and_then_a_free_one(shop: Shop) -> None:
     for tab_id in (1, 2, 3):
         shop.offer(tab_id, "add")
     one, two, three = (shop.sessions.open(name, "mcp", name, 0) for name in ("one", "two", "three"))

@@ -1,4 +1,4 @@
-"""Page tools through a whole hub: a browser tells what its pages offer, agents list and call it."""
+"""Page tools through a whole hub: a browser reports the tools of its pages, agents list and call them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_a_page_tool_is_listed_called_and_its_answer_marked_as_the_pages(h
 
 
 @pytest.mark.req("S000-flows-02", "S000-page-server-02", "S000-hub-04", "S000-spec-cleanup-02", "S000-spec-cleanup-01")
-async def test_updates_and_the_end_of_a_page_are_followed(hub: RunningHub) -> None:
+async def test_updated_and_closed_pages_change_the_list(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add"))
         where = {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"}
@@ -65,7 +65,7 @@ async def test_tabs_of_a_site_have_numbers_and_several_sites_work_together(hub: 
         names = list(await listed(agent))
         assert names == ["website_tool_pay_example_tab1_add", ADD, "website_tool_shop_example_tab2_add"]
         assert [text_of(await agent.call(name)) for name in names] == ["add in 9", "add in 7", "add in 8"]
-        # without a tab: not listed while tabs have it, callable, and the active tab is best
+        # without a tab number: not listed while tabs have it, but callable; the active tab is chosen
         assert text_of(await agent.call("website_tool_shop_example_add")) == "add in 8"
 
 
@@ -210,7 +210,7 @@ async def test_an_empty_list_is_an_update_that_registers_nothing_and_is_logged(
 
 
 @pytest.mark.req("S000-spec-cleanup-04")
-async def test_when_a_tab_goes_the_others_of_its_site_get_new_descriptions(hub: RunningHub) -> None:
+async def test_a_closed_tab_changes_the_descriptions_of_the_others_of_its_site(hub: RunningHub) -> None:
     tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q"), tab(9, PAY)]
 
     def described(name: str) -> str:
@@ -231,7 +231,7 @@ async def test_when_a_tab_goes_the_others_of_its_site_get_new_descriptions(hub: 
 
 
 @pytest.mark.req("S000-errors-01")
-async def test_errors_have_the_codes_of_mcp_and_a_tab_that_is_not_there_has_its_own(hub: RunningHub) -> None:
+async def test_errors_have_mcp_codes_and_a_missing_tab_has_its_own(hub: RunningHub) -> None:
     async with Browser(hub), Agent(hub) as agent:
         missing = (await agent.call("browser_execute_script", {"tabId": 99, "code": "1"}))["result"]
         assert missing["_meta"]["tabhub/error"]["code"] == -32001
@@ -241,7 +241,7 @@ async def test_errors_have_the_codes_of_mcp_and_a_tab_that_is_not_there_has_its_
 
 
 @pytest.mark.req("B14", "B15")
-async def test_odd_names_are_mapped_and_lead_back(hub: RunningHub) -> None:
+async def test_unusual_names_are_mapped_reversibly(hub: RunningHub) -> None:
     names = ["__proto__", "constructor", "a b", "ü", "x" * 128, "__", "tab2_x", "browser_click"]
     async with Browser(hub) as browser, Agent(hub) as agent:
         browser.handlers["browser/executeTool"] = lambda params: text(params["toolName"])
@@ -310,7 +310,7 @@ async def test_a_flood_of_updates_is_rate_limited_and_the_last_state_arrives(
         where = {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"}
         with monkeypatch.context() as patched:
             now = hub.hub.pages.clock()
-            patched.setattr(hub.hub.pages, "clock", lambda: now)  # all of them come within one second
+            patched.setattr(hub.hub.pages, "clock", lambda: now)  # all of them arrive within one second
             for number in range(500):
                 await browser.notify("browser/updateTools", {**where, "tools": [tool(f"t{number}")]})
             await browser.settle()
@@ -332,7 +332,7 @@ async def test_registrations_and_calls_are_in_the_audit_log_with_tab_and_site(hu
 
 
 @pytest.mark.req("L4", "S000-spec-testing-05")
-async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub: RunningHub) -> None:
+async def test_ten_more_tools_do_not_rebuild_or_reorder_the_others(hub: RunningHub) -> None:
     # `python -m bench rows L4` measures it with 5,000 tools of 500 origins.
     pages, registry = hub.hub.pages, hub.hub.registry
     async with Browser(hub) as browser, Agent(hub) as agent:
@@ -348,7 +348,7 @@ async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub:
         assert {name for name in after if name not in entries} == {
             f"website_tool_shop_example_tab1_new{n}" for n in range(10)
         }
-        assert all(registry.by_name.get(name) is entry for name, entry in entries.items())  # none was made again
+        assert all(registry.by_name.get(name) is entry for name, entry in entries.items())  # no tool was created again
 
 
 async def all_names(agent: Agent) -> list[str]:

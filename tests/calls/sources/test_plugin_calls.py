@@ -1,4 +1,4 @@
-"""Calls of plugin tools: which tab takes them, what is sent, and what comes of each way they can fail."""
+"""Calls of plugin tools: which tab gets them, what is sent, and the result of each kind of failure."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ async def scene(tmp_path: Path, tabs: list[dict[str, Any]], **more: Any) -> Asyn
         yield play
 
 
-def resettled(hub: RunningHub, *folders: Path) -> None:
-    """Change which plugins the config file names, and nothing else of it."""
+def with_plugins(hub: RunningHub, *folders: Path) -> None:
+    """Change the plugins of the config file, and nothing else in it."""
     values = json.loads(hub.home.config.read_text())
     hub.home.config.write_text(json.dumps({**values, "localPlugins": [str(each) for each in folders]}))
 
@@ -90,7 +90,7 @@ async def test_a_call_is_one_dispatch_without_the_hubs_own_parameters(tmp_path: 
 
 
 @pytest.mark.parametrize("output", ["plain text", 7, None, ["a"], {"deep": {"er": [1]}}])
-async def test_any_json_is_an_answer(tmp_path: Path, output: Any) -> None:
+async def test_any_json_is_a_valid_result(tmp_path: Path, output: Any) -> None:
     async with scene(tmp_path, [at(5)]) as play:
         play.answers(lambda _: {"output": output})
         answer = await play.call()
@@ -130,7 +130,7 @@ async def test_a_large_answer_is_passed_on_without_being_parsed(
 
 
 @pytest.mark.req("S002-tabid-02", "S002-dispatch-03")
-async def test_the_best_tab_takes_a_call_that_names_none(tmp_path: Path) -> None:
+async def test_a_call_without_a_tab_goes_to_the_best_tab(tmp_path: Path) -> None:
     focused: dict[str, Any] = {"windowFocused": True}
     active: dict[str, Any] = {"active": True}
     tabs = [
@@ -151,7 +151,7 @@ async def test_the_best_tab_takes_a_call_that_names_none(tmp_path: Path) -> None
         assert missing["_meta"]["tabhub/error"]["outcome"] == "not_sent"
 
 
-async def test_a_tab_that_is_ready_goes_before_one_that_is_not(tmp_path: Path) -> None:
+async def test_a_ready_tab_is_preferred(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1, active=True, windowFocused=True), at(2)]) as play:
         state = {"plugin": "demo", "state": "ready", "tabs": [{"tabId": 2, "ready": True}]}
         await play.browser.notify("tab.stateChanged", state)
@@ -160,7 +160,7 @@ async def test_a_tab_that_is_ready_goes_before_one_that_is_not(tmp_path: Path) -
 
 
 @pytest.mark.req("S002-tabid-01")
-async def test_a_call_that_names_its_tab_runs_there_or_not_at_all(tmp_path: Path) -> None:
+async def test_a_call_with_a_tab_runs_there_or_fails(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1, active=True), at(2), at(3, "other.example")]) as play:
         assert await play.tab_of(tabId=2) == 2
         wrong = await play.call(tabId=3)
@@ -184,7 +184,7 @@ async def test_an_instance_chooses_the_site_and_a_tab_the_tab(tmp_path: Path) ->
         assert "not a page of Demo (home)" in wrong["content"][0]["text"]
 
 
-async def test_excluded_pages_are_not_the_plugins(tmp_path: Path) -> None:
+async def test_excluded_pages_do_not_belong_to_the_plugin(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1)], excludePatterns=["*://demo.example/page*"]) as play:
         assert "No open tab" in (await play.call())["content"][0]["text"]
 
@@ -210,7 +210,7 @@ async def test_a_plugins_error_keeps_its_category_and_advice(tmp_path: Path, cat
         assert (facts["retryAfterMs"], facts["outcome"]) == (2500, "failed")
         assert f"it is {category}" in answer["content"][0]["text"]
         assert "Call again in 2.5 s." in answer["content"][0]["text"]
-        assert len(drained(play.browser)) == 1  # its handler ran, so nobody else is asked
+        assert len(drained(play.browser)) == 1  # its handler ran, so no other tab is tried
         line = play.hub.hub.engine.audit.recent(1)[0]
         assert line["error"]["category"] == category
 
@@ -219,7 +219,7 @@ async def test_a_plugins_error_keeps_its_category_and_advice(tmp_path: Path, cat
     "data",
     [None, {}, {"category": "odd"}, {"category": 7, "code": ["x"], "retryAfterMs": "soon"}, {"category": {}}, "text"],
 )
-async def test_an_error_of_no_agreed_form_is_an_error_all_the_same(tmp_path: Path, data: Any) -> None:
+async def test_an_error_in_an_unknown_form_is_reported_as_an_error(tmp_path: Path, data: Any) -> None:
     async with scene(tmp_path, [at(1)]) as play:
 
         def refuse(_: Any) -> Any:
@@ -246,7 +246,7 @@ async def test_a_call_that_never_began_is_retried_in_another_tab(tmp_path: Path)
         assert failed["_meta"]["tabhub/error"]["outcome"] == "not_sent"
 
 
-async def test_a_tab_that_closes_under_a_call_fails_it_and_nothing_is_run_twice(tmp_path: Path) -> None:
+async def test_closing_the_tab_fails_its_call_without_a_retry(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1, active=True), at(2)]) as play:
         play.answers(lambda _: Silent)
         calling = asyncio.create_task(play.call("demo_act"))
@@ -272,14 +272,14 @@ async def test_progress_reaches_the_agent_and_extends_the_deadline(tmp_path: Pat
     limits = {"call_timeout": 3, "call_timeout_max": 30}
     async with scene(tmp_path, [at(1)], limits=limits) as play:
         numbers: list[int] = []
-        heard_of = asyncio.Semaphore(0)
+        received_one = asyncio.Semaphore(0)
 
         async def answer(params: dict[str, Any]) -> Any:
             numbers.append(int(params["dispatchId"]))
             for step in range(1, 9):
-                said = {"dispatchId": params["dispatchId"], "progress": step, "total": 8, "message": f"step {step}"}
-                await play.browser.notify("tool.progress", said)
-                await heard_of.acquire()
+                update = {"dispatchId": params["dispatchId"], "progress": step, "total": 8, "message": f"step {step}"}
+                await play.browser.notify("tool.progress", update)
+                await received_one.acquire()
             return {"output": {"ok": True}}
 
         play.answers(answer)
@@ -287,12 +287,12 @@ async def test_progress_reaches_the_agent_and_extends_the_deadline(tmp_path: Pat
         async with play.agent.streamed("tools/call", params) as events:
             deadlines: list[float] = []
             for step in range(1, 9):
-                heard = (await events.message())["params"]
-                assert (heard["progress"], heard["total"], heard["message"]) == (step, 8, f"step {step}")
+                received = (await events.message())["params"]
+                assert (received["progress"], received["total"], received["message"]) == (step, 8, f"step {step}")
                 (call,) = play.hub.hub.engine.calls
                 deadlines.append(call.deadline)
                 assert call.deadline > call.opened + limits["call_timeout"]
-                heard_of.release()
+                received_one.release()
             assert deadlines == sorted(set(deadlines))
             assert (await events.message())["result"]["structuredContent"] == {"ok": True}
         play.answers(lambda _: Silent)
@@ -314,7 +314,7 @@ async def test_a_call_that_is_cancelled_is_cancelled_in_the_browser(tmp_path: Pa
         calling.cancel()
 
 
-async def test_a_tab_that_another_session_holds_is_left_alone(tmp_path: Path) -> None:
+async def test_a_tab_leased_by_another_session_is_not_used(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1, active=True), at(2)]) as play, Agent(play.hub) as other:
         sessions = {s.id: s for s in play.hub.hub.sessions.all()}
         play.hub.hub.binding.acquire(sessions[other.headers["Mcp-Session-Id"]], 1)
@@ -356,17 +356,17 @@ async def test_a_call_in_flight_ends_with_the_plugin_it_began_with(tmp_path: Pat
         await play.browser.next_request("tool.dispatch")
         folder(tmp_path / "p", "demo", "2.0.0", tools=[tool("other")])
         play.hub.hub.reload()
-        resettled(play.hub)
+        with_plugins(play.hub)
         play.hub.hub.reload()
         done.set_result({"output": {"late": "but whole"}})
         assert (await calling)["structuredContent"] == {"late": "but whole"}
         assert play.hub.hub.registry.by_name.get("demo_read") is None
 
 
-async def test_a_failing_plugin_takes_no_other_with_it(tmp_path: Path) -> None:
+async def test_a_failing_plugin_does_not_affect_others(tmp_path: Path) -> None:
     other = folder(tmp_path / "o", "other")
     async with scene(tmp_path, [at(1), tab(2, "https://other.example/")]) as play:
-        resettled(play.hub, tmp_path / "p", other)
+        with_plugins(play.hub, tmp_path / "p", other)
         play.hub.hub.reload()
         play.answers(lambda params: Silent if params["plugin"] == "demo" else {"output": {"plugin": params["plugin"]}})
         hanging = [asyncio.create_task(play.call()) for _ in range(30)]

@@ -1,4 +1,4 @@
-"""Plugins in a running hub: their tools, what browsers are told, tab states, logs, settings and health."""
+"""Plugins in a running hub: their tools, messages to browsers, tab states, logs, settings and health."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ async def hub_with(tmp_path: Path, *folders: Path, **settings: Any) -> AsyncIter
         yield hub
 
 
-def resettled(hub: RunningHub, *folders: Path) -> None:
-    """Change which plugins the config file names, and nothing else of it."""
+def with_plugins(hub: RunningHub, *folders: Path) -> None:
+    """Change the plugins of the config file, and nothing else in it."""
     values = json.loads(hub.home.config.read_text())
     hub.home.config.write_text(json.dumps({**values, "localPlugins": [str(each) for each in folders]}))
 
@@ -43,7 +43,7 @@ async def health(hub: RunningHub) -> dict[str, Any]:
 
 
 @pytest.mark.req("S002-capabilities-02", "S002-injected-01")
-async def test_tools_are_named_after_their_plugin_and_take_the_hubs_parameters(tmp_path: Path) -> None:
+async def test_tools_have_the_plugins_prefix_and_the_hubs_parameters(tmp_path: Path) -> None:
     made = folder(tmp_path / "my-app", "my-app", tools=[tool("list_things"), tool("get-thing")])
     async with hub_with(tmp_path, made) as hub:
         listed = await tools_of(hub, "my-app")
@@ -97,7 +97,7 @@ async def test_a_browser_gets_all_plugins_when_it_connects_and_after_a_reload(tm
         assert plugin["adapterFile"] == f"adapters/demo-{plugin['adapterHash'][:12]}.js"
         assert "preScriptFile" not in plugin
         folder(tmp_path / "p2", "second")
-        resettled(hub, made, tmp_path / "p2")
+        with_plugins(hub, made, tmp_path / "p2")
         answer = (await http.post("/reload")).json()
         assert (answer["ok"], answer["plugins"]) == (True, 2)
         assert [p["name"] for p in (await browser.next_notification("sync.full"))["params"]["plugins"]] == [
@@ -112,7 +112,7 @@ async def test_a_plugin_that_changed_on_disk_is_sent_alone_within_a_second(tmp_p
     made = folder(tmp_path / "p", "demo")
     async with hub_with(tmp_path, made) as hub, FakeExtension(hub) as browser:
         before = (await browser.next_notification("sync.full"))["params"]["plugins"][0]["adapterHash"]
-        await until(lambda: hub.hub.plugins.watcher.facts()["watchedPlugins"] == 1)
+        await until(lambda: hub.hub.plugins.watcher.status()["watchedPlugins"] == 1)
         hub.hub.plugins.watcher.poll()
         folder(made, "demo", adapter="globalThis.changed = 1;", tools=[tool("fresh")])
         update = (await browser.next_notification("plugin.update"))["params"]["plugin"]
@@ -127,7 +127,7 @@ async def test_a_removed_plugin_is_removed_from_browsers_and_lists(tmp_path: Pat
     async with hub_with(tmp_path, made) as hub, FakeExtension(hub) as browser, client(hub) as http, Agent(hub) as agent:
         async with agent.listening() as events:
             assert await tools_of(hub, "demo")
-            resettled(hub)
+            with_plugins(hub)
             assert (await http.post("/reload")).json()["plugins"] == 0
             assert (await browser.next_request("plugin.uninstall"))["params"] == {"name": "demo"}
             await browser.next_notification("plugins.changed")
@@ -268,7 +268,7 @@ async def test_a_save_that_breaks_a_plugin_leaves_the_last_good_one_in_use(tmp_p
         assert (await http.post("/reload")).json()["plugins"] == 0
 
 
-async def test_a_name_that_another_source_has_is_refused_and_the_rest_stays(tmp_path: Path) -> None:
+async def test_a_name_of_another_source_is_refused_and_the_other_tools_stay(tmp_path: Path) -> None:
     taken = folder(tmp_path / "p", "browser")
     fine = folder(tmp_path / "q", "fine")
     async with hub_with(tmp_path, taken, fine) as hub, client(hub) as http:

@@ -37,7 +37,7 @@ def tool_result(text: str, **facts: Any) -> dict[str, Any]:
 
 
 class FakeShop:
-    """A hub with a browser in which the shop's tools appear a moment after its tab was opened."""
+    """A hub with a browser in which the shop's tools appear shortly after its tab was opened."""
 
     def __init__(self, hub: FakeHub) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []

@@ -56,7 +56,7 @@ class Agent:
         return json.loads(line)
 
     async def request(self, method: str, ident: Any, **params: Any) -> Any:
-        """Send a request and give its answer, which must be the next line."""
+        """Send a request and return its answer, which must be the next line."""
         self.send(method, ident, **params)
         answer = await self.read()
         assert answer.get("id") == ident, answer
@@ -82,7 +82,7 @@ class Agent:
 
 @contextlib.asynccontextmanager
 async def stdio_agent(home: Path, *words: str, **env: str) -> AsyncIterator[Agent]:
-    """Start the stdio server of a home, and kill it in the end if it still runs."""
+    """Start the stdio server of a home, and kill it at the end if it still runs."""
     agent_token(Home(home))
     process = await asyncio.create_subprocess_exec(
         *WORDS,
@@ -102,8 +102,8 @@ async def stdio_agent(home: Path, *words: str, **env: str) -> AsyncIterator[Agen
 
 
 def stopped(home: Path) -> None:
-    """End the hub a stdio server has started."""
+    """Stop the hub that a stdio server started."""
     record = home / "hub.json"
     if record.exists():
-        with contextlib.suppress(ProcessLookupError):  # it was killed, and left its record
+        with contextlib.suppress(ProcessLookupError):  # it was killed and left its record behind
             os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)

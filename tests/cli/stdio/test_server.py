@@ -43,7 +43,7 @@ def official(home: Path, mode: Mode, *words: str, **more: Any) -> Client:
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
-    """A real one, in this process."""
+    """A real hub in this process."""
     async with running_hub(tmp_path) as running:
         yield running
 
@@ -317,7 +317,7 @@ async def test_impossible_socket_path_is_reported_at_once(tmp_path: Path) -> Non
     assert b"TABHUB_SOCKET" in problems
 
 
-# a hub that goes and comes back
+# a hub that stops and restarts
 
 
 async def kill(hub: HubProcess) -> None:

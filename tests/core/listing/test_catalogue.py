@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tabhub.core import validators
 from tabhub.core.listing import search
 from tabhub.core.listing.catalogue import Catalogue, takes_tab, with_session
+from tabhub.core.listing.search import ToolIndex
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.errors import InvalidParams
@@ -39,7 +40,7 @@ def catalogue(
 
 
 def counted_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
-    """The first argument of every call of a function from now on."""
+    """Records the first argument of every later call of a function."""
     calls: list[Any] = []
     function = getattr(owner, name)
 
@@ -54,6 +55,12 @@ def counted_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> lis
 def page(shown: Catalogue, cursor: str | None, *, stateless: bool = False) -> tuple[list[dict[str, Any]], str | None]:
     answer = json.loads(shown.page(cursor, stateless=stateless))
     return answer["tools"], answer.get("nextCursor")
+
+
+def complete_index(shown: Catalogue) -> ToolIndex:
+    while (index := shown.index()) is None:
+        pass
+    return index
 
 
 def walk(shown: Catalogue) -> list[list[str]]:
@@ -119,11 +126,11 @@ def test_invented_cursors_are_not_cached() -> None:
         shown.page(base64.urlsafe_b64encode(b"2 t%03d" % i).decode(), stateless=False)
         shown.page(base64.urlsafe_b64encode(b"2 t%03dx" % i).decode(), stateless=True)
     assert len(shown._pages) <= 2 * 31
-    assert shown.page(None, stateless=False) is first  # the usual pages are built once
+    assert shown.page(None, stateless=False) is first  # the regular pages are built once
 
 
 @pytest.mark.req("L4")
-def test_5000_tools_of_500_origins_are_listed_in_one_order_and_ten_more_cost_only_their_own_work(
+def test_5000_tools_of_500_origins_have_a_stable_order_and_ten_more_only_build_themselves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sites = [Source("page", f"https://site{i}.example") for i in range(500)]
@@ -140,7 +147,7 @@ def test_5000_tools_of_500_origins_are_listed_in_one_order_and_ten_more_cost_onl
     assert listings[0] == listings[1]
     assert [len(names) for names in listings[0]] == [1000] * 5
     assert list(chain(*listings[0])) == sorted(e.tool.name for each in made.values() for e in each)
-    assert len(shown.index().search("")) == 5000
+    assert len(complete_index(shown).search("")) == 5000
 
     compiled = counted_calls(monkeypatch, validators, "compile_schema")
     encoded = counted_calls(monkeypatch, Tool, "listing")
@@ -149,10 +156,10 @@ def test_5000_tools_of_500_origins_are_listed_in_one_order_and_ten_more_cost_onl
     fresh = [f"website_tool_new_{i}" for i in range(10)]
     registry.replace(extra, entries(fresh, extra))
     assert set(fresh) <= set(chain(*walk(shown)))
-    assert set(fresh) <= {tool.name for tool in shown.index().search("new")}
+    assert set(fresh) <= {tool.name for tool in complete_index(shown).search("new")}
     assert (len(compiled), len(encoded), len(indexed)) == (0, 10, 10)
     walk(shown)
-    shown.index()
+    complete_index(shown)
     assert (len(compiled), len(encoded), len(indexed)) == (0, 10, 10)
 
 
@@ -178,15 +185,38 @@ def test_the_search_index_follows_permissions_too() -> None:
     registry.replace(SHOP, entries(["shop_buy", "shop_find"]))
     off: set[str] = set()
     shown = Catalogue(registry, Limits(), lambda tool: tool.name in off, mark=False)
-    assert shown.index().search("buy")[0].name == "shop_buy"
+    assert complete_index(shown).search("buy")[0].name == "shop_buy"
     off.add("shop_buy")
     shown.show(marked=False)
-    assert "shop_buy" not in [t.name for t in shown.index().search("buy")]
+    assert "shop_buy" not in [t.name for t in complete_index(shown).search("buy")]
     off.clear()
     shown.show(marked=False)
-    assert "shop_buy" in [t.name for t in shown.index().search("buy")]
+    assert "shop_buy" in [t.name for t in complete_index(shown).search("buy")]
     registry.replace(SHOP, entries(["shop_find"]))
-    assert "shop_buy" not in [t.name for t in shown.index().search("buy")]
+    assert "shop_buy" not in [t.name for t in complete_index(shown).search("buy")]
+
+
+def test_the_search_index_is_built_a_few_tools_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry()
+    registry.replace(SHOP, entries(f"shop_{n}" for n in range(500)))
+    shown = catalogue(registry)
+    indexed = counted_calls(monkeypatch, search, "_entry")
+    counts = [0]
+    while shown.index() is None:
+        counts.append(len(indexed))
+    counts.append(len(indexed))
+    assert counts[-1] == 500
+    assert max(after - before for before, after in pairwise(counts)) <= 50
+
+
+def test_a_change_while_the_search_index_is_built_is_followed() -> None:
+    registry = Registry()
+    registry.replace(SHOP, entries(f"shop_{n}" for n in range(500)))
+    shown = catalogue(registry)
+    for _ in range(5):
+        assert shown.index() is None
+    registry.replace(SHOP, entries(["shop_new"]))
+    assert [tool.name for tool in complete_index(shown).search("shop")] == ["shop_new"]
 
 
 def test_stateless_listings_add_the_session_handle_to_tools_on_a_tab() -> None:
@@ -202,7 +232,7 @@ def test_stateless_listings_add_the_session_handle_to_tools_on_a_tab() -> None:
     assert answer["cacheScope"] == "private"
     assert takes_tab(entries(["x"], schema=ON_TAB)[0].tool)
     assert not takes_tab(entries(["x"])[0].tool)
-    assert not takes_tab(entries(["x"], Source("page", "https://a.b"), ON_TAB)[0].tool)  # the page's own
+    assert not takes_tab(entries(["x"], Source("page", "https://a.b"), ON_TAB)[0].tool)  # the page's own parameter
     assert with_session({"name": "x", "inputSchema": ON_TAB})["inputSchema"] is not ON_TAB
     assert "session" not in ON_TAB["properties"]
 

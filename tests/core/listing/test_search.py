@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
+import weakref
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabhub.core.listing.search import IndexEntries, ToolIndex, nearest
+from tabhub.core.listing.search import ToolIndex, nearest
 from tabhub.core.tools import Source, Tool
 
 HERE = Path(__file__).parent
@@ -58,16 +58,14 @@ def test_a_full_name_ranks_first_in_any_spelling(tool: Tool) -> None:
 
 
 def test_names_weigh_more_than_titles_than_descriptions_than_parameters() -> None:
-    index = ToolIndex(
-        [
-            make("a_one", "Something else entirely.", "walrus"),
-            make("a_two", "All about the walrus."),
-            make("a_three", "Something else entirely.", title="Walrus"),
-            make("a_walrus", "Something else entirely."),
-            make("a_none", "Something else entirely."),
-        ]
-    )
-    assert names("walrus", index) == ["a_walrus", "a_three", "a_two", "a_one"]
+    tools = [
+        make("a_one", "Something else entirely.", "walrus"),
+        make("a_two", "All about the walrus."),
+        make("a_three", "Something else entirely.", title="Walrus"),
+        make("a_walrus", "Something else entirely."),
+        make("a_none", "Something else entirely."),
+    ]
+    assert names("walrus", ToolIndex(tools)) == ["a_walrus", "a_three", "a_two", "a_one"]
 
 
 def test_parameter_descriptions_choices_and_nested_parameters_are_searched() -> None:
@@ -78,7 +76,8 @@ def test_parameter_descriptions_choices_and_nested_parameters_are_searched() -> 
             "rows": {"type": "array", "items": {"type": "object", "properties": {"teapot": {"type": "string"}}}},
         },
     }
-    index = ToolIndex([Tool("x_spread", Source("plugin", "x"), "Spreads.", schema), make("x_other")])
+    tools = [Tool("x_spread", Source("plugin", "x"), "Spreads.", schema), make("x_other")]
+    index = ToolIndex(tools)
     assert names("marmalade", index) == names("quince", index) == names("teapot", index) == ["x_spread"]
 
 
@@ -101,8 +100,8 @@ def test_word_forms_prefixes_typos_joined_words_and_accents_match(query: str, ex
 
 
 def test_chinese_descriptions_are_found_by_a_substring() -> None:
-    index = ToolIndex([make("x_a", "浏览器标签页截图"), make("x_b", "发送电子邮件给用户")])
-    assert names("电子邮件", index) == ["x_b"]
+    tools = [make("x_a", "浏览器标签页截图"), make("x_b", "发送电子邮件给用户")]
+    assert names("电子邮件", ToolIndex(tools)) == ["x_b"]
 
 
 def test_a_plugin_narrows_the_search_by_key_kind_or_both() -> None:
@@ -131,31 +130,59 @@ def test_ties_are_broken_by_name() -> None:
     assert names("thing", ToolIndex(reversed(tools))) == expected
 
 
-@given(st.lists(st.lists(st.integers(0, 59), max_size=40), min_size=1, max_size=6), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, 59), max_size=40), st.integers(0, 60)), min_size=1, max_size=6),
+    st.randoms(use_true_random=False),
+)
 @settings(max_examples=40)
-def test_an_index_with_reused_entries_ranks_as_a_new_one(steps: list[list[int]], shuffle: random.Random) -> None:
+def test_an_index_after_changes_ranks_as_one_built_at_once(
+    changes: list[tuple[set[int], int]], shuffle: random.Random
+) -> None:
     pool = CATALOGUE[90:150]
-    index: ToolIndex | None = None
-    known: IndexEntries = WeakKeyDictionary()
-    chosen: list[Tool] = []
-    for step in steps:
-        chosen = [pool[i] for i in dict.fromkeys(step)]
-        shuffle.shuffle(chosen)
-        index = ToolIndex(chosen, known)
-    assert index is not None
-    assert len(index.search("")) == len(chosen)
-    once = ToolIndex(sorted(chosen, key=lambda tool: tool.name))
-    for query in ("send message", "create an issue", "channl", "list", ""):
-        assert names(query, index) == names(query, once)
+    index = ToolIndex()
+    for chosen, steps in changes:
+        tools = [pool[at] for at in chosen]
+        shuffle.shuffle(tools)
+        index.change(tools)
+        index.advance(steps)
+    index.advance(len(pool) * 2)
+    assert index.complete
+    at_once = ToolIndex(sorted(tools, key=lambda tool: tool.name))
+    for query in ("send message", "create an issue", "channl", "list", "cal", ""):
+        assert names(query, index) == names(query, at_once)
+    assert index._vocabulary == at_once._vocabulary == sorted(index._matches)
+
+
+def test_a_step_adds_or_removes_at_most_the_number_of_tools_asked_for() -> None:
+    index = ToolIndex(CATALOGUE[:10])
+    index.change(CATALOGUE[8:20])  # eight to remove, ten to add
+    complete = []
+    for _ in range(6):
+        index.advance(3)
+        complete.append(index.complete)
+    assert complete == [False] * 5 + [True]
+    assert [tool.name for tool in index.search("")] == sorted(tool.name for tool in CATALOGUE[8:20])
 
 
 def test_a_new_tool_replaces_one_of_the_same_name() -> None:
     old, new = make("x_thing", "About apples."), make("x_thing", "About pears.")
-    known: IndexEntries = WeakKeyDictionary()
-    ToolIndex([old], known)
-    index = ToolIndex([new], known)
+    index = ToolIndex([old])
+    index.change([new])
+    index.advance(2)
     assert names("apples", index) == []
     assert index.search("pears") == [new]
+
+
+def test_an_index_does_not_keep_tools_that_are_used_nowhere_else() -> None:
+    kept, closed = make("x_kept", "About apples."), make("x_closed", "About apples.")
+    index = ToolIndex([kept, closed])
+    watch = weakref.ref(closed)
+    del closed
+    assert watch() is None
+    assert index.search("apples") == index.search("") == [kept]
+    index.change([kept])
+    index.advance(1)
+    assert index.complete
 
 
 def test_a_tool_is_found_in_a_large_catalogue() -> None:

@@ -75,7 +75,7 @@ def rendered(fitted: Fitted) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", TYPICAL)
 def test_the_estimate_is_near_the_true_count_and_rather_high(kind: str, encoding: str) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the package opens its own tables in an old way
+        warnings.simplefilter("ignore", DeprecationWarning)  # the package opens its own tables in a deprecated way
         import bpe_openai  # type: ignore[import-untyped]
 
     true = len(bpe_openai.get_encoding(encoding).encode(TYPICAL[kind]))
@@ -90,7 +90,7 @@ def test_the_sampled_estimate_of_long_data_is_near_the_full_one(kind: str) -> No
 
 
 @given(st.text())
-def test_there_are_never_more_tokens_than_bytes_and_bytes_count_as_their_text(value: str) -> None:
+def test_tokens_never_exceed_bytes_and_bytes_count_like_their_text(value: str) -> None:
     raw = value.encode()
     assert estimate_tokens(value) == estimate_tokens(raw) <= len(raw)
     assert (estimate_tokens(raw) == 0) == (not raw)
@@ -214,13 +214,13 @@ def test_structured_content_that_cannot_be_shortened_enough_is_left_out() -> Non
     assert "structuredContent" not in rendered(cut(result(text("many keys"), structuredContent=many)))
 
 
-def test_the_first_of_very_many_items_and_the_fields_after_them_are_kept() -> None:
+def test_the_first_of_very_many_items_and_the_fields_after_the_list_are_kept() -> None:
     tricky = [{"a": 'x"]},[', "b": "\\"}, ["[", {}], '"', ",", '\\"', -1.5, None, {"c": [1, [2, 3]]}]
     many = [*tricky, *range(400_000)]
     deep: Any = [many]
     for _ in range(40):
         deep = [deep]
-    wide = ", " * 200_000  # a text that does not end where looking ends
+    wide = ", " * 200_000  # a text that does not end at the scan limit
     value = {"deep": deep, "items": many, "total": len(many), "texts": ["a", wide * 3, "b", *range(400_000)]}
     fitted = fit(data_result(value).payload, 25_000)
     assert fitted is not None

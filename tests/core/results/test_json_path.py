@@ -1,4 +1,5 @@
-"""A path picks the values it names; one without a match says where it stopped and what is there."""
+"""A path picks the values it names; the error for a path without a match says where it stopped and what exists
+there."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def test_a_path_picks_the_values_it_names(path: str, expected: Any) -> None:
         ("constructor[*]", "constructor is"),
     ],
 )
-def test_a_path_without_a_match_says_where_it_stops_and_what_is_there(path: str, message: str) -> None:
+def test_the_error_for_a_path_without_a_match_says_where_it_stopped_and_what_exists_there(path: str, message: str) -> None:
     with pytest.raises(InvalidParams, match=message):
         pick(path)
 

@@ -1,4 +1,4 @@
-"""A stored result is read by page, search or path, and nothing of it is lost."""
+"""A stored result is read by page, search or path, without losing anything."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_all_pages_together_are_the_whole_text(text: str, limit: int, max_tokens
     assert all(len(page.text) <= limit and page.total_chars == len(text) for page in pages)
 
 
-def test_a_page_ends_with_a_line_when_one_ends_near() -> None:
+def test_a_page_ends_at_a_line_end_if_one_is_near() -> None:
     page = read(LINES, PLAIN, limit=1_000)
     assert page.text.endswith("\n")
     assert 800 <= len(page.text) <= 1_000
@@ -124,7 +124,7 @@ def test_one_long_line_gives_several_short_excerpts(search: str) -> None:
     assert found.matches == 6
     assert len(found.text) < 3_000
     if search == "needle":
-        assert found.text.count("needle") == 7  # six places and the heading
+        assert found.text.count("needle") == 7  # six excerpts and the heading
         assert "…" in found.text
 
 

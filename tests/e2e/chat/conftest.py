@@ -1,4 +1,4 @@
-"""A hub with a model, its browser for the tests of one file, and its chat with nothing said yet for each of them."""
+"""A hub with a model, its browser for the tests of one file, and an empty chat for each test."""
 
 from __future__ import annotations
 

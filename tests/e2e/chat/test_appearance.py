@@ -1,4 +1,4 @@
-"""How the chat looks and is used in real Chromium: its keys, its ears, its widths, and that what is said is text."""
+"""The chat's appearance and use in real Chromium: keyboard, screen reader, widths, and that text is never HTML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def test_model_output_is_rendered_as_text_never_as_html(hub: LiveHub, pane
     with scripted(Turn(evil)) as server:
         await use_model(hub, server, panel)
         await say(panel, "<u>Hi</u>")
-        output = panel.locator(".said.model")
+        output = panel.locator(".message.model")
         for expected in (
             "<img src=x",
             "<b>bold</b>",
@@ -49,18 +49,18 @@ async def test_enter_sends_shift_enter_does_not_and_screen_readers_get_sentences
         await panel.keyboard.press("Shift+Enter")
         await panel.keyboard.type("two")
         await expect(message(panel)).to_have_value("one\ntwo")
-        heard = panel.get_by_role("log")
+        log = panel.get_by_role("log")
         await panel.keyboard.press("Enter")
-        await expect(panel.locator(".said.model")).to_contain_text("comes in pieces.")
+        await expect(panel.locator(".message.model")).to_contain_text("comes in pieces.")
         await expect(message(panel)).to_be_focused()
         await expect(message(panel)).to_have_value("")
-        await expect(heard).to_have_text("")
+        await expect(log).to_have_text("")
         hold.set()
-        await expect(heard).to_contain_text("A sentence that comes in pieces.The assistant has finished.")
-        assert await heard.get_attribute("aria-live") == "polite"
+        await expect(log).to_contain_text("A sentence that comes in pieces.The assistant has finished.")
+        assert await log.get_attribute("aria-live") == "polite"
 
 
-async def test_it_scrolls_along_only_while_at_the_end(hub: LiveHub, panel: Page) -> None:
+async def test_the_chat_scrolls_with_new_text_only_while_at_the_end(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     long = "\n\n".join(f"Paragraph {number}." for number in range(60))
     turns = (Turn(long), Turn(long, (("browser_list_tabs", {}),)), Turn("The end.", hold=hold))
@@ -79,7 +79,7 @@ async def test_it_scrolls_along_only_while_at_the_end(hub: LiveHub, panel: Page)
         await expect(panel.locator(".ended")).to_have_count(2)
 
 
-async def test_it_is_readable_at_every_width_in_both_themes(hub: LiveHub, panel: Page) -> None:
+async def test_the_chat_is_readable_at_every_width_in_both_themes(hub: LiveHub, panel: Page) -> None:
     wide = Turn("`" + "x" * 200 + "`\n\n" + "y" * 300 + "\n\n```\n" + "z" * 300 + "\n```", (("browser_list_tabs", {}),))
     with scripted(wide, Refusal(400, {"error": "w" * 400})) as server:
         await use_model(hub, server, panel)
@@ -103,6 +103,6 @@ async def test_a_message_sent_before_the_first_render_leaves_the_input_field(hub
           field.dispatchEvent(new InputEvent("input", { bubbles: true }));
           field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
         }""")
-        await expect(panel.locator(".said.model")).to_contain_text("I hear.")
-    await expect(panel.locator(".said.person")).to_contain_text("as fast as a machine types")
+        await expect(panel.locator(".message.model")).to_contain_text("I hear.")
+    await expect(panel.locator(".message.person")).to_contain_text("as fast as a machine types")
     await expect(message(panel)).to_have_value("")

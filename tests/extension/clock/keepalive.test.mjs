@@ -6,7 +6,7 @@ import { event, pass, settle } from "./virtual.mjs";
 
 const { Heartbeat, keepRestarting } = await import("../../../extension/link/keepalive.js");
 
-/** The browser ends a worker that was silent for so long. */
+/** The browser stops a worker after this much silence. */
 const WORKER_LIMIT = 30_000;
 
 test("pings are sent often enough for the worker to live on", async () => {

@@ -57,7 +57,7 @@ async function started() {
   return link;
 }
 
-/** The connection, once the proof of the hub is checked, which takes real time. */
+/** The connection, once the hub's proof has been verified, which takes real time. */
 async function connection(number) {
   const end = performance.now() + 30_000;
   while (sockets.length < number && performance.now() < end) await settle();
@@ -78,7 +78,7 @@ test("the delays double from half a second up to half a minute", async () => {
   assert.ok(delays.length >= 9, `${delays.length} attempts in 200 s`);
 });
 
-/** A connection just made, after so many failures that the next attempt would be half a minute away. */
+/** A new connection, after so many failures that the next attempt would be made after half a minute. */
 async function afterFailures() {
   await started();
   await pass(100_000);

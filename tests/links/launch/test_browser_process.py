@@ -42,7 +42,7 @@ fetch("auth.json").then((answer) => answer.json()).then((auth) => {
 
 
 class Hub:
-    """The other end: the messages of extensions that connected."""
+    """The other end: the messages of connected extensions."""
 
     def __init__(self) -> None:
         self.messages: asyncio.Queue[str] = asyncio.Queue()
@@ -55,7 +55,7 @@ class Hub:
         return int(next(iter(self.server.sockets)).getsockname()[1])
 
     def respond(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Prove that the secret is known; an extension sends its own only then."""
+        """Prove that the secret is known; only then does an extension send its own."""
         challenge = request.path.partition("/health?challenge=")[2]
         if not challenge:
             return None

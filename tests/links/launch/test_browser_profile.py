@@ -1,4 +1,4 @@
-"""The managed browser's profile: its lock, its settings and leftovers of dead hubs."""
+"""The managed browser's profile: its lock, its settings and remains of dead hubs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  // What a plugin's build puts around its class: the adapter runs its own hooks and carries its own log.
+  // The wrapper that a plugin's build adds to its class: the adapter runs its own hooks and has its own log.
   const name = "counter";
   const box = (globalThis.__openTabs ??= {});
   let transport = (entry) => console.log(entry.message);

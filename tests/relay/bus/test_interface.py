@@ -1,4 +1,4 @@
-"""The promises of every bus, for the bus of the tests and for NATS with a real server."""
+"""The promises of every bus, for the in-memory bus and for NATS with a real server."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tabhub.wire.nodes import Beat, encode
 from tests.harness.waiting import LONG, becomes, until
 from tests.relay.memory_bus import MemoryBus, MemoryNetwork
 from tests.relay.natsd import NatsServer, nats_server
-from tests.relay.test_run import certificate
+from tests.relay.process import certificate
 
 
 @pytest.fixture(autouse=True)
 def unlimited_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a user has is complete when all nodes have answered, never because one was too slow."""
+    """The list of a user's browsers is complete when all nodes have answered, never because one was too slow."""
     monkeypatch.setattr(nats, "_QUERY_TIMEOUT", LONG)
     monkeypatch.setattr(nats, "_RETURN", LONG)
 
@@ -57,7 +57,7 @@ class Listening:
 
 
 class BusFactory:
-    """Makes buses of one kind that are connected to each other."""
+    """Makes connected buses of one kind."""
 
     def __init__(self, server: NatsServer | None) -> None:
         self.server = server
@@ -100,7 +100,7 @@ def browser(user: str, ident: str, node: str, name: str = "Chrome") -> Presence:
 
 
 async def known(bus: Bus, other: Bus) -> None:
-    """Wait until a bus knows another."""
+    """Wait until a bus knows another node."""
     await until(lambda: bus.send(other.node, b"hello"))
 
 
@@ -110,7 +110,7 @@ async def test_a_node_that_joins_a_user_finds_the_browsers_of_all_other_nodes(fa
         bus.join("ann")
         bus.announce(browser("ann", ident, bus.node))
         b.announce(browser("bob", "e9", "b"))
-    # Three nodes that join at once may pass each other on the way; each hears of the others a moment later.
+    # Nodes that join at the same time may miss each other; each is notified of the others a moment later.
     found: tuple[tuple[Bus, str, tuple[Presence, ...]], ...] = (
         (c, "ann", (browser("ann", "e1", "a"), browser("ann", "e2", "b"))),
         (b, "ann", (browser("ann", "e1", "a"), browser("ann", "e3", "c"))),
@@ -180,7 +180,7 @@ async def test_usage_reaches_joined_nodes_and_revocations_reach_all(factory: Bus
 async def test_a_node_that_closes_is_lost_at_once_after_its_last_message(
     factory: BusFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nats, "_LOST_AFTER", 10_000)  # its silence alone would be noticed after an hour
+    monkeypatch.setattr(nats, "_LOST_AFTER", 10_000)  # its silence alone would be detected only after an hour
     (a, _), (b, listener) = [await factory.bus(name) for name in "ab"]
     b.join("ann")
     a.join("ann")

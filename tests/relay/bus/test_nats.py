@@ -28,7 +28,7 @@ _URL = re.compile(rb"is running on (ws://127\.0\.0\.1:\d+)")
 
 
 class RelayProcess:
-    """A node in its own process; its log is read as it is written."""
+    """A node in its own process, whose log is read continuously."""
 
     def __init__(self, url: str, process: asyncio.subprocess.Process) -> None:
         self.url = url
@@ -42,7 +42,7 @@ class RelayProcess:
             self.events.append(json.loads(line))
 
     async def logged(self, event: str) -> None:
-        """Wait until it has logged that."""
+        """Wait until it has logged this event."""
         await until(lambda: any(line["event"] == event for line in self.events))
 
     async def kill(self) -> None:
@@ -54,7 +54,7 @@ class RelayProcess:
 
 @asynccontextmanager
 async def node(home: Path, bus: str, tick: float) -> AsyncIterator[RelayProcess]:
-    """A node that looks after its bus every `tick` seconds; a relay as people run it does so every half second."""
+    """A node that checks its bus every `tick` seconds; by default a relay does so every half second."""
     start = f"from tabhub import cli\nfrom tabhub.relay.bus import nats\nnats._TICK = {tick}\ncli.main()"
     words = ("relay", "start", "--port", "0", "--key-file", str(home / "relay.key"), "--bus", bus)
     process = await asyncio.create_subprocess_exec(
@@ -109,7 +109,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def alert_world(tmp_path: Path) -> AsyncIterator[World]:
-    """Nodes that notice sooner that another is silent."""
+    """Nodes that detect sooner that another is silent."""
     async with two_nodes(tmp_path, 0.2) as made:
         yield made
 
@@ -162,7 +162,7 @@ def _drained(agent: IndependentAgent) -> list[dict[str, Any]]:
 
 
 def test_a_silent_node_is_lost_within_five_seconds() -> None:
-    # A beat may just have come, and the look at the clock may just be over.
+    # A heartbeat may just have arrived, and a check may just be over.
     assert (nats._LOST_AFTER + 2) * nats._TICK <= 5
 
 
@@ -187,7 +187,7 @@ async def test_a_killed_node_is_detected_and_others_continue(alert_world: World)
         assert await agent.browsers() == []
         assert await bob.result("getTabs") == {"method": "getTabs", "params": {}}
         assert [r["method"] for r in far.requests] == ["click"]
-        async with IndependentExtension(world.here.url, token("ann"), "Far") as back:  # it comes to another node
+        async with IndependentExtension(world.here.url, token("ann"), "Far") as back:  # it connects to another node
             await agent.join(back.extension_id)
             assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
         assert near.requests == [r for r in near.requests if r["method"] == "getTabs"]
@@ -248,7 +248,7 @@ async def test_while_nats_is_down_local_pairs_continue_others_fail_and_all_recov
         assert await local.result("getTabs") == {"method": "getTabs", "params": {}}
         assert [r["method"] for r in far.requests] == ["click", "getTabs"]
         assert [n for n in _drained(remote) if "method" not in n] == []
-        await world.there.kill()  # and a node that is killed is still noticed
+        await world.there.kill()  # and a killed node is still detected
         assert (await remote.notified("disconnected"))["connection_id"] == remote.connection_id
         assert await local.result("getTabs") == {"method": "getTabs", "params": {}}
 
@@ -275,7 +275,7 @@ async def test_a_node_that_cannot_reach_its_bus_exits_with_an_error(tmp_path: Pa
     assert b"hidden" not in errors
 
 
-async def test_no_reply_is_doubled_or_crossed_while_the_server_restarts(world: World) -> None:
+async def test_no_reply_is_duplicated_or_crossed_while_the_server_restarts(world: World) -> None:
     async with (
         IndependentExtension(world.there.url, token("ann")) as far,
         IndependentExtension(world.here.url, token("bob")) as other,

@@ -1,4 +1,4 @@
-"""Pieces between nodes: whatever is lost, no message arrives twice, out of order or incomplete."""
+"""Fragments between nodes: whatever is lost, no message arrives twice, out of order or incomplete."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_loss_is_reported_to_the_sender_unless_it_starts_over() -> None:
     assert (restarted.message, restarted.lost, restarted.notify) == (b"new", True, False)
 
 
-def test_the_first_piece_of_a_node_is_no_loss_and_an_incomplete_message_is_dropped() -> None:
+def test_the_first_fragment_of_a_node_is_not_a_loss_and_an_incomplete_message_is_dropped() -> None:
     here, there = pair()
     here.split("b", b"before", 100)
     parts = here.split("b", b"x" * 30, 10)

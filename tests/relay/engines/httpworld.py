@@ -1,4 +1,4 @@
-"""A relay node that serves MCP over HTTP, and the clients that use it: the official one, and raw requests."""
+"""A relay node that serves MCP over HTTP, and its clients: the official one, and raw requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ META = "/.well-known/oauth-protected-resource"
 
 @dataclass(slots=True)
 class HttpRelay:
-    """A node and its HTTP side."""
+    """A node and its HTTP endpoint."""
 
     relay: RunningRelay
     http: RelayHttp
@@ -46,11 +46,11 @@ class HttpRelay:
         return Agent(self.address(access), **more)
 
     def address(self, access: str | None = None) -> Address:
-        """The relay as one with this token means it."""
+        """The relay's address with this token."""
         return Address(port=self.relay.port, token=access or token())
 
     def client(self, access: str | None = None, **headers: str) -> httpx2.AsyncClient:
-        """An HTTP client with a token; with "" without one."""
+        """An HTTP client with a token; without one if it is ""."""
         given = {"Authorization": f"Bearer {token() if access is None else access}"} if access != "" else {}
         return httpx2.AsyncClient(verify=False, base_url=self.url, headers={**given, **headers}, timeout=30)
 
@@ -79,7 +79,7 @@ async def http_relay(
     behind_proxy: bool = False,
     **more: Any,
 ) -> AsyncIterator[HttpRelay]:
-    """Start a node with MCP over HTTP; `more` is for the node itself."""
+    """Start a node with MCP over HTTP; `more` is passed to the node."""
     given = {"auth_servers": auth_servers, "audit_file": audit_file, "behind_proxy": behind_proxy}
     made = _Made(more={"public_url": public_url, "http": given})
     async with running_relay(http=made.make, **more) as relay:
@@ -88,7 +88,7 @@ async def http_relay(
 
 @asynccontextmanager
 async def sdk(url: str, access: str, mode: str = "legacy", **more: Any) -> AsyncIterator[Client]:
-    """The official client with a token; `legacy` is the era of the handshake."""
+    """The official client with a token; `legacy` is the handshake era."""
     headers = {"Authorization": f"Bearer {access}"}
     async with (
         httpx2.AsyncClient(verify=False, headers=headers, timeout=30) as http,
@@ -98,7 +98,7 @@ async def sdk(url: str, access: str, mode: str = "legacy", **more: Any) -> Async
 
 
 def browser(base: str, access: str | None = None, instance: str = "far", **state: Any) -> FarBrowser:
-    """A fake browser with one tab, in which a new one can be opened and closed."""
+    """A fake browser with one tab, in which others can be opened and closed."""
     made = FarBrowser(base, access or token(), instance, **state)
     made.answers |= {"createTab": tab(90, "about:blank"), "closeTab": {"closed": True}}
     return made

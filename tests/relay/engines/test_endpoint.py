@@ -53,7 +53,7 @@ async def relay() -> AsyncIterator[HttpRelay]:
 
 
 def signed(**claims: Any) -> str:
-    """A token with other claims than a good one."""
+    """A token with claims that differ from a valid one."""
     now = int(time.time())
     good = {"sub": "ann", "aud": "tabhub-relay", "exp": now + 600, "iat": now, "jti": str(uuid.uuid4())}
     return jwt.encode({k: v for k, v in {**good, **claims}.items() if v is not None}, SECRET, "HS256")
@@ -233,7 +233,7 @@ async def test_without_an_authorization_server_none_is_named() -> None:
 
 
 class _Storage:
-    """Keeps nothing."""
+    """Stores nothing."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -273,7 +273,7 @@ async def test_invalid_requests_are_refused_as_in_mcp(relay: HttpRelay) -> None:
         big = b" " * (relay.relay.node.limits.max_body + 1)
         assert (await http.post("/mcp", content=big, headers=ACCEPT)).status_code == 413
     async with connect(f"{relay.ws}/mcp"):
-        pass  # and WebSockets are as welcome as before
+        pass  # WebSockets still work
 
 
 async def test_requests_of_a_user_are_limited() -> None:

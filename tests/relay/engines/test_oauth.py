@@ -16,11 +16,11 @@ from pydantic import AnyUrl
 from tests.harness.waiting import eventually, until
 from tests.relay.authserver import AuthServer, auth_server
 from tests.relay.engines.httpworld import browser
-from tests.relay.test_run import relay_process
+from tests.relay.process import relay_process
 
 
 class Wallet:
-    """Where a client keeps what it was given; and its person, who logs in without a question."""
+    """A client's token storage, and its person, who logs in automatically."""
 
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None
@@ -56,7 +56,7 @@ async def test_a_client_with_only_the_url_logs_in_and_continues_with_a_renewed_t
     tmp_path: Path,
 ) -> None:
     with auth_server("ann") as auth:
-        auth.announced_ttl = 0  # the client asks for another one each time
+        auth.announced_ttl = 0  # the client requests another token each time
         async with relay_process(tmp_path, *relay_words(auth)) as (ws, _):
             url, wallet = f"{ws.replace('ws', 'http', 1)}/mcp", Wallet()
             about = OAuthClientMetadata(
@@ -73,7 +73,7 @@ async def test_a_client_with_only_the_url_logs_in_and_continues_with_a_renewed_t
 
                 assert wallet.tokens is not None
                 async with browser(ws, wallet.tokens.access_token) as far:
-                    await eventually(lambda: succeeds("browser_list_tabs", {}))  # as soon as the browser is there
+                    await eventually(lambda: succeeds("browser_list_tabs", {}))  # as soon as the browser is connected
                     assert far.user_id == "ann"
                 auth.announced_ttl, auth.ttl, issued = None, 1, auth.issued
                 await eventually(lambda: succeeds("browser_get_connection_status", {}))
@@ -81,8 +81,8 @@ async def test_a_client_with_only_the_url_logs_in_and_continues_with_a_renewed_t
                 auth.ttl, issued, ends = 600, auth.issued, auth.ends
                 await until(lambda: time.time() > ends)
                 assert await succeeds("browser_get_connection_status", {})
-                assert auth.issued > issued  # the client asked for another one when the last had ended
+                assert auth.issued > issued  # the client requested another token when the last one expired
                 async with browser(ws, wallet.tokens.access_token) as far:
-                    # In the same session, as soon as the browser is there.
+                    # In the same session, as soon as the browser is connected.
                     await eventually(lambda: succeeds("browser_close_tab", {"tabId": 7}))
                     assert len(far.asked("closeTab")) == 1

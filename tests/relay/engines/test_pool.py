@@ -1,4 +1,4 @@
-"""Agents over HTTP at a relay: isolated by user and token, bounded, ended when idle; browsers that come and go."""
+"""Agents over HTTP at a relay: isolated by user and token, bounded, and ended when idle; browsers that come and go."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _HANDLE = re.compile(r"r_[A-Za-z0-9_-]{20}")
 
 
 async def tabs(agent: Agent) -> list[dict[str, Any]]:
-    """The tabs an agent is shown."""
+    """The tabs that an agent sees."""
     found: list[dict[str, Any]] = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
     return found
 
 
 def failure(answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What a failed call says, in words and in facts."""
+    """The text and the details of a failed call."""
     result = answer["result"]
     assert result["isError"], result
     return result["content"][0]["text"], result["_meta"]["tabhub/error"]
@@ -119,9 +119,9 @@ async def test_several_browsers_of_a_user_are_chosen_by_their_id() -> None:
 
 async def test_without_a_browser_the_error_says_what_to_do_and_a_later_browser_is_used() -> None:
     async with http_relay() as relay, relay.agent() as agent:
-        said, facts = failure(await agent.call("browser_open_tab", {"url": "about:blank"}))
-        assert "no browser is connected" in said
-        assert "this relay's URL and one of your tokens" in said
+        message, facts = failure(await agent.call("browser_open_tab", {"url": "about:blank"}))
+        assert "no browser is connected" in message
+        assert "this relay's URL and one of your tokens" in message
         assert facts["outcome"] == "not_sent"
         async with browser(relay.ws):
             (engine,) = relay.engines()
@@ -138,11 +138,11 @@ async def test_a_browser_lost_during_a_call_ends_it_and_is_used_again_once_back(
             under_way = asyncio.create_task(agent.call("browser_go_back", {"tabId": 7}))
             await until(lambda: bool(far.asked("goBack")))
             far.ws.transport.abort()
-            said, facts = failure(await asyncio.wait_for(under_way, 30))
+            message, facts = failure(await asyncio.wait_for(under_way, 30))
             assert facts["outcome"] == "unknown"
-            assert "The connection to the browser ended" in said
-            assert said.count("(outcome: unknown)") == 1
-        said, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
+            assert "The connection to the browser ended" in message
+            assert message.count("(outcome: unknown)") == 1
+        message, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
         assert facts["outcome"] == "not_sent"
         async with browser(relay.ws) as far:
             await until(lambda: bool(engine.browsers.links()) and len(engine.browsers.book) == 1)
@@ -164,9 +164,9 @@ async def test_denied_and_undecided_approvals_are_reported() -> None:
             in failure(await agent.call("browser_close_tab", {"tabId": 7}))[0]
         )
         far.silent.add("goBack")
-        said, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
+        message, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
         assert facts["category"] == "timeout"
-        assert "may have been asked" in said
+        assert "may have been asked" in message
 
 
 async def test_a_browser_that_never_replies_does_not_delay_others() -> None:
@@ -231,7 +231,7 @@ async def test_each_token_has_its_own_engine_and_connection() -> None:
             await agent.call("browser_close_tab", {"tabId": 7})
         assert len(relay.engines()) == 2
         asked = {request["id"].partition(":")[0] for request in far.asked("closeTab")}
-        assert len(asked) == 2  # so what a person grants to one is not granted to the other
+        assert len(asked) == 2  # so an approval for one does not apply to the other
 
 
 async def test_the_engine_unused_for_longest_is_replaced() -> None:
@@ -322,7 +322,7 @@ async def test_a_relay_that_shuts_down_notifies_its_clients(mode: str) -> None:
         await until(lambda: not relay.engines())
 
 
-async def test_a_browser_that_sends_floods_and_invalid_data_affects_only_its_own_calls(
+async def test_a_browser_that_floods_or_sends_invalid_data_affects_only_its_own_calls(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with http_relay() as relay, browser(relay.ws) as good, relay.agent() as agent:

@@ -1,4 +1,4 @@
-"""The bridge socket against bad lines, silent clients, slow readers and other users."""
+"""The bridge socket: invalid lines, silent clients, slow readers and other users."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_without_unix_sockets_a_token_opens_a_loopback_port(
                 while not received or (len(received) < len(lines) and received[-1]["type"] != "ERROR"):
                     received.append(json.loads(await reader.readline()))
                 if received[-1]["type"] == "ERROR":
-                    assert await reader.read() == b""  # and no second try
+                    assert await reader.read() == b""  # and no second attempt
             writer.transport.abort()
             return received
 

@@ -1,4 +1,4 @@
-"""The bridge socket: who may connect, what each message does, and how messages out of order are refused."""
+"""The bridge socket: who may connect, the effect of each message, and messages out of order."""
 
 from __future__ import annotations
 
@@ -220,11 +220,11 @@ async def test_the_rate_of_new_sessions_is_limited(tmp_path: Path) -> None:
         two.send("REGISTER")
         reply = await two.receive()
         assert (reply["type"], reply["error"]["code"]) == ("ERROR", -32004)
-        two.send("REGISTER", sessionId=one.session)  # coming back is no new session
+        two.send("REGISTER", sessionId=one.session)  # reconnecting is not a new session
         assert (await two.receive())["resumed"] is True
 
 
-# what travels while a call runs
+# messages during a call
 
 
 @pytest.mark.parametrize("modern", [False, True])

@@ -27,16 +27,16 @@ def settings(server: Scripted, **more: Any) -> dict[str, Any]:
 
 
 async def events(panel: Panel) -> list[dict[str, Any]]:
-    """What is told until the work has ended."""
-    heard: list[dict[str, Any]] = []
-    while not heard or heard[-1]["event"] != "ended":
-        heard.append((await panel.next_notification("agent.event"))["params"])
-    return heard
+    """The events until the run has ended."""
+    received: list[dict[str, Any]] = []
+    while not received or received[-1]["event"] != "ended":
+        received.append((await panel.next_notification("agent.event"))["params"])
+    return received
 
 
-def names(heard: list[dict[str, Any]]) -> list[str]:
-    """The kinds of events in order, those in a row once."""
-    kinds = [each["event"] for each in heard]
+def names(received: list[dict[str, Any]]) -> list[str]:
+    """The kinds of events in order, without repetitions."""
+    kinds = [each["event"] for each in received]
     return [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] != kind]
 
 
@@ -45,12 +45,12 @@ async def test_a_message_starts_a_run_whose_steps_are_published(tmp_path: Path) 
     with scripted(*turns) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             ident = (await panel.get("agent.send", {"text": "Which tabs?"}))["conversation"]
-            heard = await events(panel)
-            assert names(heard) == ["heard", "spoke", "started", "finished", "spoke", "ended"]
-            assert heard[0]["text"] == "Which tabs?"
-            assert {each["conversation"] for each in heard} == {ident}
-            assert (heard[-1]["why"], heard[-1]["steps"]) == ("done", 2)
-            assert "".join(each["text"] for each in heard if each["event"] == "spoke") == "I look.One tab."
+            received = await events(panel)
+            assert names(received) == ["message", "text", "started", "finished", "text", "ended"]
+            assert received[0]["text"] == "Which tabs?"
+            assert {each["conversation"] for each in received} == {ident}
+            assert (received[-1]["why"], received[-1]["steps"]) == ("done", 2)
+            assert "".join(each["text"] for each in received if each["event"] == "text") == "I look.One tab."
             await panel.get("agent.send", {"text": "Thanks", "conversation": ident})
             assert (await events(panel))[-1]["why"] == "done"
             await until(lambda: hub.hub.agent.chats[ident].loop is None)
@@ -75,8 +75,8 @@ async def test_a_call_is_approved_in_the_panel_and_a_denial_reaches_the_model(tm
             await panel.get("agent.send", {"text": "Run it"})
             request = await panel.decide("deny", "Not today")
             assert request["tool"] == ASKED
-            heard = await events(panel)
-    (finished,) = [each for each in heard if each["event"] == "finished"]
+            received = await events(panel)
+    (finished,) = [each for each in received if each["event"] == "finished"]
     assert finished["result"]["failed"] is True
     assert finished["result"]["denied"] is True
     assert finished["session"] == request["session"]
@@ -89,7 +89,7 @@ async def test_a_stopped_conversation_continues_after_a_restart_of_the_hub(tmp_p
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             ident = (await panel.get("agent.send", {"text": "Tell me"}))["conversation"]
             kinds = [(await panel.next_notification("agent.event"))["params"]["event"] for _ in range(2)]
-            assert kinds == ["heard", "spoke"]
+            assert kinds == ["message", "text"]
             busy = await panel.ask("agent.send", {"text": "More", "conversation": ident})
             assert "still working" in busy["error"]["message"]
             assert (await panel.get("agent.stop", {"conversation": ident})) == {"stopped": True}
@@ -140,9 +140,9 @@ async def test_an_error_of_the_provider_ends_the_run_with_its_message(tmp_path: 
         ended = (await events(panel))[-1]
         ident = (await panel.get("agent.list"))["conversations"][0]["id"]
         shown = await panel.get("agent.resume", {"conversation": ident})
-    assert (shown["why"], shown["words"]) == ("failed", ended["words"])
+    assert (shown["why"], shown["explanation"]) == ("failed", ended["explanation"])
     assert ended["why"] == "failed"
-    assert "cannot be reached" in ended["words"]
+    assert "cannot be reached" in ended["explanation"]
 
 
 async def test_a_panel_opened_during_a_run_gets_all_its_events(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ async def test_a_panel_opened_during_a_run_gets_all_its_events(tmp_path: Path) -
                     shown = await panel.get("agent.resume", {"conversation": ident})
             assert shown["running"] is True
             assert shown["messages"] == []
-            assert [each["event"] for each in shown["events"]] == ["heard", "spoke", "started", "finished", "spoke"]
+            assert [each["event"] for each in shown["events"]] == ["message", "text", "started", "finished", "text"]
             assert all(each["secondsAgo"] >= 0 for each in shown["events"])
             (listed,) = (await panel.get("agent.list"))["conversations"]
             assert (listed["id"], listed["title"], listed["running"]) == (ident, "Which tabs?", True)
@@ -196,8 +196,8 @@ async def test_the_assistant_has_its_own_token(tmp_path: Path) -> None:
     with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("Done.")) as server:
         async with running_hub(tmp_path, **settings(server, requireTokens=True)) as hub, Panel(hub) as panel:
             await panel.get("agent.send", {"text": "Look"})
-            heard = await events(panel)
-            assert (heard[-1]["why"], heard[-1]["words"]) == ("done", "")
+            received = await events(panel)
+            assert (received[-1]["why"], received[-1]["explanation"]) == ("done", "")
             (session,) = (await panel.get("config.getState"))["sessions"]
             assert session["token"] == "tabhub-panel"
             (made,) = [each for each in hub.hub.engine.audit.recent(10) if each["tool"] == "browser_list_tabs"]

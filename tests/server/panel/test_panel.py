@@ -61,7 +61,7 @@ async def test_permissions_set_in_the_panel_apply_at_once_and_are_saved(tmp_path
         assert (await agent.call(TOOL, ARGUMENTS))["result"]["isError"]
         assert (await agent.request("tools/list"))["result"]["tools"][0]["name"].startswith("tabhub_")
         assert (await panel.get("config.getState"))["browserTools"]["permission"] == "off"
-        assert written(hub)["colour"] == "blue"  # what nobody knows is kept
+        assert written(hub)["colour"] == "blue"  # unknown keys are kept
         wrong = await panel.ask("config.setPluginPermission", {"plugin": "browser", "permission": "maybe"})
         assert "'maybe' - at `$.permission`" in wrong["error"]["message"]
 
@@ -114,7 +114,7 @@ async def test_the_audit_is_filtered(hub: RunningHub) -> None:
         ):
             found = (await panel.get("audit.list", filters))["entries"]
             shown = [entry["tool"] for entry in found]
-            assert shown == tools or ("before" in filters and shown == [])  # two calls may fall into one millisecond
+            assert shown == tools or ("before" in filters and shown == [])  # two calls may have the same millisecond
 
 
 @pytest.mark.req("S002-ws-server-06", "S002-ws-server-07")
@@ -136,14 +136,14 @@ async def test_only_open_panels_are_notified_of_calls_and_changes(hub: RunningHu
         await panel.notify("panel.watch", {"open": False})
         await panel.settle()
         assert not hub.hub.engine._watchers
-        assert all(each["method"] != "tool.invocationStart" for each in _heard(other))
+        assert all(each["method"] != "tool.invocationStart" for each in _received(other))
 
 
-def _heard(panel: Panel) -> list[dict[str, Any]]:
-    heard = []
+def _received(panel: Panel) -> list[dict[str, Any]]:
+    received = []
     while not panel.notices.empty():
-        heard.append(panel.notices.get_nowait())
-    return heard
+        received.append(panel.notices.get_nowait())
+    return received
 
 
 async def test_a_tab_held_by_an_agent_has_a_badge_with_its_name(hub: RunningHub) -> None:
@@ -195,7 +195,7 @@ async def test_an_invalid_config_keeps_the_last_good_one_until_it_is_fixed(
             assert health["status"] == "degraded"
             assert "the last good one is in force" in " ".join(health["problems"])
             assert (await panel.get("config.getState"))["problems"] == health["problems"]
-            # what the panel would change is refused, and the broken file left for the person to mend
+            # the panel's change is refused, and the broken file left for the person to repair
             wrong = await panel.ask("config.set", {"key": "showDisabled", "value": True})
             assert "error" in wrong
             assert hub.home.config.read_text() == broken

@@ -1,4 +1,4 @@
-"""What the panel may do with plugins: over a link of the person's own extension, with a test registry."""
+"""Plugins in the panel: over a link of the person's own extension, with a test registry."""
 
 from __future__ import annotations
 

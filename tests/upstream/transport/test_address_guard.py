@@ -82,7 +82,7 @@ async def test_a_name_with_one_blocked_address_is_refused() -> None:
 
 
 class Trap:
-    """A listener that must not be connected to; it counts connections."""
+    """A listener that must not receive connections; it counts them."""
 
     def __init__(self) -> None:
         self.visits = 0
@@ -125,7 +125,8 @@ def _leads_here(name: str) -> bool:
 
 @pytest.mark.req("B20")
 async def test_a_name_that_resolves_differently_later_is_refused(tmp_path: Path) -> None:
-    """A server the person allowed, whose name turns to this machine: between the look and the use, and later on."""
+    """A server the person allowed, whose name resolves to this machine between the check and the connection, and later
+    on."""
     trap, port, turned = Trap(), free_port(), [False]
     looks: list[str] = []
 
@@ -144,7 +145,9 @@ async def test_a_name_that_resolves_differently_later_is_refused(tmp_path: Path)
         (facts,) = await hub.hub.upstream.add({"later": {"url": url}})
         assert facts["state"] == "ready", facts
         turned[0] = True
-        assert text((await agent.call("mcp__later__fine"))["result"]) == "fine 1"  # what was judged is what is used
+        assert (
+            text((await agent.call("mcp__later__fine"))["result"]) == "fine 1"
+        )  # the checked address is the one that is used
         await hub.hub.upstream.set("later", enabled=False)
         facts = await hub.hub.upstream.set("later", enabled=True)
         assert "leads to 127.0.0.1" in facts["error"]

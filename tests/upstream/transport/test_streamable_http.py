@@ -1,4 +1,4 @@
-"""Servers over HTTP that hang, exit, or send invalid, endless or too large answers; each is a process (F14)."""
+"""Servers over HTTP that hang, exit, or send invalid, endless or oversized answers; each is a process (F14)."""
 
 from __future__ import annotations
 

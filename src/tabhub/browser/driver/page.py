@@ -47,7 +47,7 @@ _FAILURES: tuple[tuple[str, type[CommandFailed], str, str], ...] = (
     ("navigated to another site before", CommandFailed, _MOVED, _CHECK_AGAIN),
     ("Inspected target navigated or closed", PageNavigated, _LEFT, _LOOK),
     ("Execution context was destroyed", PageNavigated, _LEFT, _LOOK),
-    ("The tab crashed under", TabFailed, "The page of tab {tab} crashed while the command ran.", _RELOAD),
+    ("The tab crashed during", TabFailed, "The page of tab {tab} crashed while the command ran.", _RELOAD),
     ("The tab crashed", CommandFailed, "The page of tab {tab} has crashed.", _RELOAD),
     ("Cannot access a chrome:// URL", CommandFailed, _RESTRICTED, _LEAVE),
     ("Cannot access a chrome-extension:// URL", CommandFailed, _RESTRICTED, _LEAVE),

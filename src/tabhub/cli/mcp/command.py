@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tabhub.cli.command import JSON, Command, Group, option
+from tabhub.cli.command import JSON, Command, option
 from tabhub.cli.mcp.servers import change_servers, find_server, list_servers
 from tabhub.cli.setup import jsonc
 from tabhub.cli.setup.clients import NAME, Client, clients
@@ -207,48 +207,39 @@ _SWITCH_OPTIONS = (
     *_NAME_OPTIONS,
     option("--tool", action="append", metavar="TOOL", help="only this tool of the server; may be repeated"),
 )
-
-
-COMMAND = Group(
-    {
-        "add": Command(
-            add,
-            option("source", metavar="FILE|-|NAME", help="a JSON file, - for standard input, or a server's name"),
-            option("url", nargs="?", metavar="URL", help="the server's URL, after a name"),
-            option("--header", action="append", metavar="'NAME: VALUE'", help="for every request; may be repeated"),
-            JSON,
-            summary="Add servers from a file, standard input, or by name and URL",
-            details=(
-                'The JSON is what MCP clients use: {"name": {"url": "…", "headers": {…}}} or {"name":\n'
-                '{"command": "…", "args": […], "env": {…}}}, also inside "mcpServers" or "servers". Refer to secrets\n'
-                "instead of writing them: ${NAME} is a variable of the hub's environment, ${keyring:SERVICE/USER} an\n"
-                "entry of the keyring."
-            ),
-            examples=(
-                ("tabhub mcp add weather http://localhost:3001/mcp", "add a server by URL"),
-                ("tabhub mcp add github URL --header 'Authorization: Bearer ${GITHUB_TOKEN}'", "with a header"),
-                ("tabhub mcp add servers.json", "all servers of a file"),
-            ),
-        ),
-        "list": Command(show, JSON, summary="List servers and their status"),
-        "tools": Command(show_tools, *_NAME_OPTIONS, summary="List the tools of a server"),
-        "enable": Command(partial(_switch, True), *_SWITCH_OPTIONS, summary="Enable a server, or some of its tools"),
-        "disable": Command(
-            partial(_switch, False),
-            *_SWITCH_OPTIONS,
-            summary="Disable a server, or some of its tools",
-            examples=(("tabhub mcp disable weather --tool forecast", "disable a single tool"),),
-        ),
-        "refresh": Command(refresh, *_NAME_OPTIONS, summary="Reload a server's tools (signs in if needed)"),
-        "remove": Command(remove, *_NAME_OPTIONS, summary="Remove a server"),
-        "import": Command(
-            import_servers,
-            option("client", choices=_IMPORTABLE, metavar="CLIENT", help=", ".join(_IMPORTABLE)),
-            option("--replace", action="store_true", help="also replace servers that the hub already has"),
-            option("--dry-run", action="store_true", help="only show what would be imported"),
-            JSON,
-            summary="Import MCP servers from Claude Code, Cursor or VS Code",
-            examples=(("tabhub mcp import claude-code", "add the servers of Claude Code"),),
-        ),
-    }
+ADD = Command(
+    add,
+    option("source", metavar="FILE|-|NAME", help="a JSON file, - for standard input, or a server's name"),
+    option("url", nargs="?", metavar="URL", help="the server's URL, after a name"),
+    option("--header", action="append", metavar="'NAME: VALUE'", help="for every request; may be repeated"),
+    JSON,
+    details=(
+        'The JSON is what MCP clients use: {"name": {"url": "…", "headers": {…}}} or {"name":\n'
+        '{"command": "…", "args": […], "env": {…}}}, also inside "mcpServers" or "servers". Refer to secrets\n'
+        "instead of writing them: ${NAME} is a variable of the hub's environment, ${keyring:SERVICE/USER} an\n"
+        "entry of the keyring."
+    ),
+    examples=(
+        ("tabhub mcp add weather http://localhost:3001/mcp", "add a server by URL"),
+        ("tabhub mcp add github URL --header 'Authorization: Bearer ${GITHUB_TOKEN}'", "with a header"),
+        ("tabhub mcp add servers.json", "all servers of a file"),
+    ),
+)
+LIST = Command(show, JSON)
+TOOLS = Command(show_tools, *_NAME_OPTIONS)
+ENABLE = Command(partial(_switch, True), *_SWITCH_OPTIONS)
+DISABLE = Command(
+    partial(_switch, False),
+    *_SWITCH_OPTIONS,
+    examples=(("tabhub mcp disable weather --tool forecast", "disable a single tool"),),
+)
+REFRESH = Command(refresh, *_NAME_OPTIONS)
+REMOVE = Command(remove, *_NAME_OPTIONS)
+IMPORT = Command(
+    import_servers,
+    option("client", choices=_IMPORTABLE, metavar="CLIENT", help=", ".join(_IMPORTABLE)),
+    option("--replace", action="store_true", help="also replace servers that the hub already has"),
+    option("--dry-run", action="store_true", help="only show what would be imported"),
+    JSON,
+    examples=(("tabhub mcp import claude-code", "add the servers of Claude Code"),),
 )

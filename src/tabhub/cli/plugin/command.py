@@ -70,7 +70,7 @@ def list_plugins(args: Namespace) -> None:
     states = _states()
     if args.json:
         shown = {
-            "plugins": [{**_facts(plugin), **states.get(plugin.name, {})} for plugin in found.plugins],
+            "plugins": [{**_describe(plugin), **states.get(plugin.name, {})} for plugin in found.plugins],
             "failed": [{"path": failure.path, "error": failure.error} for failure in found.failures],
             "problems": list(found.problems),
         }
@@ -96,7 +96,7 @@ def _states() -> dict[str, dict[str, Any]]:
     return {plugin["name"]: {"tabState": plugin["tabState"], "tabs": plugin["tabs"]} for plugin in details}
 
 
-def _facts(plugin: Plugin) -> dict[str, Any]:
+def _describe(plugin: Plugin) -> dict[str, Any]:
     return {
         "name": plugin.name,
         "displayName": plugin.display_name,
@@ -109,7 +109,7 @@ def _facts(plugin: Plugin) -> dict[str, Any]:
         "excludePatterns": list(plugin.exclude_patterns),
         "homepage": plugin.homepage,
         "preScript": plugin.pre_script is not None,
-        "settings": {field.key: field.facts() for field in plugin.fields},
+        "settings": {field.key: field.schema() for field in plugin.fields},
         "tools": [tool.name for tool in plugin.tools],
     }
 
@@ -174,7 +174,7 @@ def inspect(args: Namespace) -> None:
             }
             for tool in plugin.tools
         ]
-        return print_json({**_facts(plugin), "tools": tools, "problems": list(plugin.problems)})
+        return print_json({**_describe(plugin), "tools": tools, "problems": list(plugin.problems)})
     print(paint(safe(plugin.display_name), "bold"), f"({plugin.name} {safe(plugin.version)})")
     print(safe(plugin.description))
     for title, texts in (("Pages", plugin.url_patterns), ("Except", plugin.exclude_patterns)):
@@ -202,7 +202,7 @@ def configure(args: Namespace) -> None:
         stored = dict(home_and_config()[1].settings.get(plugin.name, {}))
     shown = settings.masked(plugin, stored)
     if args.json:
-        schema = {field.key: field.facts() for field in plugin.fields}
+        schema = {field.key: field.schema() for field in plugin.fields}
         return print_json({"plugin": plugin.name, "settings": shown, "schema": schema})
     if not plugin.fields:
         print(f"{safe(plugin.display_name)} has no settings.")

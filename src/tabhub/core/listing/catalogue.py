@@ -18,12 +18,14 @@ import orjson
 from tabhub.core.listing.compact_listing import compact
 from tabhub.core.listing.pages import decode_cursor, encode_page
 from tabhub.core.listing.profiles import EVERYTHING, Selection
-from tabhub.core.listing.search import IndexEntries, ToolIndex
+from tabhub.core.listing.search import ToolIndex
 from tabhub.core.registry import Registry, sort_key
 from tabhub.core.tools import Tool
 from tabhub.limits import Limits
 
 _SELECTIONS_KEPT = 50
+_INDEXED_AT_ONCE = 25
+"""About 1 ms of work."""
 _KEY_PREFIXES = tuple(f"{kind} " for kind in range(10))
 
 SESSION_PROPERTY: dict[str, Any] = {
@@ -63,20 +65,24 @@ class Catalogue:
         self._tools: tuple[Tool, ...] = ()
         self._keys: list[str] = []
         self._pages: dict[tuple[int, bool], bytes] = {}
-        # Weakly, here and in the index: a listing that nobody asks for must not keep the tools of closed pages.
+        # Weakly: a listing that is not used must not keep the tools of closed pages.
         self._wires: WeakKeyDictionary[Tool, dict[bool, bytes]] = WeakKeyDictionary()
-        self._entries: IndexEntries = WeakKeyDictionary()
-        self._index: ToolIndex | None = None
+        self._index = ToolIndex()
+        self._index_version = -1
 
     def tools(self) -> tuple[Tool, ...]:
         self._refresh()
         return self._tools
 
-    def index(self) -> ToolIndex:
+    def index(self) -> ToolIndex | None:
+        """The search index, or None while it is incomplete: each call does a little of the work, and between two calls
+        others can run."""
         self._refresh()
-        if self._index is None:
-            self._index = ToolIndex(self._tools, self._entries)
-        return self._index
+        if self._index_version != self._version:
+            self._index.change(self._tools)
+            self._index_version = self._version
+        self._index.advance(_INDEXED_AT_ONCE)
+        return self._index if self._index.complete else None
 
     def show(self, *, marked: bool) -> None:
         """Permissions or settings changed: rebuild the listing."""
@@ -108,9 +114,9 @@ class Catalogue:
         self._version = self.registry.revision
 
     def drop(self) -> None:
-        """Forget the listing, which is built again when somebody asks for it."""
-        self._version = -1
-        self._tools, self._keys, self._index = (), [], None
+        """Discard the listing; it is built again when it is needed."""
+        self._version = self._index_version = -1
+        self._tools, self._keys = (), []
         self._pages.clear()
 
     def _build(self, start: int, *, stateless: bool) -> bytes:

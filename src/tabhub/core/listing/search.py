@@ -4,22 +4,21 @@ Owns the index, its weights and its ranking; the terms are search_terms'. Knows 
 
 A tool's terms are weighted by field: name, source, title, description, parameters. A query word matches its
 stem, prefixes, synonyms, and similar spellings when nothing else matches. The weights of one tool do not
-depend on the others, so entries of the previous index are reused, and the same tools always rank the same.
+depend on the others, so a change costs only the tools that changed, and the same tools always rank the same.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from functools import cached_property
 from itertools import islice, takewhile
 from operator import add
 from typing import Any, Final
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from tabhub.core.listing.search_terms import ARTICLES, PHRASES, STOP, SYNONYMS, stems_of
 from tabhub.core.tools import Tool
@@ -90,70 +89,104 @@ def _entry(tool: Tool) -> _Entry:
     return _Entry(weights, " ".join(name), compact)
 
 
-IndexEntries = WeakKeyDictionary[Tool, _Entry]
-"""Entries of earlier indexes, for the tools that still exist."""
-
-
 class ToolIndex:
-    """Tools, ready to be searched; built once for a catalogue and never changed."""
+    """Tools, ready to be searched. A change is indexed in steps, because thousands of tools take a while.
 
-    def __init__(self, tools: Iterable[Tool], known: IndexEntries | None = None) -> None:
-        """Index the tools; the entries of `known` are reused, and new ones added to it."""
-        self._entries: dict[Tool, _Entry] = {}
-        for tool in tools:
-            entry = self._entries[tool] = (known.get(tool) if known is not None else None) or _entry(tool)
-            if known is not None:
-                known[tool] = entry
-        self._matches: dict[str, list[tuple[Tool, float]]] = {}
+    It refers to tools weakly: until the next change it must not keep those of closed pages.
+    """
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._entries: dict[ref[Tool], _Entry] = {}
+        self._matches: dict[str, dict[ref[Tool], float]] = {}
         """By term, the tools that have it and its weight there."""
-        for tool, entry in self._entries.items():
-            for term, weight in entry.weights.items():
-                self._matches.setdefault(term, []).append((tool, weight))
+        self._vocabulary: list[str] = []
+        """The terms, sorted."""
+        self._outdated: list[ref[Tool]] = []
+        self._missing: list[ref[Tool]] = []
+        self.change(tools)
+        self.advance(len(self._missing))
 
-    @cached_property
-    def _vocabulary(self) -> list[str]:
-        return sorted(self._matches)
+    def change(self, tools: Iterable[Tool]) -> None:
+        """Set which tools the index is to contain; `advance` then does the work."""
+        wanted = dict.fromkeys(map(ref, tools))
+        self._outdated = [key for key in self._entries if key not in wanted]
+        self._missing = [key for key in wanted if key not in self._entries]
+
+    @property
+    def complete(self) -> bool:
+        """Whether it contains the tools of the last change; only then may it be searched."""
+        return not (self._outdated or self._missing)
+
+    def advance(self, most: int) -> None:
+        """Remove or add up to this many tools."""
+        for _ in range(min(most, len(self._outdated) + len(self._missing))):
+            if self._outdated:
+                self._remove(self._outdated.pop())
+            else:
+                self._add(self._missing.pop())
+
+    def _add(self, key: ref[Tool]) -> None:
+        tool = key()
+        if tool is None:
+            return
+        self._entries[key] = entry = _entry(tool)
+        for term, weight in entry.weights.items():
+            matches = self._matches.setdefault(term, {})
+            if not matches:
+                insort(self._vocabulary, term)
+            matches[key] = weight
+
+    def _remove(self, key: ref[Tool]) -> None:
+        for term in self._entries.pop(key).weights:
+            matches = self._matches[term]
+            del matches[key]
+            if not matches:
+                del self._matches[term]
+                del self._vocabulary[bisect_left(self._vocabulary, term)]
 
     def search(self, query: str, *, plugin: str | None = None) -> list[Tool]:
         """The matching tools, best first; all of them by name when there is no query."""
         query = query[:_MAX_QUERY]
         words = [word for word in stems_of(query) if word not in ARTICLES]
         if not words:
-            tools = [tool for tool in self._entries if not query.strip() and _belongs(tool, plugin)]
-            return sorted(tools, key=lambda tool: tool.name)
+            return (
+                [] if query.strip() else sorted(self._tools(self._entries, plugin).values(), key=lambda tool: tool.name)
+            )
         groups = self._groups(words)
-        totals: dict[Tool, float] = {}
-        matched: Counter[Tool] = Counter()
+        totals: dict[ref[Tool], float] = {}
+        matched: Counter[ref[Tool]] = Counter()
         for group in groups:
             best = self._best_matches(group)
             matched.update(best.keys())
-            for tool, score in best.items():
-                totals[tool] = totals.get(tool, 0.0) + score
-        scores = {
-            tool: total * (0.3 + 0.7 * matched[tool] / len(groups))
-            for tool, total in totals.items()
-            if _belongs(tool, plugin)
-        }
+            for key, score in best.items():
+                totals[key] = totals.get(key, 0.0) + score
+        tools = self._tools(totals, plugin)
+        scores = {key: totals[key] * (0.3 + 0.7 * matched[key] / len(groups)) for key in tools}
         floor = max(scores.values(), default=0.0) * _MIN_SCORE
         exact, tail = _compact(query), " ".join(words)
 
-        def rank(tool: Tool) -> tuple[bool, float, str]:
-            entry = self._entries[tool]
+        def rank(key: ref[Tool]) -> tuple[bool, float, str]:
+            entry = self._entries[key]
             bonus = 1.5 if entry.name_terms.endswith(tail) else 1.0
-            return entry.compact != exact, -scores[tool] * bonus, tool.name
+            return entry.compact != exact, -scores[key] * bonus, tools[key].name
 
-        return sorted((tool for tool, score in scores.items() if score >= floor), key=rank)
+        return [tools[key] for key in sorted((key for key, score in scores.items() if score >= floor), key=rank)]
 
-    def _best_matches(self, group: Mapping[str, float]) -> dict[Tool, float]:
+    @staticmethod
+    def _tools(keys: Iterable[ref[Tool]], plugin: str | None) -> dict[ref[Tool], Tool]:
+        """The tools of a plugin, or of all."""
+        return {key: tool for key in keys if (tool := key()) is not None and _belongs(tool, plugin)}
+
+    def _best_matches(self, group: Mapping[str, float]) -> dict[ref[Tool], float]:
         """The tools that have one of the terms, each with the score of its best one; rare terms score higher."""
-        best: dict[Tool, float] = {}
+        best: dict[ref[Tool], float] = {}
         for term, factor in group.items():
             matches = self._matches[term]
             rarity = math.log(1 + (len(self._entries) - len(matches) + 0.5) / (len(matches) + 0.5))
-            for tool, weight in matches:
+            for key, weight in matches.items():
                 score = weight * factor * rarity
-                if score > best.get(tool, 0.0):
-                    best[tool] = score
+                if score > best.get(key, 0.0):
+                    best[key] = score
         return best
 
     def _groups(self, words: list[str]) -> list[dict[str, float]]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tabhub.agent.hub_tools import HubTools
-from tabhub.agent.loop import Ended, Event, Loop, Spoke
+from tabhub.agent.loop import Ended, Event, Loop, Text
 from tabhub.store.conversations import Conversation, Message
 
 _SHOWN = 4_000
@@ -40,24 +40,24 @@ class Chat:
         """Begin the run on a message of the person. Returns the event for panels."""
         self.loop = loop
         self._messages_before = len(self.conversation.messages)
-        self._events = [(now, {"event": "heard", "text": text})]
+        self._events = [(now, {"event": "message", "text": text})]
         return self._events[0][1]
 
     def add(self, event: Event, now: float) -> dict[str, Any]:
         """Add an event of the run. Returns it as panels receive it."""
         facts: dict[str, Any] = {"event": type(event).__name__.lower(), **msgspec.to_builtins(event)}
-        if isinstance(event, Spoke):
+        if isinstance(event, Text):
             self._add_text(facts, now)
             return facts
         if isinstance(event, Ended):
-            self.conversation.why, self.conversation.words = event.why, event.words
+            self.conversation.why, self.conversation.explanation = event.why, event.explanation
         facts = _bounded(facts)
         self._events.append((now, facts))
         return facts
 
     def _add_text(self, facts: dict[str, Any], now: float) -> None:
         last = self._events[-1][1] if self._events else {}
-        if last.get("event") != "spoke":
+        if last.get("event") != "text":
             self._events.append((now, dict(facts)))
         elif len(last["text"]) < _TEXT:
             last["text"] += facts["text"]
@@ -78,7 +78,7 @@ class Chat:
             "earlier": max(len(settled) - _MESSAGES, 0),
             "messages": [_shown(message) for message in settled[-_MESSAGES:]],
             "events": [{**facts, "secondsAgo": round(now - then, 3)} for then, facts in self._events],
-            **({} if running else {"why": saved.why, "words": saved.words}),
+            **({} if running else {"why": saved.why, "explanation": saved.explanation}),
         }
 
 

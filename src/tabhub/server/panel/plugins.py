@@ -57,7 +57,7 @@ class PluginPanel:
                     "path": plugin.path,
                     "package": plugin.package,
                     "problems": [*plugin.problems, *active.setup.problems],
-                    "configSchema": {field.key: field.facts() for field in plugin.fields},
+                    "configSchema": {field.key: field.schema() for field in plugin.fields},
                     "settings": self.plugins.settings_of(active),
                     "instances": list(active.instances),
                     "tools": [

@@ -1,4 +1,5 @@
-"""browser_type_text against a browser in memory: what goes to it in one message, and what when that is not enough."""
+"""browser_type_text against a browser in memory: what is sent in one message, and what is sent when one is not
+enough."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ KEYS = "Input.dispatchKeyEvent"
 
 
 def page(code: str) -> object:
-    """A page with one field that holds what was typed."""
+    """A page with one field that contains the typed text."""
     return FIELD if "kit.find(" in code else {"value": "ab", "length": 2, "url": "https://x.example/"}
 
 
 def follows(bench: Bench, followed: object) -> None:
-    """A browser that carries out what follows a script."""
+    """A browser that executes the commands chained to a script."""
     document(bench, page)
     evaluate = bench.browser.answers["Runtime.evaluate"]
 

@@ -92,7 +92,7 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     await paused.start(page, None, ("*/api",))
     for name in ("f1", "f2"):
         params = {"requestId": name, "request": {"url": "https://site1.example/api"}}
-        browser.tell("cdp.event", tabId=1, method="Fetch.requestPaused", params=params)
+        browser.notify("cdp.event", tabId=1, method="Fetch.requestPaused", params=params)
     async with asyncio.timeout(30):
         await over.wait()
     sent = browser.commands("Fetch.continueRequest")
@@ -106,7 +106,7 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
 async def test_listing_an_expired_interception_does_not_start_another(bench: Bench) -> None:
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
-    bench.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
+    bench.browser.notify("cdp.detached", tabId=1, reason="replaced_with_devtools")
     result = await bench.call("browser_intercept_requests", tabId=1)
     assert (result["urlPatterns"], result["paused"]) == ([], [])
     assert "requests to */api are intercepted" in result["note"]
@@ -167,7 +167,7 @@ async def test_a_debugger_detach_ends_the_interception_and_is_reported(bench: Be
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
     stopped(bench, "f1")
-    bench.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
+    bench.browser.notify("cdp.detached", tabId=1, reason="replaced_with_devtools")
     with pytest.raises(CommandFailed, match="No request 'p1' is paused in tab 1"):
         await bench.call("browser_fail_request", tabId=1, requestId="p1")
     result = await bench.call("browser_stop_intercepting", tabId=1)
@@ -194,7 +194,7 @@ async def test_a_navigation_waits_for_recording_unless_the_tab_cannot_be_recorde
     arrival = {"tabId": 1, "url": "https://a.example/", "status": "complete"}
     bench.browser.answers["browser_navigate"] = lambda _: arrival
     await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/", waitUntil="commit")
-    names = [bench.browser.what(m) for m in bench.browser.sent if "method" in m]
+    names = [bench.browser.method_of(m) for m in bench.browser.sent if "method" in m]
     assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
 
 
@@ -221,7 +221,7 @@ async def test_a_navigation_failure_names_active_interception_or_throttling(benc
 async def test_a_navigation_waits_for_earlier_commands_of_its_page(bench: Bench) -> None:
     arrival = {"tabId": 1, "url": "https://a.example/", "status": "complete", "ok": True}
     bench.browser.answers["browser_navigate"] = lambda _: arrival
-    # A browser forgets what a page that is left had not yet agreed to.
+    # A browser drops commands that a page had not yet processed when it was left.
     del bench.browser.answers["Network.enable"]
     going = asyncio.create_task(bench.call("browser_navigate_tab", tabId=1, url="https://a.example/"))
     await settle()

@@ -33,7 +33,7 @@ async def test_reconnect_returns_when_the_browser_has_reported_its_tabs(bench: B
     fresh = FakeBrowser()
     bench.browsers.attach(fresh.link)
     assert not call.done()
-    fresh.tell("tab.syncAll", tabs=[tab(1)])
+    fresh.notify("tab.syncAll", tabs=[tab(1)])
     assert (await call)["browserId"] == "b1"
     assert bench.context.sent
 

@@ -32,7 +32,7 @@ async def test_listing_without_a_browser_has_a_hint(bench: Bench) -> None:
 
 
 async def test_a_tab_is_described_with_its_origin_and_debugger(bench: Bench) -> None:
-    bench.browser.tell("debugger.changed", attached=[2])
+    bench.browser.notify("debugger.changed", attached=[2])
     info = await bench.call("browser_get_tab_info", tabId=2)
     assert (info["origin"], info["debuggerAttached"]) == ("https://site2.example", True)
     assert (bench.context.tab, bench.context.origin) == (2, "https://site2.example")
@@ -103,7 +103,7 @@ async def test_the_http_status_is_read_only_if_the_debugger_is_attached(bench: B
     bench.browser.answers["browser_navigate"] = lambda _: arrival()
     bench.evaluates(503)
     assert "httpStatus" not in await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")
-    bench.browser.tell("debugger.changed", attached=[1])
+    bench.browser.notify("debugger.changed", attached=[1])
     went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")
     assert (went["ok"], went["httpStatus"]) == (False, 503)
 
@@ -113,7 +113,7 @@ async def test_a_reply_does_not_override_newer_tab_events(bench: Bench) -> None:
         """Both arrive before the caller runs again."""
         done = tab(answer["tabId"], url="https://new.example/", title="Done", status="complete")
         report = {"tabId": answer["tabId"], "change": "updated", "tab": done}
-        asyncio.get_running_loop().call_soon(lambda: bench.browser.tell("tab.stateChanged", **report))
+        asyncio.get_running_loop().call_soon(lambda: bench.browser.notify("tab.stateChanged", **report))
         return answer
 
     early = {"url": "https://new.example/", "title": "", "status": "loading"}

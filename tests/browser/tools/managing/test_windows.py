@@ -24,7 +24,7 @@ async def test_a_new_window_opens_empty_and_then_navigates(bench: Bench) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"state": "minimized", "left": 1}, "cannot have left"),
         ({"state": "fullscreen", "width": 100, "height": 100}, "cannot have width or height"),
@@ -32,9 +32,9 @@ async def test_a_new_window_opens_empty_and_then_navigates(bench: Bench) -> None
         ({"state": "maximized", "focused": False}, "cannot be maximized with focused: false"),
     ],
 )
-async def test_conflicting_arguments_send_nothing(bench: Bench, arguments: dict[str, Any], says: str) -> None:
+async def test_conflicting_arguments_send_nothing(bench: Bench, arguments: dict[str, Any], message: str) -> None:
     for name, more in (("browser_create_window", {}), ("browser_update_window", {"windowId": 1})):
-        with pytest.raises(InvalidArguments, match=says):
+        with pytest.raises(InvalidArguments, match=message):
             await bench.call(name, **more, **arguments)
     assert not bench.browser.sent
 

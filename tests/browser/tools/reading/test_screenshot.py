@@ -38,7 +38,7 @@ async def test_a_screenshot_is_image_content(bench: Bench) -> None:
 async def test_a_background_tab_is_kept_painting_during_a_screenshot(bench: Bench) -> None:
     pictures(bench)
     await bench.call("browser_screenshot_tab", tabId=2)
-    sent = [bench.browser.what(message) for message in bench.browser.sent]
+    sent = [bench.browser.method_of(message) for message in bench.browser.sent]
     steps = [what for what in sent if "cast" in what or "capture" in what]
     assert steps == ["Page.startScreencast", "Page.captureScreenshot", "Page.stopScreencast"]
 

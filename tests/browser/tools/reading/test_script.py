@@ -129,8 +129,8 @@ async def test_a_blocking_dialog_is_reported_immediately_until_it_is_closed(benc
 async def test_a_tab_is_watched_again_after_a_debugger_detach(bench: Bench) -> None:
     bench.evaluates(written("1"))
     await bench.call("browser_execute_script", tabId=1, code="return 1")
-    bench.browser.tell("debugger.changed", attached=[1])
-    bench.browser.tell("debugger.changed", attached=[])
+    bench.browser.notify("debugger.changed", attached=[1])
+    bench.browser.notify("debugger.changed", attached=[])
     await bench.call("browser_execute_script", tabId=1, code="return 1")
     assert len(bench.browser.commands("subscribeCDPEvents")) == 2
 
@@ -154,7 +154,7 @@ async def test_an_idle_tab_is_unwatched_so_the_debugger_can_detach() -> None:
 async def test_answer_says_that_the_script_left_the_tab_on_another_site(bench: Bench) -> None:
     def evaluate(_: dict[str, Any]) -> dict[str, Any]:
         frame = {"frame": {"id": "F", "url": "https://elsewhere.example/"}}
-        bench.browser.tell("cdp.event", tabId=1, method="Page.frameNavigated", params=frame)
+        bench.browser.notify("cdp.event", tabId=1, method="Page.frameNavigated", params=frame)
         return {"result": {"type": "number", "value": 1}}
 
     bench.browser.answers["Runtime.evaluate"] = evaluate

@@ -45,7 +45,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     if call.args.get("clear"):
         record.console.clear(reader)
     text = text_by_page("messages", ((message.page, _lines(message)) for message in shown), record)
-    return text_result(text, {"messages": [_facts(message) for message in shown]}, *notes)
+    return text_result(text, {"messages": [_describe(message) for message in shown]}, *notes)
 
 
 @tool(
@@ -89,7 +89,7 @@ def _redacted(message: Message) -> Message:
     return replace(message, text=redact(message.text), url=redact_url(message.url), stack=stack)
 
 
-def _facts(message: Message) -> dict[str, Any]:
+def _describe(message: Message) -> dict[str, Any]:
     place = f"{message.url}:{message.line}" if message.line else message.url
     return known(
         {

@@ -39,7 +39,7 @@ _NAMED = 10
 )
 async def list_tab_groups(call: BrowserCall) -> ToolResult:
     found, problems = await call.list_all("getGroups", "groups")
-    groups = [_facts(call, one.link, one.what) for one in found]
+    groups = [_describe(call, one.link, one.what) for one in found]
     if (window := call.args.get("windowId")) is not None:
         groups = [group for group in groups if group.get("windowId") == window]
         windows = sorted({tab.window_id for tab in call.box.browsers.book})
@@ -58,7 +58,7 @@ async def list_tab_groups(call: BrowserCall) -> ToolResult:
 async def create_tab_group(call: BrowserCall) -> ToolResult:
     link, tabs = _chosen_tabs(call)
     made = await _run_on_tabs(call, link, tabs, "createGroup", call.given("title", "color"))
-    return data_result(_facts(call, link, made))
+    return data_result(_describe(call, link, made))
 
 
 @browser_tool(
@@ -79,7 +79,7 @@ async def add_tabs_to_group(call: BrowserCall) -> ToolResult:
             hint=alternatives_hint((f"{group['groupId']} ({_label(group)})" for group in groups), "groups"),
         )
     changed = await _run_on_tabs(call, link, tabs, "addToGroup", {"groupId": number})
-    return data_result(_facts(call, link, changed))
+    return data_result(_describe(call, link, changed))
 
 
 @browser_tool(
@@ -113,7 +113,7 @@ async def update_tab_group(call: BrowserCall) -> ToolResult:
         raise InvalidArguments("Nothing to change.", hint="Give title, color or collapsed.")
     link = (await call.find("getGroups", "groups", "groupId", _label)).link
     changed = await call.run(link, "updateGroup", {"groupId": call.args["groupId"], **wanted})
-    return data_result(_facts(call, link, changed))
+    return data_result(_describe(call, link, changed))
 
 
 @browser_tool(
@@ -126,12 +126,12 @@ async def update_tab_group(call: BrowserCall) -> ToolResult:
 )
 async def list_tabs_in_group(call: BrowserCall) -> ToolResult:
     found = await call.find("getGroups", "groups", "groupId", _label)
-    facts = _facts(call, found.link, found.what)
+    facts = _describe(call, found.link, found.what)
     tabs = [tab.describe() for tab_id in facts["tabIds"] if (tab := call.box.browsers.book.get(tab_id)) is not None]
     return data_result({**facts, "tabs": tabs})
 
 
-def _facts(call: BrowserCall, link: ExtensionLink, group: dict[str, Any]) -> dict[str, Any]:
+def _describe(call: BrowserCall, link: ExtensionLink, group: dict[str, Any]) -> dict[str, Any]:
     tab_ids = call.hub_tab_ids(link, group.get("tabIds"))
     return {**pick_fields(group, _FIELDS), "browserId": link.browser_id, "tabIds": tab_ids}
 

@@ -41,7 +41,7 @@ _WINDOW_ID = integer(least=0)
 )
 async def list_windows(call: BrowserCall) -> ToolResult:
     found, problems = await call.list_all("getWindows", "windows")
-    return data_result({"windows": [_facts(call, one.link, one.what) for one in found]}, *problems)
+    return data_result({"windows": [_describe(call, one.link, one.what) for one in found]}, *problems)
 
 
 @browser_tool(
@@ -67,7 +67,7 @@ async def create_window(call: BrowserCall) -> ToolResult:
     answer = await call.run(link, "createWindow", wanted)
     tab = call.box.browsers.update_tab(link, answer["tab"])
     call.box.choice.adopt(call.ctx.session, tab.tab_id)
-    return data_result({**await load_url(call, tab, url), "window": _facts(call, link, answer["window"])})
+    return data_result({**await load_url(call, tab, url), "window": _describe(call, link, answer["window"])})
 
 
 @browser_tool(
@@ -84,7 +84,7 @@ async def update_window(call: BrowserCall) -> ToolResult:
         raise InvalidArguments("Nothing to change.", hint=f"Give one of {', '.join(_BOUNDS)}, state, focused.")
     link = (await call.find("getWindows", "windows", "windowId", _label)).link
     changed = await call.run(link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
-    return data_result(_facts(call, link, changed))
+    return data_result(_describe(call, link, changed))
 
 
 @browser_tool(
@@ -127,7 +127,7 @@ async def close_window(call: BrowserCall) -> ToolResult:
     return data_result({"windowId": number, "closed": True, "tabIds": tab_ids})
 
 
-def _facts(call: BrowserCall, link: ExtensionLink, window: dict[str, Any]) -> dict[str, Any]:
+def _describe(call: BrowserCall, link: ExtensionLink, window: dict[str, Any]) -> dict[str, Any]:
     return {
         **pick_fields(window, _FIELDS),
         "browserId": link.browser_id,

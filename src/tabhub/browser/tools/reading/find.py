@@ -41,7 +41,7 @@ async def find(call: Call) -> ToolResult:
         answers += await asyncio.gather(*(_search(frame, wanted) for frame in others))
     # Matches of all frames: best first, then in frame order.
     found = sorted((one for answer in answers for one in answer.get("found") or []), key=lambda one: int(one["rank"]))
-    elements = [_element_facts(one) for one in found[:limit]]
+    elements = [_describe(one) for one in found[:limit]]
     total = sum(int(answer.get("total", 0)) for answer in answers)
     facts: dict[str, Any] = {"tabId": page.tab_id, "elements": elements, "total": total}
     lines = [_line(element) for element in elements]
@@ -65,7 +65,7 @@ async def _search(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
         return {}
 
 
-def _element_facts(one: dict[str, Any]) -> dict[str, Any]:
+def _describe(one: dict[str, Any]) -> dict[str, Any]:
     details = {name: _shown(one[name]) for name in ("where", "states") if one.get(name)}
     return {
         "ref": str(one["ref"]),

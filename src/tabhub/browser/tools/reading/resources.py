@@ -39,7 +39,7 @@ class Resource:
     frame_id: str
     session_id: str | None
 
-    def facts(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         facts = {"url": redact(self.url), "type": self.kind, "mime": self.mime}
         return known({**facts, "bytes": self.size or None, "failed": True if self.failed else None})
 
@@ -57,7 +57,7 @@ async def list_resources(call: Call) -> ToolResult:
     every = await _resources(page)
     wanted = call.args.get("type", "").lower()
     there = [resource for resource in every if not wanted or resource.kind == wanted]
-    listed = [resource.facts() for resource in there[:_MAX_RESOURCES]]
+    listed = [resource.describe() for resource in there[:_MAX_RESOURCES]]
     note = ""
     if len(there) > _MAX_RESOURCES:
         note = f"{len(there) - _MAX_RESOURCES} more are left out; narrow by type."

@@ -1,4 +1,5 @@
-"""Several nodes on one bus: an agent anywhere reaches its user's browser anywhere, and a lost node is noticed."""
+"""Several nodes on one bus: an agent on any node reaches its user's browser on any other, and a lost node is
+detected."""
 
 from __future__ import annotations
 

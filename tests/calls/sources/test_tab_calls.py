@@ -1,4 +1,4 @@
-"""Calls of page tools: one answer each, whatever happens to page or tab, and confirmations of pages."""
+"""Calls of page tools in a running hub: exactly one answer each, and confirmations requested by pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.harness.pages import ADD, SHOP, Browser, page, text, text_of, tool
 
 @pytest.fixture
 async def patient_hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
-    """A hub whose deadlines are far longer than a client waits: a call that fails here did not run into one."""
+    """A hub whose deadlines are far longer than a client waits, so that no call fails because of one."""
     async with running_hub(tmp_path, limits={"page_call_timeout": 300.0, "call_timeout": 300.0}) as running:
         yield running
 
@@ -165,14 +165,14 @@ async def test_progress_of_the_page_reaches_the_agent(hub: RunningHub) -> None:
 
             async def work() -> None:
                 asked = await browser.next_request("browser/executeTool")
-                told = {"dispatchId": asked["id"], "progress": 1, "total": 2, "message": "half"}
-                await browser.notify("tool.progress", told)
+                progress = {"dispatchId": asked["id"], "progress": 1, "total": 2, "message": "half"}
+                await browser.notify("tool.progress", progress)
                 await browser.send({"jsonrpc": "2.0", "id": asked["id"], "result": text("done")})
 
             group.create_task(work())
             async with agent.streamed("tools/call", params) as events:
-                told = await events.message()
-                assert told["params"] == {"progressToken": "p", "progress": 1, "total": 2, "message": "half"}
+                progress = await events.message()
+                assert progress["params"] == {"progressToken": "p", "progress": 1, "total": 2, "message": "half"}
                 assert text_of(await events.message()) == "done"
 
 

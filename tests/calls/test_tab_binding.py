@@ -24,7 +24,7 @@ async def browser(hub: RunningHub) -> AsyncIterator[FakeExtension]:
         yield browser
 
 
-async def test_an_agents_own_tab_is_in_a_group_named_after_the_client(hub: RunningHub, browser: FakeExtension) -> None:
+async def test_an_agents_tab_is_in_a_group_named_after_the_client(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as agent:
         await tab_of(agent)
         asked = (await browser.next_request("createTab"))["params"]
@@ -33,9 +33,7 @@ async def test_an_agents_own_tab_is_in_a_group_named_after_the_client(hub: Runni
         assert (await browser.next_request("createTab"))["params"]["group"] == asked["group"]
 
 
-async def test_a_held_tab_refuses_the_others_acting_calls_and_names_its_holder(
-    hub: RunningHub, browser: FakeExtension
-) -> None:
+async def test_acting_in_a_leased_tab_is_refused_and_names_its_holder(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as one, Agent(hub) as two, client(hub) as http:
         assert not (await act(one, tabId=7)).get("isError")
         error = refused(await act(two, tabId=7))
@@ -54,9 +52,7 @@ async def test_a_held_tab_refuses_the_others_acting_calls_and_names_its_holder(
         assert refused((await http.post("/mcp", json=body, headers=headers)).json()["result"])["code"] == -32007
 
 
-async def test_reading_a_held_tab_binds_nothing_and_reading_a_free_one_does(
-    hub: RunningHub, browser: FakeExtension
-) -> None:
+async def test_reading_binds_a_free_tab_but_not_a_leased_one(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as one, Agent(hub) as two:
         await act(one, tabId=7)
         assert await tab_of(two, tabId=8) == 8
@@ -91,7 +87,7 @@ async def test_a_released_tab_is_free_and_stays_open_after_the_session(hub: Runn
         assert await tab_of(two) == mine
 
 
-async def test_an_idle_holder_loses_its_tab_on_request_and_learns_of_it(tmp_path: Path) -> None:
+async def test_an_idle_holder_loses_its_tab_on_request_and_is_notified(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, limits={"lease_idle": 0}) as hub,
         closing_browser(hub) as browser,
@@ -124,7 +120,7 @@ async def test_a_session_that_ends_closes_only_the_tabs_it_opened(hub: RunningHu
         assert mine in [each["tabId"] for each in elsewhere.tabs]
 
 
-async def test_a_session_that_expires_closes_its_tabs_too(hub: RunningHub, browser: FakeExtension) -> None:
+async def test_an_expired_session_closes_its_tabs_too(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as one:
         mine = await tab_of(one)
         session = hub.hub.sessions.all()[0]
@@ -146,7 +142,7 @@ async def test_a_tab_of_a_disconnected_browser_is_closed_when_it_reconnects(hub:
             assert (await browser.next_request("closeTab"))["params"] == {"tabId": mine}
 
 
-async def test_a_tab_that_arrives_after_its_session_ended_is_closed(hub: RunningHub, browser: FakeExtension) -> None:
+async def test_a_tab_that_opens_after_its_session_ended_is_closed(hub: RunningHub, browser: FakeExtension) -> None:
     go = asyncio.Event()
     create = browser.handlers["createTab"]
 
@@ -211,7 +207,7 @@ async def test_a_stateless_client_can_name_its_own_tab(hub: RunningHub, browser:
 
 
 async def request_tab(agent: Agent, tab_id: int = 7) -> dict[str, Any]:
-    """Ask for a tab where nobody can be asked."""
+    """Request a tab where nobody can be asked."""
     answer = await agent.call("browser_request_tab", {"tabId": tab_id, "reason": "the report"})
     result: dict[str, Any] = answer["result"]
     return result
@@ -231,7 +227,7 @@ async def test_a_free_tab_is_granted_at_once_and_a_held_one_refused_without_anyo
 
 
 @pytest.mark.parametrize("action", ["accept", "decline"])
-async def test_the_person_at_the_holder_is_asked_where_its_client_listens(
+async def test_the_holders_person_is_asked_if_its_client_has_a_stream(
     hub: RunningHub, browser: FakeExtension, action: str
 ) -> None:
     async with Agent(hub, capabilities=ELICITS) as one, Agent(hub, capabilities=ELICITS) as two:
@@ -299,9 +295,9 @@ async def test_a_person_has_longer_to_answer_than_the_call_timeout(tmp_path: Pat
             while (await events.message())["params"]["progress"] < 2.5:
                 pass
             await two.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
-            while "result" not in (said := await events.message()):
+            while "result" not in (reply := await events.message()):
                 pass
-        assert said["result"]["structuredContent"]["by"] == "person"
+        assert reply["result"]["structuredContent"]["by"] == "person"
 
 
 async def test_a_refused_requester_gets_no_hint_to_ask_but_gets_a_tab_that_is_released(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Resources and prompts of external servers, passed on to agents: official servers, read with the official client."""
+"""Resources and prompts of external servers, forwarded to agents: official servers, read with the official client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.upstream.servers import FIXTURES, python, python_http, state, text, t
 
 MODES = ["legacy", "auto"]
 Library = Callable[..., str]
-"""Starts a server that several tests use, and gives its URL."""
+"""Starts a server shared by several tests, and returns its URL."""
 TODAY = "tabhub+mcp://lib/notes://today"
 LIB = Source("upstream", "lib").setting
 
@@ -196,7 +196,7 @@ async def test_long_lists_are_paged_and_bounded(tmp_path: Path) -> None:
         facts = hub.hub.upstream.all()[0]
         assert facts["problems"] == ["It lists more resources than the maximum; only 40 are used."]
         assert (facts["resourceCount"], facts["templateCount"], facts["promptCount"]) == (40, 2, 2)
-        # One that is not listed can be read all the same.
+        # A resource that is not listed can be read nevertheless.
         read = await agent.read_resource("tabhub+mcp://lib/many://00099")
         assert read.contents[0].text == "this is many://00099"  # type: ignore[union-attr]
 
@@ -267,7 +267,7 @@ async def test_a_disabled_or_offline_server_lists_nothing_and_says_why(tmp_path:
         await until(lambda: state(hub, "lib") == "waiting")
         away = (await agent.request("resources/read", {"uri": TODAY}))["error"]
         assert "tabhub mcp refresh lib" in away["message"]
-        assert (await agent.request("prompts/list"))["result"]["prompts"]  # known from before
+        assert (await agent.request("prompts/list"))["result"]["prompts"]  # known from an earlier connection
         await hub.hub.upstream.set("lib", enabled=False)
         for method, key in (
             ("resources/list", "resources"),

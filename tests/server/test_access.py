@@ -25,7 +25,7 @@ ARGUMENTS = {"tabId": 7, "code": "return 1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class As(Address):
-    """A hub as the holder of a token sees it."""
+    """A hub as the holder of a token uses it."""
 
 
 def named(hub: RunningHub, name: str) -> As:
@@ -71,7 +71,7 @@ async def test_sessions_of_other_tokens_are_not_found(hub: RunningHub) -> None:
             body, headers = stateless("tools/call", params)
             nobodys = (await http.post("/mcp", json=body, headers=headers)).json()
             assert theirs["error"] == nobodys["error"]
-        # the same name of a REST session is another session
+        # the same REST session name is another session
         for who in (ci, other):
             async with client(who, **{"Tabhub-Session": "work"}) as rest:
                 await rest.post("/tools/browser_list_tabs/call", json={})
@@ -133,7 +133,7 @@ async def test_a_wrong_token_is_refused_everywhere(hub: RunningHub, wrong: str, 
 async def test_a_revoked_token_is_refused_at_once(hub: RunningHub) -> None:
     ci = named(hub, "ci")
     async with FakeExtension(hub), client(ci) as http:
-        for _ in range(3):  # the head is known by then
+        for _ in range(3):  # the head has been received by then
             assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
         revoke(hub.home, "ci")
         assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401
@@ -168,10 +168,10 @@ async def test_a_locked_out_client_gets_no_notifications_and_loses_its_tabs(tmp_
                     assert [each for each in await stream.rest() if (each.message or {}).get("params")] == []
                 assert len(hub.hub.leases) == 0
                 bridge.ask("tools/call", {"name": "browser_list_tabs", "arguments": {}})
-                said = await bridge.receive()
-                while said["type"] == "EVENT":
-                    said = await bridge.receive()
-                assert (said["type"], said["error"]["code"]) == ("ERROR", -32012), said
+                reply = await bridge.receive()
+                while reply["type"] == "EVENT":
+                    reply = await bridge.receive()
+                assert (reply["type"], reply["error"]["code"]) == ("ERROR", -32012), reply
                 hub.hub.notices.changed("tools")
                 assert (await others.message())["method"] == "notifications/tools/list_changed"
                 assert "isError" not in (await other.call(TOOL, ARGUMENTS))["result"]

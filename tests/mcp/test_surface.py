@@ -1,4 +1,4 @@
-"""Which tools a connection is shown: by its address, by the setting, and all of them through the gateway."""
+"""Which tools a connection lists: by its URL, by the setting, and all of them through the gateway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FULL = {name for names in FAMILIES.values() for name in names}
 
 
 async def listed(hub: RunningHub, address: str, era: str = "stateless") -> tuple[list[dict[str, Any]], int]:
-    """The tools at an address, and how many bytes the answer has."""
+    """The tools at a URL, and the size of the answer in bytes."""
     async with client(hub) as http:
         if era == "stateless":
             body, headers = stateless("tools/list")

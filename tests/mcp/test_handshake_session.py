@@ -1,4 +1,4 @@
-"""The handshake era's streams: when there is one, what it carries, and how it is taken up again."""
+"""The handshake era's streams: when there is one, what it carries, and how it is resumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import QUESTION, Probe
 
 
-async def test_an_answer_is_a_stream_only_when_there_is_something_to_stream(hub: RunningHub) -> None:
+async def test_an_answer_is_a_stream_only_if_notifications_precede_it(hub: RunningHub) -> None:
     Probe(hub)
     async with Agent(hub) as agent:
         quiet = await agent.post(message("tools/call", {"name": "probe_report"}))
@@ -24,7 +24,7 @@ async def test_an_answer_is_a_stream_only_when_there_is_something_to_stream(hub:
 
 @pytest.mark.parametrize("token", ["tok", 7, 0])
 @pytest.mark.req("S002-capabilities-05")
-async def test_progress_comes_in_order_under_its_token_before_the_answer(hub: RunningHub, token: str | int) -> None:
+async def test_progress_is_sent_in_order_with_its_token_before_the_answer(hub: RunningHub, token: str | int) -> None:
     Probe(hub)
     async with Agent(hub) as agent:
         params = {"name": "probe_report", "_meta": {"progressToken": token}}
@@ -42,7 +42,7 @@ async def test_a_change_of_the_tools_is_notified_on_the_sessions_stream(hub: Run
     async with Agent(hub) as agent, agent.listening() as events:
         first = await events.next()
         assert first is not None
-        assert first.message is None  # only an id to come back with
+        assert first.message is None  # only an id to resume from
         added = probe.change()
         assert (await events.message())["method"] == "notifications/tools/list_changed"
         names = [tool["name"] for tool in (await agent.request("tools/list"))["result"]["tools"]]
@@ -58,7 +58,7 @@ async def test_a_change_without_a_listener_is_notified_when_one_connects(hub: Ru
             assert (await events.message())["method"] == "notifications/tools/list_changed"
 
 
-async def test_many_changes_are_notified_a_few_times_and_the_last_one_always(tmp_path: Path) -> None:
+async def test_many_changes_are_notified_together_and_the_last_one_always(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"list_changed_rate": 20}) as hub:
         probe = Probe(hub)
         async with Agent(hub) as agent, agent.listening() as events:
@@ -94,7 +94,7 @@ async def test_a_call_continues_without_its_stream_and_its_answer_is_read_by_get
 
 @pytest.mark.req("B23")
 @pytest.mark.parametrize("last", ["nothing", "0.1", "x.y", "é", ".", "0" * 5000])
-async def test_an_event_that_is_not_kept_cannot_be_resumed_from(hub: RunningHub, last: str) -> None:
+async def test_a_dropped_event_cannot_be_resumed_from(hub: RunningHub, last: str) -> None:
     async with Agent(hub) as agent:
         headers: dict[str, str | bytes] = {**agent.headers, "Last-Event-ID": last.encode()}
         answer = await agent.http.get("/mcp", headers=headers)  # type: ignore[arg-type]
@@ -112,7 +112,7 @@ async def test_one_session_cannot_read_anothers_stream(hub: RunningHub) -> None:
         assert answer.status_code == 400
 
 
-async def test_a_second_reader_takes_the_sessions_stream_over(hub: RunningHub) -> None:
+async def test_a_second_reader_replaces_the_first_on_the_sessions_stream(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Agent(hub) as agent, agent.listening() as first:
         await first.next()
@@ -139,7 +139,7 @@ async def test_messages_below_the_log_level_are_not_sent(hub: RunningHub) -> Non
 
 
 @pytest.mark.parametrize("stop", ["cancelled", "left", "deleted"])
-async def test_a_call_the_agent_gives_up_is_cancelled_in_the_browser(hub: RunningHub, stop: str) -> None:
+async def test_a_call_the_agent_cancels_is_cancelled_in_the_browser(hub: RunningHub, stop: str) -> None:
     async with FakeExtension(hub) as browser, Agent(hub) as agent:
         evaluate = asyncio.Event()
 

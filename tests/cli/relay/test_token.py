@@ -1,0 +1,63 @@
+"""`tabhub relay token`: issue, inspect and revoke."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tabhub.cli import main
+from tests.harness.process import environment
+from tests.relay.process import issue_token
+
+
+def test_tokens_can_be_inspected(key: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    access = issue_token(capsys, key, "--ttl", "1h", "--url", "wss://relay.example")
+    assert main(["relay", "token", "inspect", access, "--key-file", str(key)]) == 0
+    out = capsys.readouterr().out
+    assert "user      ann" in out
+    assert "relay     wss://relay.example" in out
+    assert "verdict   valid" in out
+    key.write_text("x" * 64)
+    assert main(["relay", "token", "inspect", access, "--key-file", str(key), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["verdict"].startswith("refused")
+    assert main(["relay", "token", "inspect", "nonsense"]) == 1
+    assert "not a JWT" in capsys.readouterr().err
+
+
+def test_a_revoked_token_is_not_reported_as_valid(
+    key: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    access = issue_token(capsys, key)
+    monkeypatch.setenv("TABHUB_RELAY_KEY", key.read_text())
+    assert main(["relay", "token", "inspect", access]) == 0
+    assert "verdict   valid" in capsys.readouterr().out
+    assert main(["relay", "token", "revoke", access, "--key-file", str(key)]) == 0
+    assert main(["relay", "token", "inspect", access, "--key-file", str(key)]) == 1
+    assert "verdict   refused: it was revoked" in capsys.readouterr().out
+    list_of_revoked = ["--revoked-file", str(key.with_name("relay.key.revoked"))]
+    assert main(["relay", "token", "inspect", access, *list_of_revoked, "--json"]) == 1
+
+
+@pytest.mark.parametrize("ttl", ["0", "-1", "1y", "400d", "soon"])
+def test_an_invalid_lifetime_is_refused(key: Path, ttl: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relay", "token", "issue", "--user", "ann", "--key-file", str(key), f"--ttl={ttl}"]) == 2
+
+
+async def test_the_token_can_be_read_from_standard_input(
+    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    access = issue_token(capsys, key)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tabhub", "relay", "token", "revoke", "-", "--key-file", str(key)),
+        env=environment(tmp_path),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate(access.encode())
+    assert process.returncode == 0
+    assert b"Revoked" in out
+    assert len(key.with_name("relay.key.revoked").read_text().splitlines()) == 1

@@ -33,6 +33,8 @@ class Browser(Panel):
         if params["method"] == "Input.dispatchKeyEvent":
             self.pressed.append(f"{params['ahead'][0]['params']['key']} {params.get('site')}")
             await self.moves(self.goes_to)
+        if params["method"] == "Page.getFrameTree":
+            return {"frameTree": {"frame": {"id": "F", "url": f"{EVIL}/"}}}
         return {"result": {"type": "number", "value": 0}}
 
     async def moves(self, url: str) -> None:

@@ -146,9 +146,10 @@ async def world(live_hub: LiveHub, sites: BlockedSite) -> AsyncIterator[World]:
 
 def leaks(answer: Any) -> bool:
     """Whether an answer tells anything of the site. A refusal may name the rule that the person set."""
-    text = (answer if isinstance(answer, str) else json.dumps(answer)).replace(f"ok.{HOST}", "")
-    named = "siteRule" in text
-    return SECRET in text or (HOST in text and not named) or _shows_colour(answer)
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    for known in (f"*.{HOST}", f"ok.{HOST}"):
+        text = text.replace(known, "")
+    return SECRET in text or HOST in text or _shows_colour(answer)
 
 
 def _shows_colour(answer: Any) -> bool:
@@ -378,7 +379,8 @@ async def test_no_tool_tells_anything_of_a_blocked_site(world: World) -> None:
     assert not leaks(traced)
     texts = files_of(world.hub)
     assert b"shop.localhost" in texts["used.json"]
-    assert not [name for name, data in texts.items() if SECRET.encode() in data]
+    written = {name: data for name, data in texts.items() if not name.endswith(".bin")}  # downloads are the browser's
+    assert not [name for name, data in written.items() if SECRET.encode() in data]
 
 
 def files_of(hub: LiveHub) -> dict[str, bytes]:

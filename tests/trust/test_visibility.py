@@ -70,7 +70,9 @@ def test_a_site_of_the_same_domain_may_share_cookies() -> None:
 
 def test_texts_lose_urls_of_blocked_sites_only() -> None:
     text = "from 'https://a.bank.example/x?y' to http://help.bank.example/ and wss://bank.example:9/q."
-    assert visibility().mask(text) == f"from '{MASK}' to http://help.bank.example/ and {MASK}"
+    assert visibility().mask(text) == f"from '{MASK}' to http://help.bank.example/ and {MASK}."
+    listed = "https://shop.example/a,https://bank.example/b; https://bank.example:9, [https://bank.example]"
+    assert visibility().mask(listed) == f"https://shop.example/a,{MASK}; {MASK}, [{MASK}]"
     assert visibility().hides_text(text)
     assert not visibility().hides_text("https://shop.example/ mentions bank.example")
     values = {"a": ["https://bank.example/"], "b": 1}

@@ -18,7 +18,10 @@ from tabhub.errors import TabhubError, TabNotFound
 from tabhub.trust.site_rules import SiteRules
 
 MASK = "[a site the person keeps agents off]"
-_URL = re.compile(r"(?:(?:blob|filesystem|view-source):)?(?:http|ws)s?:[/\\][^\s\"'<>(){}|^`]+", re.IGNORECASE)
+_BEGIN = r"(?:http|ws)s?:[/\\]"
+_URL = re.compile(rf"(?:(?:blob|filesystem|view-source):)?{_BEGIN}(?:(?!{_BEGIN})[^\s\"'<>(){{}}|^`])+", re.IGNORECASE)
+_TAIL = ".,;:!?]\u2026"
+"""What a sentence puts after a URL."""
 _WEB_PORTS = {"http": 80, "https": 443}
 _NOTES = {
     "tab": ("1 tab is", "{} tabs are"),
@@ -54,13 +57,21 @@ class Visibility:
 
     def hides_text(self, text: str) -> bool:
         """Whether a text mentions a URL of a blocked site."""
-        return self.active and any(self.hides(found[0]) for found in _URL.finditer(text))
+        return self.active and any(self._names_hidden(found[0]) for found in _URL.finditer(text))
 
     def mask(self, text: str) -> str:
         """The text without URLs of blocked sites."""
         if not self.active or ":" not in text:
             return text
-        return _URL.sub(lambda found: MASK if self.hides(found[0]) else found[0], text)
+        return _URL.sub(self._masked, text)
+
+    def _names_hidden(self, url: str) -> bool:
+        """Whether a URL found in a text is hidden, with or without what follows it there."""
+        return self.hides(url) or self.hides(url.rstrip(_TAIL))
+
+    def _masked(self, found: re.Match[str]) -> str:
+        url: str = found[0]
+        return MASK + url[len(url.rstrip(_TAIL)) :] if self._names_hidden(url) else url
 
     def mask_values(self, value: Any) -> Any:
         """A JSON value without URLs of blocked sites."""

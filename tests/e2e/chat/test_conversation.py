@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 from playwright.async_api import Page, Playwright, expect
@@ -224,20 +225,15 @@ async def test_a_reached_limit_is_shown_and_one_click_continues(hub: LiveHub, pa
             change(hub, {"agent.steps": None})
 
 
-async def test_the_chat_works_where_agents_need_tokens_but_the_secret_does_not_serve_other_agents(
-    hub: LiveHub, panel: Page
-) -> None:
-    change(hub, {"requireTokens": "true"})
-    try:
-        with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("I may.")) as server:
-            await use_model(hub, server, panel)
-            await say(panel, "Look")
-            await expect(panel.locator(".message.model")).to_contain_text("I may.")
-            await expect(step(panel, "browser_list_tabs")).to_have_class("step done")
-            async with http_client(hub) as http:
-                assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401
-    finally:
-        change(hub, {"requireTokens": None})
+async def test_the_chat_needs_no_token_where_other_agents_do(hub: LiveHub, panel: Page) -> None:
+    with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("I may.")) as server:
+        await use_model(hub, server, panel)
+        await say(panel, "Look")
+        await expect(panel.locator(".message.model")).to_contain_text("I may.")
+        await expect(step(panel, "browser_list_tabs")).to_have_class("step done")
+    extension_key = json.loads((hub.home / "extension" / "auth.json").read_text())["secret"]
+    async with http_client(hub, Authorization=f"Bearer {extension_key}") as http:
+        assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401
 
 
 async def test_a_second_panel_shows_the_same_conversation_live(hub: LiveHub, panel: Page) -> None:

@@ -15,7 +15,7 @@ from tests.extension.fakehub import Refused, Wire
 
 TAB_FIELDS = {
     "tabId", "url", "title", "active", "windowId", "windowFocused", "index", "status", "pinned", "incognito", "groupId",
-    "discarded", "audible", "lastAccessed",
+    "discarded", "audible", "stopped", "lastAccessed",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tabhub.plugins.settings import MASK
 from tests.cli.conftest import Run
 from tests.cli.fake_http_hub import FakeHub
 from tests.plugins.packages import NpmRegistry, files, folder, tarball
@@ -82,10 +83,10 @@ def test_settings_are_shown_set_and_checked(tmp_path: Path, home: Path, tabhub: 
     assert "s3cret" not in done.stdout
     stored = json.loads((home / "config.json").read_text())["settings"]["demo"]
     sites = {"work": "https://a.example", "home": "https://b.example"}
-    assert stored == {"site": sites, "limit": 5, "apiToken": "s3cret"}
+    assert stored == {"site": sites, "limit": 5, "apiToken": MASK}, "the secret is in the store"
     assert tabhub("plugin", "configure", "demo", "site.home=", "limit=").returncode == 0
     stored = json.loads((home / "config.json").read_text())["settings"]["demo"]
-    assert stored == {"site": {"work": "https://a.example"}, "apiToken": "s3cret"}
+    assert stored == {"site": {"work": "https://a.example"}, "apiToken": MASK}
     wrong = tabhub("plugin", "configure", "demo", "limit=many", "unknown=1")
     assert wrong.returncode == 1
     assert "limit: it must be a number" in wrong.stderr

@@ -54,7 +54,7 @@ def test_without_a_hub_built_in_tools_are_explained(home: Home, capsys: pytest.C
 async def test_the_hub_explains_to_the_person_only(tmp_path: Path) -> None:
     async with running_hub(tmp_path, sites={"wiki.example": "block"}) as hub, client(hub) as http:
         question = {"tool": "browser_snapshot", "url": WIKI}
-        assert (await http.post("/permissions/explain", json=question)).status_code == 403
+        assert (await http.post("/permissions/explain", json=question, headers=hub.bearer)).status_code == 403
         hub.home.hub_json.write_text(json.dumps({"pid": os.getpid(), "port": hub.port}))
         words = ("permissions", "explain", "--tool", "browser_snapshot", "--url", WIKI)
         process = await tabhub(hub.home.root, *words)

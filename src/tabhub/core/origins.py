@@ -52,6 +52,7 @@ def name_of(url: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)
 def browser_origin(url: str) -> str:
     """The origin of a page as browsers write it, or its scheme if it has none; empty where browsers differ."""
     text = _clean(url).lower()

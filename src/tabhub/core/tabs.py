@@ -11,7 +11,7 @@ disconnects, its tabs are set aside; they get the same ids if it reconnects with
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
@@ -55,16 +55,15 @@ class Tab:
     """The origin of the page that created its document, where the URL has none of its own and that is known."""
     unused: bool = False
     """Whether it was opened empty by no page, and has shown nothing since."""
+    origin: str | None = field(init=False, compare=False, repr=False)
+    """The origin of its document: of its creator for a blob:, data: or about: document, None if unknown."""
+    site: str = field(init=False, compare=False, repr=False)
+    """Its origin, or a name for what has none."""
 
-    @property
-    def origin(self) -> str | None:
-        """The origin of its document: of its creator for a blob:, data: or about: document, None if unknown."""
-        return origin_of(self.url) or self.creator
-
-    @property
-    def site(self) -> str:
-        """Its origin, or a name for what has none."""
-        return self.origin or (BLANK if self.unused else name_of(self.url))
+    def __post_init__(self) -> None:
+        origin = origin_of(self.url) or self.creator
+        object.__setattr__(self, "origin", origin)
+        object.__setattr__(self, "site", origin or (BLANK if self.unused else name_of(self.url)))
 
     def describe(self) -> dict[str, Any]:
         """The tab as agents see it; flags only where they are set."""

@@ -61,7 +61,7 @@ def read_trusted(path: Path, largest: int, *, writable_by: int) -> bytes | None:
     return raw
 
 
-def stamp(path: Path) -> tuple[int, int, int] | None:
+def stamp(path: Path | str) -> tuple[int, int, int] | None:
     """What changes when a file is replaced or written; None if there is no file."""
     try:
         status = os.stat(path)  # noqa: PTH116 - cheaper than Path.stat, and done for every call with a token

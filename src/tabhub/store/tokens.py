@@ -46,7 +46,7 @@ class TokenStore:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self.path = home.tokens
+        self.path = str(home.tokens)
         """Changes with the stored tokens."""
         self._stamp: tuple[int, int, int] | None = None
         self._names: dict[str, str] = {}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Awaitable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import orjson
@@ -92,13 +91,16 @@ class Page:
         self._checked = ref.tab
         """The tab as it was when its site was last checked, at first by the caller."""
         self.view = view
+        self._state: TabState | None = None
         if view.active:
             watch.block_requests(self.state, view.requests)
 
-    @cached_property
+    @property
     def state(self) -> TabState:
         """What the driver knows of the tab; it begins with the first command that needs it."""
-        return self.watch.tabs.get(self.key) or self.watch.tab(self.key)
+        if self._state is None:
+            self._state = self.watch.tabs.get(self.key) or self.watch.tab(self.key)
+        return self._state
 
     @property
     def dialog(self) -> Dialog | None:
@@ -134,7 +136,7 @@ class Page:
             self.require_visible()
         if state.requests_blocked is not None and not self.view.active:
             self.watch.block_requests(state, None)
-        if (dialog := self.dialog) is not None:
+        if state.dialog is not None and (dialog := self.dialog) is not None:
             raise DialogOpen(self.tab_id, dialog.kind, dialog.message, sent=False)
         if state.watched:
             state.used = self.link.loop.time()
@@ -192,7 +194,7 @@ class Page:
     def elsewhere_note(self) -> str:
         """A note if the tab has gone to another site since the call began."""
         tab = self.browsers.book.get(self.tab_id)
-        if tab is None or tab.site == self.tab.site or self.is_hidden:
+        if tab is self.tab or tab is None or tab.site == self.tab.site or self.is_hidden:
             return ""
         return f"The tab shows another site now, {tab.site}: what you do there is checked for that site."
 

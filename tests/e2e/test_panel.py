@@ -240,7 +240,7 @@ async def test_agents_are_kept_off_the_page_next_to_the_panel(
     await expect(panel.locator(".this-page")).to_contain_text("may, without approval, read pages")
     assert await violations(panel) == []
     await panel.get_by_role("button", name="Keep agents off this site").click()
-    await expect(panel.locator(".this-page")).to_contain_text("decides.")
+    await expect(panel.locator(".this-page")).to_contain_text("your site rule")
     error = await agent.fail("browser_snapshot", tabId=tab_id)
     assert "the person blocks agents on" in error["text"]
     rule = panel.locator("[data-rule]")

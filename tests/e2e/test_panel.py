@@ -236,7 +236,10 @@ async def test_agents_are_kept_off_the_page_next_to_the_panel(
 ) -> None:
     tab_id = await visit(panel.context, agent, f"{site.url}/")
     assert "Plain page" in str(await agent.get("browser_snapshot", tabId=tab_id))
+    await agent.get("browser_focus_tab", tabId=tab_id)
+    await panel.bring_to_front()
     await go(panel, "sites")
+    await expect(panel.locator(".this-page")).to_contain_text(site.url.removeprefix("http://"))
     await expect(panel.locator(".this-page")).to_contain_text("may, without approval, read pages")
     assert await violations(panel) == []
     await panel.get_by_role("button", name="Keep agents off this site").click()

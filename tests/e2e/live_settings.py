@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -24,3 +25,13 @@ def change(hub: LiveHub, settings: Mapping[str, str | None]) -> None:
     output: dict[str, Any] = answer.json()
     assert answer.status_code == 200, output
     assert not output.get("error"), output
+
+
+@contextmanager
+def without_approvals(hub: LiveHub) -> Iterator[None]:
+    """Let agents do what disturbs others: sessions of earlier tests may still hold tabs."""
+    change(hub, {"skipPermissions": "true"})
+    try:
+        yield
+    finally:
+        change(hub, {"skipPermissions": None})

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from tests.e2e.live import Caller, LiveHub
+from tests.e2e.live_settings import without_approvals
 from tests.e2e.site import Site
 
 
 @pytest.fixture(autouse=True)
-async def nothing_kept(agent: Caller, site: Site) -> None:
+async def nothing_kept(live_hub: LiveHub, agent: Caller, site: Site) -> AsyncIterator[None]:
     """Cookies ignore ports, so cookies that other tests set for this host are deleted."""
-    await agent.get("browser_clear_site_data", origin=site.url)
+    with without_approvals(live_hub):
+        await agent.get("browser_clear_site_data", origin=site.url)
+        yield
 
 
 async def test_a_cookie_is_set_sent_read_and_deleted(agent: Caller, site: Site) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.e2e import png
 from tests.e2e.live import Caller, DevTools, LiveHub
+from tests.e2e.live_settings import without_approvals
 from tests.e2e.site import Site
 from tests.e2e.zoo import Zoo
 from tests.harness.waiting import eventually, until_outside
@@ -139,10 +140,11 @@ async def test_styles_include_the_matching_rules(guest: Caller, zoo: Zoo) -> Non
     assert framed["rules"][-1]["selector"] == "#inner"
 
 
-async def test_lost_emulation_is_reported(agent: Caller, zoo: Zoo) -> None:
+async def test_lost_emulation_is_reported(live_hub: LiveHub, agent: Caller, zoo: Zoo) -> None:
     tab = await agent.open(zoo.at("see_styles.html"))
     await agent.get("browser_emulate_device", width=300, height=300)
-    await agent.get("extension_force_reconnect")
+    with without_approvals(live_hub):
+        await agent.get("extension_force_reconnect")
     reply = await agent.get("browser_screenshot_tab", tabId=tab)
     assert reply["width"] != 300
     assert reply["note"] == "No longer active, because the connection to the browser was lost: device 300 x 300."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.live import EXTENSION, Caller, DevTools, LiveHub
+from tests.e2e.live_settings import without_approvals
 from tests.e2e.site import Site
 from tests.harness.waiting import becomes, eventually, until_outside
 
@@ -74,12 +75,14 @@ async def test_after_reconnect_and_reload_the_browser_keeps_its_tabs(
     tab_id = await agent.open(f"{site.url}/")
     await agent.run("window.mark = 5")
     browser = (await agent.get("browser_get_tab_info"))["browserId"]
-    renewed = await agent.get("extension_force_reconnect", browserId=browser)
+    with without_approvals(live_hub):
+        renewed = await agent.get("extension_force_reconnect", browserId=browser)
     assert renewed["browserId"] == browser
     assert isinstance(renewed["seconds"], float)
     assert await agent.run("return window.mark", tabId=tab_id) == 5
     (before,) = (await agent.get("extension_get_state"))["browsers"]
-    again = await agent.get("extension_reload")
+    with without_approvals(live_hub):
+        again = await agent.get("extension_reload")
     assert again["browserId"] == browser
     (state,) = (await agent.get("extension_get_state"))["browsers"]
     assert state["startedAt"] > before["startedAt"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,12 +11,16 @@ from tests.e2e.live_settings import without_approvals
 from tests.e2e.site import Site
 
 
-@pytest.fixture(autouse=True)
-async def nothing_kept(live_hub: LiveHub, agent: Caller, site: Site) -> AsyncIterator[None]:
-    """Cookies ignore ports, so cookies that other tests set for this host are deleted."""
+@pytest.fixture(autouse=True, scope="module")
+def unasked(live_hub: LiveHub) -> Iterator[None]:
     with without_approvals(live_hub):
-        await agent.get("browser_clear_site_data", origin=site.url)
         yield
+
+
+@pytest.fixture(autouse=True)
+async def nothing_kept(agent: Caller, site: Site) -> None:
+    """Cookies ignore ports, so cookies that other tests set for this host are deleted."""
+    await agent.get("browser_clear_site_data", origin=site.url)
 
 
 async def test_a_cookie_is_set_sent_read_and_deleted(agent: Caller, site: Site) -> None:

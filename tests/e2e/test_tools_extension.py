@@ -77,13 +77,12 @@ async def test_after_reconnect_and_reload_the_browser_keeps_its_tabs(
     browser = (await agent.get("browser_get_tab_info"))["browserId"]
     with without_approvals(live_hub):
         renewed = await agent.get("extension_force_reconnect", browserId=browser)
-    assert renewed["browserId"] == browser
-    assert isinstance(renewed["seconds"], float)
-    assert await agent.run("return window.mark", tabId=tab_id) == 5
-    (before,) = (await agent.get("extension_get_state"))["browsers"]
-    with without_approvals(live_hub):
+        assert renewed["browserId"] == browser
+        assert isinstance(renewed["seconds"], float)
+        assert await agent.run("return window.mark", tabId=tab_id) == 5
+        (before,) = (await agent.get("extension_get_state"))["browsers"]
         again = await agent.get("extension_reload")
-    assert again["browserId"] == browser
+        assert again["browserId"] == browser
     (state,) = (await agent.get("extension_get_state"))["browsers"]
     assert state["startedAt"] > before["startedAt"]
     assert await agent.run("return window.mark", tabId=tab_id) == 5

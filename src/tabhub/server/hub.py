@@ -179,11 +179,11 @@ class Hub:
 
         # what agents are shown
         listing = build_listing(
-            tabs, permission.is_off, show_disabled=config.show_disabled, hidden=permission.hidden_tools
+            tabs, permission.tools.is_off, show_disabled=config.show_disabled, hidden=permission.hidden_tools
         )
         self.notices, self.catalogues = listing.notices, listing.catalogues
         directory = ResourceDirectory(
-            limits.list_page, lambda server, method: permission.is_off(request_tool(server, method))
+            limits.list_page, lambda server, method: permission.tools.is_off(request_tool(server, method))
         )
 
         def subscriptions_changed(server: str) -> None:
@@ -203,7 +203,7 @@ class Hub:
             resource_updated=subscribers.updated,
             subscribed_uris=subscribers.uris,
         )
-        resources = UpstreamResources(engine, permission.is_off, directory, subscribers, upstream)
+        resources = UpstreamResources(engine, permission.tools.is_off, directory, subscribers, upstream)
         session_rate = SlidingWindow(limits.session_rate)
 
         def selection() -> str:

@@ -1,39 +1,37 @@
 """The permission check of a hub: settings and site rules first, then an approval where they or a guard require one.
 
 Gathers the facts of a call (the verdict on its tool, the rules of the sites it is about, whose browser it reaches,
-which content it may carry from site to site) and lets trust.approvals decide. Owns the cached verdicts, which hold
-until settings, pins or the tool change. A call that needs no approval costs one lookup here.
+which content it may carry from site to site) and lets trust.approvals decide. A call that needs no approval costs one
+lookup here.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.disturbance import disturbance
+from tabhub.calls.approvals.flow_guard import CLOSE, Act, FlowGuard, in_tab, known_acts
 from tabhub.calls.approvals.inbox import ApprovalInbox
-from tabhub.calls.approvals.memory import PINNED, ApprovalMemory, flow_key, stateless_key
+from tabhub.calls.approvals.memory import PINNED, ApprovalMemory
 from tabhub.calls.approvals.permission import Permission
+from tabhub.calls.approvals.tool_verdicts import ToolVerdicts
 from tabhub.calls.call_sites import CallSites
 from tabhub.calls.hidden_tools import HiddenTools
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
 from tabhub.core.leases import Lease
-from tabhub.core.origins import BLANK, name_of, origin_of
+from tabhub.core.origins import BLANK
 from tabhub.core.page_tools import PageTool
 from tabhub.core.sessions import Session
-from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.errors import PermissionDenied
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog
-from tabhub.trust import pins
-from tabhub.trust.actions import LEASE_TOOLS, kind_of
+from tabhub.trust.actions import LEASE_TOOLS
 from tabhub.trust.approvals import (
     ALLOWED,
     NO_FLOW,
@@ -41,7 +39,6 @@ from tabhub.trust.approvals import (
     Approval,
     Ask,
     CallFacts,
-    DataFlow,
     Denied,
     Outcome,
     Verdict,
@@ -50,37 +47,17 @@ from tabhub.trust.approvals import (
     tab_moved,
     tool_changed,
 )
-from tabhub.trust.dataflow import is_unknown
 from tabhub.trust.explain import Question, explain
 from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
-from tabhub.trust.permissions import Permissions, ToolFacts
+from tabhub.trust.permissions import Permissions
 from tabhub.trust.site_rules import SiteRules, strictest
-from tabhub.trust.verdicts import apply_site_rule, tool_verdict
+from tabhub.trust.verdicts import apply_site_rule
 from tabhub.trust.visibility import EVERYTHING, View, Visibility
 
-log = logging.getLogger("tabhub.permissions")
-
-_CLOSE = "browser_close_tab"
-_CARRIES_NOTHING = frozenset({_CLOSE, "browser_focus_tab"})
-"""Tools that put no content into their tab."""
 _BATCH = batch.browser_act.tool.name
 """The tool that runs steps of other tools: their settings hold in it."""
-_MADE = ("data:", "blob:")
-"""How URLs begin whose document any page, or the agent, can have made."""
-_NO_VERDICTS: dict[str | None, Verdict] = {}
 _PANEL = EXTENSION_ORIGIN.decode()
-
-
-Act = tuple[Tool, Mapping[str, Any]]
-"""A tool and the arguments it is called with."""
-
-
-class Names(NamedTuple):
-    """A tool's name in its source and in the settings, and all names it may be set by."""
-
-    own: str
-    all: tuple[str, ...]
 
 
 class PermissionCheck(Permission):
@@ -103,22 +80,20 @@ class PermissionCheck(Permission):
         self._inbox = inbox
         self._memory = memory
         self._browsers = browsers
-        self._audit = audit
         self._call_sites = sites
-        self._declared = declared
         self._require_free = require_free
         self.hidden = HiddenTools(self.visibility, browsers.book, sites.plugin_patterns, sites.plugin_tabs)
         self._held_by_others = held_by_others
-        self._verdicts: WeakKeyDictionary[Tool, dict[str | None, Verdict]] = WeakKeyDictionary()
-        memory.on_pin(self._verdicts.clear)
-        self.apply_settings(config)
-
-    def apply_settings(self, config: Config) -> None:
-        self.permissions = Permissions.parse(config)
+        self.tools = ToolVerdicts(Permissions.parse(config), memory, audit, declared)
+        self._flow_guard = FlowGuard(config.dataflow, memory, browsers, audit)
         self.sites = SiteRules.parse(config)
         self._visibilities: dict[str | None, Visibility] = {}
-        self._dataflow = config.dataflow
-        self._verdicts.clear()
+
+    def apply_settings(self, config: Config) -> None:
+        self.tools.apply_settings(Permissions.parse(config))
+        self._flow_guard.apply_settings(config.dataflow)
+        self.sites = SiteRules.parse(config)
+        self._visibilities.clear()
 
     # before a call
 
@@ -127,8 +102,8 @@ class PermissionCheck(Permission):
         acts = not tool.read_only
         if acts and self._acts_in_panel(session, tool, arguments):
             return Denied(_panel_only(tool))
-        verdict = self.verdict(tool, session.token)
-        guarded = self._dataflow != "off" and acts and self._memory.flows.knows(flow_key(session))
+        verdict = self.tools.verdict(tool, session.token)
+        guarded = acts and self._flow_guard.guards(session)
         steps = tuple(batch.tool_calls(arguments)) if tool.name == _BATCH else ()
         disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others) if acts else ""
         if verdict.level == "auto" and not guarded and not steps and not disturbs and self.sites.empty:
@@ -146,9 +121,9 @@ class PermissionCheck(Permission):
         disturbs: str,
     ) -> Outcome:
         acts = ((tool, arguments), *steps)
-        set_levels = [self.verdict(each, session.token) for each, _ in acts]
+        set_levels = [self.tools.verdict(each, session.token) for each, _ in acts]
         if off := next((each for (each, _), its in zip(acts, set_levels, strict=True) if its.level == "off"), None):
-            return Denied(self._switched_off(off))
+            return Denied(self.tools.switched_off(off))
         verdicts: list[Verdict] = []
         for act, its in zip(acts, set_levels, strict=True):
             on_site = self._on_site(session, act, its)
@@ -160,14 +135,14 @@ class PermissionCheck(Permission):
         own_browser = self._reaches_own(tool, arguments, session) if undecided or guarded else True
         if loosened and own_browser:  # the rule speaks for its own site only
             verdicts[1:] = [its if its.level is not None else Verdict("ask") for its in verdicts[1:]]
-        acts_known = _known_acts(steps) if steps else acts
-        flow = self._flow(acts_known, session) if guarded and own_browser else NO_FLOW
+        acts_known = known_acts(steps) if steps else acts
+        flow = self._flow_guard.flow(acts_known, session) if guarded and own_browser else NO_FLOW
         level = verdicts[0].level or ("ask" if own_browser else "auto")
         steps_to_ask = self._steps_to_ask(session, steps, verdicts[1:])
         if level == "auto" and not flow.sites and not steps_to_ask and not disturbs:
             return ALLOWED
         scope = self._scope(session, acts)
-        definition = self._definition(tool) if tool.source.kind in PINNED else ""
+        definition = self.tools.definition(tool) if tool.source.kind in PINNED else ""
         verdict, earlier = verdicts[0], self._earlier(session, tool, scope, definition)
         if isinstance(earlier, Verdict):
             verdict, earlier = earlier, None
@@ -180,9 +155,9 @@ class PermissionCheck(Permission):
                 steps_to_ask=steps_to_ask,
                 disturbs=disturbs,
                 earlier=earlier,
-                skipped=self.permissions.skipped,
-                dataflow=self._dataflow,
-                setting_name=self.names(tool).own,
+                skipped=self.tools.permissions.skipped,
+                dataflow=self._flow_guard.setting,
+                setting_name=self.tools.names(tool).own,
                 definition=definition,
                 scope=scope,
             )
@@ -190,18 +165,15 @@ class PermissionCheck(Permission):
         if isinstance(outcome, Ask) or outcome.warn:
             self._require_usable_tab(tool, arguments, session)
         if isinstance(outcome, Allowed) and outcome.warn:
-            self._warn(session, tool, flow)
+            self._flow_guard.warn(session, tool, flow)
         return replace(outcome, site=self.site(session, tool, arguments)) if isinstance(outcome, Ask) else outcome
 
     def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> str:
-        tab = self._tab(session, tool, arguments)
+        tab = self._flow_guard.tab(session, tool, arguments)
         return tab.site if tab is not None else BLANK
 
-    def _tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
-        """The tab that a call names, or the session's own."""
-        own = session.tab if tool.source.kind in ("browser", "plugin") else None
-        tab_id = arguments.get("tabId", own)
-        return self._browsers.book.get(tab_id) if type(tab_id) is int else None
+    def call_answered(self, session: Session, call: Call) -> None:
+        self._flow_guard.call_answered(session, call)
 
     async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
         """Wait for an approval; PermissionDenied without one, or if the call is not what the person was shown."""
@@ -210,7 +182,7 @@ class PermissionCheck(Permission):
             raise denied(request, answer)
         kind = tool.source.kind
         if kind == "page":  # called by its site and document, wherever its tab is
-            if self._declared(tool) is not None and self._definition(tool) != shown.definition:
+            if self.tools.declares(tool) and self.tools.definition(tool) != shown.definition:
                 raise tool_changed(request, answer)
         elif kind in ("browser", "plugin") and request.tab_id is not None:
             tab = self._browsers.book.get(request.tab_id)
@@ -222,7 +194,7 @@ class PermissionCheck(Permission):
     def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person for a tab that another session holds; None in a managed browser, where nobody may be."""
         tab = self._browsers.book.get(tab_id)
-        if tab is None or self._browsers.is_managed(tab.browser_id) or self.permissions.skipped:
+        if tab is None or self._browsers.is_managed(tab.browser_id) or self.tools.permissions.skipped:
             return None
 
         async def confirm() -> bool:
@@ -232,9 +204,9 @@ class PermissionCheck(Permission):
 
     def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
-        verdict = self.verdict(tool, session.token)
+        verdict = self.tools.verdict(tool, session.token)
         if verdict.level == "off":
-            raise self._switched_off(tool)
+            raise self.tools.switched_off(tool)
         if arguments is not None:
             on_site = self._on_site(session, (tool, arguments), verdict)
             if isinstance(on_site, PermissionDenied):
@@ -270,19 +242,12 @@ class PermissionCheck(Permission):
         )
         return list(dict.fromkeys(found))
 
-    def _switched_off(self, tool: Tool) -> PermissionDenied:
-        return PermissionDenied(
-            f"{tool.name} is switched off by the person who runs this hub.",
-            hint=f"They can allow it with: tabhub config set "
-            f"permissions.{tool.source.setting}.tools.{self.names(tool).own} auto",
-        )
-
     def explain(self, tool: Tool, agent: str | None, url: str | None) -> str:
         """Which rule decides on a call of a tool by an agent on a page, and why."""
         return explain(
-            Question(self.facts(tool), tool.source.setting, self.names(tool).all, agent, url),
-            self.verdict(tool, agent),
-            self.permissions,
+            Question(self.tools.facts(tool), tool.source.setting, self.tools.names(tool).all, agent, url),
+            self.tools.verdict(tool, agent),
+            self.tools.permissions,
             self.sites,
             self._memory.grants.all(),
         )
@@ -298,7 +263,7 @@ class PermissionCheck(Permission):
         rules = [self.sites.rule(url, session.token) for url in urls]
         if tool.source.kind == "plugin" and "tabId" not in arguments:  # it runs in a tab that is not blocked
             rules = [rule for rule in rules if rule is None or rule.level != "block"] or rules
-        return apply_site_rule(self.facts(tool), verdict, strictest(rules))
+        return apply_site_rule(self.tools.facts(tool), verdict, strictest(rules))
 
     def _scope(self, session: Session, acts: Iterable[Act]) -> tuple[Scope, ...]:
         """What an approval of these calls covers; empty if the site of one is not known."""
@@ -311,7 +276,7 @@ class PermissionCheck(Permission):
                 site = self._call_sites.site(session, tool, arguments)
                 if site is None:
                     return ()
-            scopes[Scope(self._kind(tool), site)] = None
+            scopes[Scope(self.tools.kind(tool), site)] = None
         return tuple(scopes)
 
     def _earlier(
@@ -324,7 +289,7 @@ class PermissionCheck(Permission):
                 approvals.append(approval)
             elif (grant := self._memory.grant(session, each)) is None:
                 return None
-            elif tool.source.kind in PINNED and (changed := self._changed(tool, definition)) is not None:
+            elif tool.source.kind in PINNED and (changed := self.tools.changed(tool, definition)) is not None:
                 return changed
             else:
                 approvals.append(Approval(grant.approved_by, "allow_always", f"grant {grant.id}"))
@@ -332,64 +297,13 @@ class PermissionCheck(Permission):
 
     def _acts_in_panel(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> bool:
         """Whether a call acts in a tab that shows the panel, where an agent could approve its own calls."""
-        if tool.source.kind != "browser" or tool.name in LEASE_TOOLS or not _in_tab(tool):
+        if tool.source.kind != "browser" or tool.name in LEASE_TOOLS or not in_tab(tool):
             return False
-        tab = self._tab(session, tool, arguments)
+        tab = self._flow_guard.tab(session, tool, arguments)
         if tab is None or not tab.url.startswith(_PANEL):
             return False
         # A page can send an agent's own tab there.
-        return not (tool.name == _CLOSE and tab.tab_id in (session.tab, *session.opened_tabs))
-
-    # verdicts
-
-    def facts(self, tool: Tool) -> ToolFacts:
-        reads = tool.read_only and (tool.source.kind != "page" or self.permissions.trust_pages)
-        return ToolFacts(tool.name, tool.source.kind, self._kind(tool), reads)
-
-    def _kind(self, tool: Tool) -> str:
-        """Its kind of action; a page's tool goes by its own name, whichever tab has it."""
-        return kind_of(tool.source.kind, self.names(tool).own if tool.source.kind == "page" else tool.name)
-
-    def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
-        """What holds for a tool; without `client`, for clients without settings of their own."""
-        return self._verdicts.get(tool, _NO_VERDICTS).get(client) or self._judge(tool, client)
-
-    def is_off(self, tool: Tool) -> bool:
-        return self.verdict(tool).level == "off"
-
-    def _judge(self, tool: Tool, client: str | None) -> Verdict:
-        verdict = self._look_up(tool, client)
-        self._verdicts.setdefault(tool, {})[client] = verdict
-        return verdict
-
-    def _look_up(self, tool: Tool, client: str | None) -> Verdict:
-        """The verdict from the settings and pins; a tool that is allowed for good is pinned as it is now."""
-        source, names = tool.source, self.names(tool)
-        stated = self.permissions.stated(source.setting, names.all, client)
-        if stated is None or stated.level != "auto" or stated.scope == "default" or source.kind not in PINNED:
-            return tool_verdict(self.permissions, self.facts(tool), source.setting, names.all, client)
-        definition = self._definition(tool)
-        if self._memory.pins.get(source.setting, names.own) is None:
-            self._memory.pins.approve(source.setting, names.own, pins.fingerprint(definition), definition)
-        return self._changed(tool, definition) or Verdict("auto", own=stated.scope == "tool")
-
-    def _changed(self, tool: Tool, definition: str) -> Verdict | None:
-        """The verdict on a tool whose definition is not one that was approved."""
-        source, fingerprint = tool.source, pins.fingerprint(definition)
-        pin = self._memory.pins.get(source.setting, self.names(tool).own)
-        if pin is not None and pin.has(fingerprint):
-            return None
-        log.warning("%s has changed since it was approved; the person is asked again", tool.name)
-        approved = pin.fingerprints[-1][:16] if pin is not None else None
-        facts = {"of": tool.name, "approved": approved, "now": fingerprint[:16]}
-        self._audit.event("definition changed", source, tab_id=None, **facts)
-        message = f"{tool.name} is not what was approved: its definition has changed since."
-        return Verdict("ask", "pin", message, pins.diff(pin.text, definition) if pin is not None else None)
-
-    def pin(self, tool: Tool) -> None:
-        """Approve a tool as it is defined now."""
-        if tool.source.kind in PINNED:
-            self._memory.pin(tool, self.names(tool).own, self._definition(tool))
+        return not (tool.name == CLOSE and tab.tab_id in (session.tab, *session.opened_tabs))
 
     # whose browser
 
@@ -412,111 +326,9 @@ class PermissionCheck(Permission):
         tab = browsers.book.get(tab_id if type(tab_id) is int else session.tab if session.tab is not None else -1)
         return (tab.browser_id if tab is not None else browsers.default_link().browser_id) not in managed
 
-    # data flow from site to site
-
-    def call_answered(self, session: Session, call: Call) -> None:
-        """Note the sites a call has read: their content may be carried elsewhere."""
-        if self._dataflow == "off":
-            return
-        tab = self._browsers.book.get(call.tab) if call.tab is not None else None
-        if tab is not None and self._browsers.is_managed(tab.browser_id):
-            return
-        plugin = call.tool.source.key if call.tool.source.kind == "plugin" else None
-        read = [site for site in call.sites if site.startswith(("http:", "https:")) or is_unknown(site)]
-        for key in {flow_key(session), stateless_key(session)} if session.kind == "handle" else (session.id,):
-            for site in read:
-                self._memory.flows.read(key, site, plugin)
-
-    def _flow(self, acts: Iterable[Act], session: Session) -> DataFlow:
-        """What calls would carry to which places; if nothing, the first place is where they act."""
-        sites: dict[str, None] = {}
-        reached: list[tuple[str, ...]] = []
-        all_places = [names for tool, arguments in acts if (names := self._places(tool, arguments, session))]
-        for names in dict.fromkeys(all_places):
-            if found := self._memory.flows.crossing(flow_key(session), names):
-                sites.update(dict.fromkeys(found))
-                reached.append(names)
-        shown = reached or all_places[:1]
-        targets = tuple(name for names in shown for name in names)
-        return DataFlow(tuple(sites), targets, tuple(names[0] for names in shown))
-
-    def _places(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> tuple[str, ...]:
-        """The names of the place a call acts on."""
-        kind, url = tool.source.kind, arguments.get("url")
-        if kind == "page":
-            return (tool.source.key,)
-        if kind == "browser" and isinstance(url, str) and (site := _target(url)):
-            return (site,)
-        tab = self._tab(session, tool, arguments) if kind == "browser" or "tabId" in arguments else None
-        site = tab.site if tab is not None else BLANK
-        if site == BLANK:
-            place = (BLANK,) if kind == "browser" and _in_tab(tool) and tool.name not in _CARRIES_NOTHING else ()
-        else:
-            place = (site,) if site.startswith("http") or is_unknown(site) else ()
-        return place if kind == "browser" else (tool.source.key, *place)
-
-    def _warn(self, session: Session, tool: Tool, flow: DataFlow) -> None:
-        place = " and ".join(flow.places)
-        log.warning("%s read %s and acts on %s with %s", session.label, ", ".join(flow.sites), place, tool.name)
-        facts = {"of": tool.name, "read": list(flow.sites), "acts": place, "session": session.id}
-        self._audit.event(
-            "data flow", tool.source, tab_id=None, client=session.client, tokenName=session.token, **facts
-        )
-        self._memory.flows.allow(flow_key(session), flow.sites, flow.targets)
-
-    # tools as settings and pins know them
-
-    def names(self, tool: Tool) -> Names:
-        key = tool.source.key
-        if tool.source.kind == "page":
-            declared = self._declared(tool)
-            own = declared.name if declared is not None else tool.name
-        elif tool.source.kind == "upstream":
-            own = tool.name.removeprefix(f"mcp__{key}__")
-        else:
-            own = tool.name
-        return Names(own, (tool.name, own) if own != tool.name else (own,))
-
-    def _definition(self, tool: Tool) -> str:
-        """The definition of a tool of PINNED as its author wrote it."""
-        declared = self._declared(tool) if tool.source.kind == "page" else None
-        meta = (tool.meta or {}).get("tabhub/plugin")
-        defined = declared if declared is not None else tool
-        return pins.definition(
-            name=defined.name,
-            title=defined.title,
-            description=defined.description,
-            input_schema=defined.input_schema,
-            output_schema=defined.output_schema,
-            annotations=defined.annotations,
-            version=str(meta.get("version")) if isinstance(meta, Mapping) and tool.source.kind == "plugin" else None,
-        )
-
 
 def _panel_only(tool: Tool) -> PermissionDenied:
     return PermissionDenied(
         f"{tool.name} cannot be used in a tab that shows Tabhub's own panel.",
         hint="The panel is for the person only. Use another tab.",
     )
-
-
-def _known_acts(steps: Iterable[Act]) -> list[Act]:
-    """The acts of a batch whose place is known before it runs; after a navigation each step is checked as it comes."""
-    known: list[Act] = []
-    navigates = False
-    for step, arguments in steps:
-        leads = "url" in arguments
-        if not step.read_only and (leads or not navigates):
-            known.append((step, arguments))
-            navigates = navigates or leads
-    return known
-
-
-def _in_tab(tool: Tool) -> bool:
-    return "tabId" in tool.input_schema["properties"]
-
-
-def _target(url: str) -> str | None:
-    """The site that a URL leads to; None for files and empty pages, which nothing can be carried to."""
-    site = origin_of(url) or (name_of(url) if url.lstrip()[:5].lower() in _MADE else "")
-    return site if site.startswith("http") or is_unknown(site) else None

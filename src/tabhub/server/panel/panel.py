@@ -93,15 +93,15 @@ class Panel:
         source, name, level = wanted.plugin, wanted.tool, wanted.permission
         entry = self.engine.registry.by_name.get(name)
         tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
-        own = self.permission.names(tool).own if tool is not None else name
+        own = self.permission.tools.names(tool).own if tool is not None else name
         if own != name:  # an older name of it would take precedence
             self.settings.set_at(("permissions", source, "tools", name), None)
         self.settings.set_at(("permissions", source, "tools", own), level)
         self.memory.forget_source(source)
         if level in ("ask", "off") and tool is not None:
-            self.memory.forget_grants([self.permission.facts(tool).kind])
+            self.memory.forget_grants([self.permission.tools.facts(tool).kind])
         if tool is not None and level == "auto":
-            self.permission.pin(tool)
+            self.permission.tools.pin(tool)
         return {"ok": True}
 
     def _set_source(self, _link: ExtensionLink, wanted: SourcePermission) -> dict[str, Any]:
@@ -111,9 +111,9 @@ class Panel:
         tools = [tool for tool in self.engine.registry.tools() if tool.source.setting == source]
         if level == "auto":
             for tool in tools:
-                self.permission.pin(tool)
+                self.permission.tools.pin(tool)
         elif level is not None:
-            self.memory.forget_grants(self.permission.facts(tool).kind for tool in tools)
+            self.memory.forget_grants(self.permission.tools.facts(tool).kind for tool in tools)
         return {"ok": True}
 
     def _set_skip(self, _link: ExtensionLink, wanted: SkipPermissions) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class PanelState:
             "version": __version__,
             "paused": sessions["paused"],
             "skipPermissions": config.skip_permissions,
-            "permissionDefault": self.permission.permissions.default,
+            "permissionDefault": self.permission.tools.permissions.default,
             "browsers": self.browsers.status(),
             "sessions": [self._session(facts) for facts in sessions["sessions"]],
             "approvals": self.approvals.pending(),
@@ -86,7 +86,7 @@ class PanelState:
         """A value for each part of the state that differs when that part has changed."""
         return {
             "sessions": (self.engine.sessions.changes, self.engine.pause.paused),
-            "permissions": self.permission.permissions,
+            "permissions": self.permission.tools.permissions,
             "sites": self.sites.version(),
             "approvals": self.approvals.version,
             "browsers": tuple((link.browser_id, id(link)) for link in self.browsers.links()),
@@ -114,9 +114,9 @@ class PanelState:
 
     def tool(self, tool: Tool) -> dict[str, Any]:
         """A tool with its own permission, the effective one, and where that comes from."""
-        names, permissions = self.permission.names(tool), self.permission.permissions
+        names, permissions = self.permission.tools.names(tool), self.permission.tools.permissions
         stated = permissions.stated(tool.source.setting, names.all)
-        verdict = self.permission.verdict(tool)
+        verdict = self.permission.tools.verdict(tool)
         level = verdict.level or "ask"
         return {
             "name": tool.name,
@@ -165,10 +165,10 @@ class PanelState:
                 # A tool of a page is listed once, whichever tabs have it: settings are per site, not per tab.
                 once: dict[str, Tool] = {}
                 for tool in own:
-                    once.setdefault(self.permission.names(tool).own, tool)
+                    once.setdefault(self.permission.tools.names(tool).own, tool)
                 listed = [self.tool(tool) for tool in once.values()]
                 shown.append({"origin": source.key, "permission": self._permission_of(source), "tools": listed})
         return shown
 
     def _permission_of(self, source: Source) -> str | None:
-        return self.permission.permissions.source(source.setting)
+        return self.permission.tools.permissions.source(source.setting)

@@ -227,8 +227,9 @@ class ManagedBrowser:
         finally:
             await end_group(running.process.pid, grace=self._limits.browser_stop)
             await running.process.wait()
-            # All writers are gone, so the log ends by itself.
-            for stuck in (await asyncio.wait([running.logging], timeout=self._limits.browser_stop))[1]:
+            # All writers are gone, so the log and the pipe end by themselves.
+            ending = [running.logging, asyncio.create_task(running.pipe.wait_closed())]
+            for stuck in (await asyncio.wait(ending, timeout=self._limits.browser_stop))[1]:
                 stuck.cancel()
 
     async def _supervise(self) -> None:

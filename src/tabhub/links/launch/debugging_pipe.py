@@ -7,6 +7,7 @@ Everything about tabs goes through the extension.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -43,3 +44,8 @@ class DebuggingPipe:
     def close(self) -> None:
         """Close our end, which makes the browser exit."""
         self._writer.close()
+
+    async def wait_closed(self) -> None:
+        """Read until the browser's end is closed, too."""
+        with suppress(OSError):
+            await self._reader.read()

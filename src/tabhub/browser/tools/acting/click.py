@@ -45,6 +45,8 @@ async def click_element(call: Call) -> ToolResult:
         landed = landed or {}
         if landed.get("download") and button == "left":
             action.downloading = action.download is None
+        if target.kind == "file" and button == "left":
+            await action.wait_until(lambda: action.chooser is not None, page.browsers.limits.action_settle)
         return data_result(
             await action.result(
                 f"{did} {target.element.label}",

@@ -60,7 +60,7 @@ class Request(msgspec.Struct, eq=False):
     keep_alive: bool = True
     body: bytes = b""
     agent: str | None = None
-    """The name of whoever sends it: of the token it carries, or of the person's own command line."""
+    """The sender's name: that of its token, or of the person's own command line."""
     person: bool = False
     """Whether it carries the person's key."""
     disconnected: bool = False

@@ -33,7 +33,7 @@ def read(home: Home) -> str:
 
 
 def load_or_create(home: Home) -> str:
-    """The current key, created if there is none; concurrent processes agree on one."""
+    """The current key, created if it is missing; concurrent processes agree on one."""
     home.ensure()
     with locked(home.root / "auth.lock"):
         values = _load(home)

@@ -69,7 +69,7 @@ def retire(home: Home) -> None:
 
 
 def kept_hash(home: Home) -> str | None:
-    """The SHA-256 of the secret; None if there is none."""
+    """The SHA-256 of the secret; None for a home without one."""
     raw = read_trusted(home.old_secret, _LARGEST, writable_by=0o022)
     text = raw.decode("ascii", "replace").strip() if raw is not None else ""
     return text if _SECRET.fullmatch(text) else None

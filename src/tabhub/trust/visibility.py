@@ -1,7 +1,7 @@
 """What an agent may learn of: everything except the sites that the person keeps it off.
 
-Owns the one test that every tool uses, how omissions are counted and told, and how URLs are masked in texts. Without
-rules that block there is one shared object, `EVERYTHING`, whose `active` is false, and callers look no further.
+Owns the one test that every tool uses, how omissions are counted and reported, and how URLs are masked in texts. If no
+rule blocks a site, there is one shared object, `EVERYTHING`, whose `active` is false, and callers look no further.
 """
 
 from __future__ import annotations

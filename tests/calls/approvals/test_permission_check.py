@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.calls.approvals.shop import SHOP, at_work, holds
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab
-from tests.harness.hub import RunningHub, running_hub
-from tests.harness.panel import Panel
+from tests.harness.hub import running_hub
 
-SHOP = "https://www.shop.example"
 PANEL = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp/x"
-
-
-def at_work(hub: RunningHub) -> Panel:
-    """A browser of the hub's own, in which everything runs unasked."""
-    browser = Panel(hub, tabs=[tab(7, f"{SHOP}/"), tab(8, "https://mail.example/")])
-    browser.handlers |= {
-        "clearSiteData": lambda params: {"origin": params["origin"], "cleared": ["cookies"]},
-        "deleteCookies": lambda _: {"deleted": 1},
-        "setCookie": lambda _: {"name": "sid", "domain": "www.shop.example", "path": "/"},
-    }
-    return browser
-
-
-async def holds(agent: Agent, tab_id: int) -> None:
-    answer = await agent.call("browser_execute_script", {"tabId": tab_id, "code": "1"})
-    assert not answer["result"].get("isError"), answer
 
 
 async def test_page_cannot_lock_a_session_by_sending_its_tab_to_the_panel(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged | None:
 
 
 def remove(path: Path, client: Client) -> Merged | None:
-    """Remove our entry from the file; None if there is none."""
+    """Remove our entry from the file; None if it has no such entry."""
 
     def change(target: Path, text: str) -> str:
         try:

@@ -174,6 +174,16 @@ def test_a_signal_ends_the_run_and_the_load_and_prints_the_summary(
         assert_ends(handle)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
+def test_what_a_run_leaves_running_is_ended(repository: Path) -> None:
+    leave = "import subprocess, sys; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
+    (repository / "leave.py").write_text(leave)
+    (repository / "Makefile").write_text("test:\n\t@python3 leave.py > pid; exit 2\n")
+    assert call(repository, "1", "--in-place").returncode == 1
+    pid = int((repository / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
 def test_the_load_ends_with_the_process_that_made_it() -> None:
     program = f"""
 import os

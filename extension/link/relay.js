@@ -127,8 +127,10 @@ export class Relay {
   #reconnect() {
     clearTimeout(this.#timer);
     this.#failures = this.#notBefore = 0;
-    if (this.#socket) this.#socket.close(1000, "the settings were changed");
-    else if (this.settings.url && this.settings.token) this.wake();
+    if (this.#socket) {
+      this.#set("connecting", null, null); // not "connected" until the next connection is
+      this.#socket.close(1000, "the settings were changed");
+    } else if (this.settings.url && this.settings.token) this.wake();
     else this.#set("off", null, null);
   }
 
@@ -212,7 +214,7 @@ export class Relay {
   /** @param {CloseEvent} event */
   #closed({ code }) {
     if (!this.settings.url || !this.settings.token) return this.#set("off", null, null);
-    const reached = this.#phase === "connected";
+    const reached = this.#phase === "connected" || code === 1000;
     const reason = reached ? `The connection to the relay ended (code ${code}).` : `No relay answers at ${this.place}.`;
     const backoff = FIRST_DELAY * 2 ** Math.min(this.#failures++, 10) * (1 + Math.random() * 0.3);
     const delay = SLOW_RETRY.includes(code) ? MAX_DELAY : code === 1000 ? 0 : Math.min(backoff, MAX_DELAY);

@@ -108,6 +108,15 @@ async def test_the_relay_authenticates_the_browser_which_also_serves_the_local_h
         assert relay.node.state.tables.counts.foreign == 0
 
 
+async def test_a_browser_that_reconnects_with_new_settings_is_not_shown_as_connected(
+    relay: RunningRelay, panel: Ask
+) -> None:
+    await connected(panel, relay)
+    changed = (await panel("relay.set", url=relay.url, token=token("bob")))["result"]
+    assert changed["phase"] == "connecting"
+    assert (await state(panel, lambda facts: facts["phase"] == "connected"))["user"] == "bob"
+
+
 @pytest.mark.req("S003-ids-08")
 async def test_each_request_is_answered_under_its_id_and_unknown_ones_are_refused(
     relay: RunningRelay, panel: Ask

@@ -234,3 +234,21 @@ def test_revocations_are_kept_until_the_tokens_expire() -> None:
     assert not known.names_any({"b"})
     assert known.entries(150) == ["d 200"]
     assert not known.names_any({"a"})
+
+
+def test_of_two_revocations_of_one_token_the_longer_one_counts() -> None:
+    known = Revocations(None)
+    assert known.add(["a 100", "a 999999999999", "a 50"], 10) == ["a 100", "a 999999999999"]
+    assert known.entries(150) == ["a 999999999999"]
+
+
+def test_a_full_list_of_revocations_makes_room_for_expired_ones_and_reports_what_it_refuses(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tabhub.relay.revocations._MAX_ENTRIES", 2)
+    known = Revocations(None)
+    assert known.add(["a 100", "b 200"], 10) == ["a 100", "b 200"]
+    assert known.add(["c 300"], 150) == ["c 300"]
+    assert caplog.records == []
+    assert known.add(["d 400", "c 500"], 150) == ["c 500"]
+    assert "1 revoked tokens are not refused" in caplog.text

@@ -159,6 +159,22 @@ async def test_a_browser_that_changes_nodes_is_listed_once(two: Two) -> None:
         assert len(second.requests) == 1
 
 
+async def test_a_notification_for_one_agent_reaches_it_on_another_node_and_no_other(two: Two) -> None:
+    async with (
+        IndependentExtension(two.here.url, token("ann")) as browser,
+        IndependentAgent(two.there.url, token("ann")) as agent,
+        IndependentAgent(two.there.url, token("ann")) as other,
+    ):
+        for each in (agent, other):
+            await each.handshake()
+            await each.join((await each.listed(1))[0]["id"])
+        await browser.send({"method": "own", "params": {}, "connectionId": agent.connection_id})
+        await browser.notify("last", {})
+        await agent.notified("own")
+        await other.notified("last")
+        assert "own" not in {message.get("method") for message in other.received}
+
+
 async def test_limits_and_revocations_apply_on_all_nodes(two: Two) -> None:
     stolen = token("ann", ident="t1")
     async with (

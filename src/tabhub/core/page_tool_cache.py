@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tabhub.core.page_shares import NOTHING, Share
 from tabhub.limits import Limits
-from tabhub.trust.public_suffixes import site_of
+from tabhub.config.public_suffixes import site_of
 
 if TYPE_CHECKING:
     from tabhub.core.page_tools import PageTool

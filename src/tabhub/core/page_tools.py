@@ -23,7 +23,7 @@ from tabhub.core.schema_bounds import find_problem
 from tabhub.core.validators import LazyValidator, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.trust.public_suffixes import site_of
+from tabhub.config.public_suffixes import site_of
 from tabhub.wire.messages import convert
 from tabhub.wire.page_tools import PageTool as DeclaredTool
 

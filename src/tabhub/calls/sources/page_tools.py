@@ -33,7 +33,7 @@ from tabhub.limits import Limits
 from tabhub.links.transport import Sites, TabHubTransport
 from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
-from tabhub.trust.public_suffixes import load_list, site_of
+from tabhub.config.public_suffixes import load_list, site_of
 from tabhub.trust.redact import clean
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, UpdateTools

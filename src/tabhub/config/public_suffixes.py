@@ -1,7 +1,8 @@
 """Which part of a host name one owner registers: `shop.co.uk` of `www.shop.co.uk`, by the Public Suffix List.
 
-Owns what counts as one site, what shares cookies, and which hosts belong to this machine or its network. Two names below a public suffix
-(`co.uk`, `github.io`) have different owners. The list is data of the package publicsuffixlist; nothing is downloaded.
+Owns what counts as one site, what shares cookies, and which hosts belong to this machine or its network. Two names
+below a public suffix (`co.uk`, `github.io`) have different owners. The list is data of the package publicsuffixlist;
+nothing is downloaded.
 """
 
 from __future__ import annotations

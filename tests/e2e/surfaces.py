@@ -12,6 +12,7 @@ from tests.e2e.live import EXTENSION, DevTools, LiveHub
 from tests.e2e.test_stdio import stdio
 from tests.harness.agent import Agent, answer_in, client, stateless
 from tests.harness.hub import Address
+from tests.harness.waiting import eventually
 from tests.relay.engines.httpworld import HttpRelay, http_relay
 from tests.relay.world import token
 
@@ -101,6 +102,12 @@ async def at_a_relay(hub: LiveHub, sites: dict[str, str]) -> AsyncIterator[HttpR
     async with http_relay() as relay, DevTools(hub).connected() as wire:
         target = (await wire.send("Target.createTarget", url=f"{EXTENSION}/panel/panel.html"))["targetId"]
         page = await wire.attach(target)
+
+        async def loaded() -> bool:
+            answer = await wire.send("Runtime.evaluate", page, expression="typeof chrome.runtime?.connect")
+            return bool(answer["result"]["value"] == "function")
+
+        await eventually(loaded)
 
         async def set_relay(**settings: Any) -> None:
             expression = _SET_RELAY % json.dumps(settings)

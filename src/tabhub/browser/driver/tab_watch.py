@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.driver.worlds import TabWorlds
+from tabhub.core.origins import origin_of
 from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, EventListener, TabKey
 
@@ -50,6 +51,8 @@ class Dialog:
     """The default text of a prompt."""
     url: str = ""
     """The URL of the page or frame that opened it."""
+    frame_id: str = ""
+    """Its frame, where the browser names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +280,10 @@ class TabWatch:
 
     def _dialog_opened(self, state: TabState, params: dict[str, Any]) -> None:
         kind, message, default = (str(params.get(name, ""))[:500] for name in ("type", "message", "defaultPrompt"))
-        state.dialog = dialog = Dialog(kind[:20], message, default, str(params.get("url", ""))[:_MAX_URL])
+        frame_id, url = str(params.get("frameId", "")), str(params.get("url", ""))[:_MAX_URL]
+        if origin_of(url) is None:
+            url = state.frame_urls.get(frame_id, url)
+        state.dialog = dialog = Dialog(kind[:20], message, default, url, frame_id)
         link, chrome_id = state.key
         link.fail_tab(
             chrome_id, lambda: DialogOpen(state.tab_id, dialog.kind, dialog.message, sent=True), spare="closeTab"
@@ -308,8 +314,11 @@ def _frame_navigated(state: TabState, params: dict[str, Any], child: str | None)
     url = str(frame.get("url", ""))
     if url.startswith("about:"):  # the document has the origin of the one that made it
         url = str(frame.get("securityOrigin", ""))
+    key = TOP if is_top else str(frame.get("id"))
+    if key in state.frame_urls and origin_of(url) is None:
+        return  # what a page makes for its own frame is still its own
     if len(state.frame_urls) < _MAX_FRAMES:
-        state.frame_urls[TOP if is_top else str(frame.get("id"))] = url[:_MAX_URL]
+        state.frame_urls[key] = url[:_MAX_URL]
 
 
 def _blocking(blocked: Mapping[str, Any] | None) -> tuple[Command, ...]:

@@ -11,7 +11,7 @@ from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool
 from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
-from tabhub.errors import InvalidArguments, Paused, SiteChanged, TabhubError, TabStopped
+from tabhub.errors import InvalidArguments, Paused, PermissionDenied, SiteChanged, TabhubError, TabStopped
 
 _MAX_ACTIONS = 50
 _ACTIONS: dict[str, ToolSpec] = {
@@ -75,6 +75,8 @@ async def browser_act(call: Call) -> ToolResult:
         except TabhubError as error:
             if call.args.get("onError") != "continue":
                 error.message = f"{which} failed: {error.message} {_done_before(results)}"[:4000]
+                if results and isinstance(error, PermissionDenied):
+                    error.outcome = "failed"
                 raise
             failed += 1
             results.append({_KIND: kind, "error": error.message, **({"hint": error.hint} if error.hint else {})})

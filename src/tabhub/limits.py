@@ -207,6 +207,9 @@ class Limits:
     audit_ring: int = _limit(500, "calls /audit can show")
     audit_bytes: int = _limit(10 * MB, "size at which audit.log is rotated")
     audit_line: int = _limit(64 * 1024, "longest audit line; arguments that do not fit are left out")
+    metric_sites: int = _limit(
+        200, "origins with tools that `/metrics` counts one by one; beyond that the sites with the most give way"
+    )
 
     @classmethod
     def parse(cls, values: Mapping[str, int | float]) -> Limits:

@@ -262,6 +262,9 @@ async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
     worlds.main = str(trees[None]["frame"]["id"])
     add(worlds.main, None)
     worlds.keep_only({(frame.session_id, frame.frame_id) for frame in listed.values()})
+    for frame in (*listed.values(), *hidden):  # those that were there before the tab was watched
+        if frame.parent is not None:
+            page.state.frame_urls.setdefault(frame.frame_id, frame.site)
     return list(listed.values()), hidden
 
 

@@ -97,7 +97,7 @@ class Page:
         self.view = view
         self._state: TabState | None = None
         if view.active:
-            watch.block_requests(self.state, view.requests)
+            watch.block_requests(self.state, view)
 
     @property
     def state(self) -> TabState:

@@ -18,6 +18,7 @@ from tabhub.browser.driver.worlds import TabWorlds
 from tabhub.core.origins import origin_of
 from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, EventListener, TabKey
+from tabhub.trust.visibility import View
 
 EVENTS = (
     "Page.javascriptDialogOpening",
@@ -86,8 +87,10 @@ class TabState:
     """The kinds (iframe, worker, ...) of frames in other processes and workers, by the id of their CDP session."""
     frame_urls: dict[str, str] = field(default_factory=dict)
     """The URLs of the frames that navigated while the tab was watched, by id, and that of its own document."""
+    view: View | None = None
+    """What the agent that uses the tab may show, if it is kept off some sites."""
     requests_blocked: Mapping[str, Any] | None = None
-    """The parameters of Network.setBlockedURLs that keep the requests of the page off some sites."""
+    """The parameters of Network.setBlockedURLs that keep the requests of the page off those sites."""
     holds: set[str] = field(default_factory=set)
     """Reasons to keep watching the tab while it is idle."""
     child_commands: dict[str, tuple[Command, ...]] = field(default_factory=dict)
@@ -150,8 +153,10 @@ class TabWatch:
             if state.watched:
                 self._subscribe(state)
 
-    def block_requests(self, state: TabState, blocked: Mapping[str, Any] | None) -> None:
-        """Keep the requests of a tab's page, frames and workers off some sites, or no longer."""
+    def block_requests(self, state: TabState, view: View | None) -> None:
+        """Keep the requests of a tab's page, frames and workers off the sites that a view hides, or no longer."""
+        state.view = view
+        blocked = view.requests if view is not None else None
         if state.requests_blocked == blocked:
             return
         state.requests_blocked = blocked

@@ -135,7 +135,7 @@ async def test_the_question_names_the_frame_and_approves_its_site(guest: Caller,
         batch = {"actions": [{"action": "click", "selector": "#outside"}, {"action": "click", "selector": "#inside"}]}
         failed = await guest.fail("browser_act", **batch)
         assert f"was not run in a frame of {site}: there it needs an approval" in failed["text"]
-        assert "Done before: Clicked button" in failed["text"]
+        assert "Done before: 1. Clicked button" in failed["text"]
         request = await answered(ruled, guest, "allow_session", "browser_click_element", {"selector": "#inside"})
         assert f"It acts in a frame of {site} inside the page." in request["message"]
         assert await guest.run("return got.filter((what) => what === 'click').length") == 1

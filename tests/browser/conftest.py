@@ -47,6 +47,12 @@ class Context:
     def require_site(self, tab_id: int, site: str) -> None:
         """Every site may be acted on here."""
 
+    async def require_frame(self, tab_id: int, site: str) -> None:
+        """Every frame may be acted in here."""
+
+    def frames_matter(self) -> bool:
+        return False
+
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")
 

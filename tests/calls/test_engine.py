@@ -43,7 +43,7 @@ class DenySome(Permission):
         super().__init__()
         self._tools = tools
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], frame: str = "") -> Outcome:
         return Denied(PermissionDenied(f"{tool.name} is off.")) if tool.name in self._tools else ALLOWED
 
 

@@ -227,6 +227,14 @@ class Engine:
         self.calls.progress(call, self.clock())
         self.permission.recheck(call.session, call.tool)
 
+    async def ask_within(self, call: Context, arguments: Mapping[str, Any], ask: Ask) -> Approval:
+        """Ask the person in the middle of a call, before it acts; that time is not the call's own."""
+        call.deadline = call.latest
+        approval = await self.permission.ask(call.caller, call.tool, arguments, ask)
+        self.calls.progress(call, self.clock())
+        await self.hold(call)
+        return approval
+
     async def _turn(self, call: Context) -> None:
         """Wait until the source has room for the call, or its failure is decided."""
         call.turn = asyncio.get_running_loop().create_future()
@@ -349,7 +357,8 @@ class Engine:
                 tab_id=None if call is None else call.tab,
                 origin=None if call is None else call.origin,
                 sites=None if call is None or call.sites in ([], [call.origin]) else tuple(call.sites),
-                approval=approval or refused_by,
+                frames=(call and call.frames) or None,
+                approval=(call and call.approval) or approval or refused_by,
                 arguments=self._kept_arguments(arguments, call) if self.keep_arguments else None,
                 error=None if error is None else call_error(error),
                 outcome=None if error is None else error.outcome,

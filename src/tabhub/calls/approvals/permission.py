@@ -24,8 +24,13 @@ class Permission:
         self.waits: Waits = HeldCalls() if waits is None else waits
         """The calls that wait for an approval."""
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], frame: str = "") -> Outcome:
+        """Whether a call may run; with a `frame`, whether it may also act in a frame of that site in its tab."""
         return ALLOWED
+
+    def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        """Whether `check` may have different outcomes for frames of different sites."""
+        return False
 
     async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
         """Wait for the approval that `check` asked for; PermissionDenied without one."""
@@ -39,7 +44,9 @@ class Permission:
         """The site that the tab of a call shows; empty if the call has no tab."""
         return ""
 
-    def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
+    def recheck(
+        self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None, frame: str = ""
+    ) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
 
     def visibility(self, agent: str | None) -> Visibility:

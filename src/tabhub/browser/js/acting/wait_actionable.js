@@ -1,6 +1,7 @@
 // Waits until the element is actionable and returns the point to act on, or the problem when the time is over.
 // need: click, hover (only a point), edit (text), field (any form field), key (the focus), look (only in view).
-async function ({ need, within, patient, all, value }) {
+// `all`: what is there is selected; `keep`: the cursor stays where it is.
+async function ({ need, within, patient, all, keep, value }) {
   const begun = performance.now();
   const TEXTS = ["text", "search", "url", "tel", "email", "password", "number"];
   const NO_TEXT = "input, summary, a[href]:not([role=combobox]), button:not([role=combobox])";
@@ -23,9 +24,12 @@ async function ({ need, within, patient, all, value }) {
     return found;
   };
 
-  // The field meant: the control of a label, the only field of a wrapper, the radio button with the value.
+  const editor = need === "edit" || need === "field" ? kit.editorOf(this.localName === "label" && this.control ? this.control : this) : null;
+  // The field meant: the control of a label, the input of a code editor, the only field of a wrapper, the radio button
+  // with the value.
   const field = (node) => {
     let target = node.localName === "label" && node.control ? node.control : node;
+    if (editor) return editor.input;
     if (!target.matches("input, textarea, select, [role=textbox], [role=searchbox], [role=combobox]") && !target.isContentEditable) {
       const inner = target.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
       if (inner.length === 1) target = inner[0];
@@ -39,6 +43,7 @@ async function ({ need, within, patient, all, value }) {
     return target;
   };
   const kindOf = (node) => {
+    if (editor) return "code";
     if (node.localName === "select") return "select";
     if (node.localName === "textarea") return "area";
     if (node.localName === "input") {
@@ -68,6 +73,7 @@ async function ({ need, within, patient, all, value }) {
   };
   // Elements to click instead: styled checkboxes hide the input and show the label.
   const bodies = () => {
+    if (editor) return [editor.root].filter(shown);
     const labels = element.localName === "input" ? [...(element.labels || [])] : [];
     return [element, ...labels].filter(shown);
   };
@@ -142,8 +148,8 @@ async function ({ need, within, patient, all, value }) {
     cover = usual;
     return null;
   };
-  const inView = () => {
-    const box = (rects(element)[0] || element.getBoundingClientRect());
+  const inView = (body) => {
+    const box = rects(body)[0] || body.getBoundingClientRect();
     return box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
   };
 
@@ -176,8 +182,9 @@ async function ({ need, within, patient, all, value }) {
     if ((need === "edit" || need === "field") && (element.readOnly || element.getAttribute("aria-readonly") === "true")) return { why: "readonly" };
     if (!(await still())) return { why: "moving" };
     if (!pointed) {
-      if (!inView()) element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
-      const box = rects(element)[0] || element.getBoundingClientRect();
+      const body = editor?.root ?? element;
+      if (!inView(body)) body.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+      const box = rects(body)[0] || body.getBoundingClientRect();
       return { at: { x: box.x + box.width / 2, y: box.y + box.height / 2 } };
     }
     const at = seek();
@@ -268,17 +275,27 @@ async function ({ need, within, patient, all, value }) {
     globalThis.tabhubKeys = { events, field: this, stop: () => removeEventListener("keyup", count) };
   };
 
-  const focus = () => {
+  // Rich text editors learn of a selection by its event, which comes later.
+  const select = async (range) => {
+    const selection = getSelection();
+    const before = ["anchorNode", "anchorOffset", "focusNode", "focusOffset"].map((name) => selection[name]);
+    selection.removeAllRanges();
+    selection.addRange(range);
+    if (["anchorNode", "anchorOffset", "focusNode", "focusOffset"].every((name, at) => selection[name] === before[at])) return;
+    await Promise.race([new Promise((done) => document.addEventListener("selectionchange", done, { once: true })), tick(100)]);
+    await tick(0);
+  };
+
+  const focus = async () => {
     element.focus({ preventScroll: true });
     const active = element.getRootNode().activeElement;
     if (active !== element && !(active && inside(active, element)) && !element.contains(active)) return false;
+    if (kind === "code" || keep) return true;
     if (kind === "rich") {
       const range = document.createRange();
       range.selectNodeContents(element);
       if (!all) range.collapse(false);
-      const selection = getSelection();
-      selection.removeAllRanges();
-      selection.addRange(range);
+      await select(range);
     } else if (all && (kind === "text" || kind === "area")) {
       element.select();
     } else if (kind === "area" || (kind === "text" && element.selectionStart !== null)) {
@@ -299,15 +316,17 @@ async function ({ need, within, patient, all, value }) {
   }
   if (!found.at) return { problem: { ...found, waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
   if (need === "click" || (pointed && need === "field")) guard();
-  const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "area", "rich"].includes(kind);
+  const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "area", "rich", "code"].includes(kind);
   if (need === "key") element.focus({ preventScroll: true });
   if (typed) listen();
-  if (typed && !focus()) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
+  if (typed && !(await focus())) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
   return {
     x: found.at.x,
     y: found.at.y,
     kind,
-    go: typed,
+    // A code editor selects its text by keys.
+    go: typed && kind !== "code",
+    mac: navigator.platform.startsWith("Mac"),
     name: describe(element),
     label: element === this ? null : kit.label(element),
     type: element.type || "",

@@ -9,9 +9,10 @@ from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, ActionableElement, names_element, wait_actionable
+from tabhub.browser.field_state import field_state, shown_value, value_notes
 from tabhub.browser.secret_text import conceal_secret, is_secret
+from tabhub.browser.text_entry import enter_text, type_keys
 from tabhub.browser.tool_spec import Call, data_result, tool
-from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, SiteChanged
@@ -80,8 +81,8 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
     target = await wait_actionable(page, field, "field", all=True, value=option)
     facts: dict[str, Any] = {"field": target.element.label}
     if secret:
-        await call.box.secrets.insert(action, target, value)
-        state = await keyboard.field_state(action, target)
+        await call.box.secrets.insert(action, target, value, clear=True)
+        state = await field_state(action, target)
         return facts | ({"value": value} if state is None or state.get("length") else {"note": "The field is empty."})
     conceal_secret(call.ctx, target, value)
     if target.kind == "select":
@@ -98,22 +99,22 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
             f"{target.element.label} is not a form field ({target.facts.get('name')}).",
             hint="Try browser_click_element or browser_type_text; click a custom list to open it first.",
         )
-    events: list[pointer.Event] = [(pointer.INSERT, {"text": text})] if text else []
-    await action.tolerate_navigation(pointer.send_events(page, events or keyboard.text_events(target, "", clear=True)))
-    state = await keyboard.field_state(action, target) or {}
+    if not text or "\n" in text or target.kind == "code":
+        await enter_text(action, target, text, clear=True, keep=False)
+    else:
+        await action.tolerate_navigation(pointer.send_events(page, [(pointer.INSERT, {"text": text})]))
+    state = await field_state(action, target) or {}
     if text and state.get("value") == target.facts.get("held") != text:
         # Some input masks accept key events only.
         target = await wait_actionable(page, field, "field", all=True)
-        await action.tolerate_navigation(pointer.send_events(page, keyboard.text_events(target, text, clear=True)))
-        state = await keyboard.field_state(action, target) or {}
+        await type_keys(action, target, text, clear=True, keep=False, progress=lambda *_: None)
+        state = await field_state(action, target) or {}
     if not state:
         return facts | {"note": "The page removed or replaced the field; take a browser_snapshot."}
-    facts["value"] = state.get("value", f"{state.get('length', len(text))} characters")
-    if state.get("invalid"):
-        facts["invalid"] = state["invalid"]
-    if "value" in state and target.kind != "rich" and state["value"] != text[:500].replace("\r\n", "\n"):
-        facts["note"] = "The page changed the value."
-    return facts
+    if "value" not in state:
+        return facts | {"value": f"{state.get('length', len(text))} characters"}
+    notes = value_notes(state, text)
+    return facts | shown_value(state) | ({"note": " ".join(notes)} if notes else {})
 
 
 async def _set_checked(
@@ -139,7 +140,7 @@ async def _set_checked(
             hint="Check another one of its group.",
         )
     _, landed = await click_until_it_lands(action, field, need="field", target=target)
-    state = await keyboard.field_state(action, target) if target.kind == "check" else None
+    state = await field_state(action, target) if target.kind == "check" else None
     if state is not None and state.get("checked") is not bool(wanted):
         raise CommandFailed(
             f"{target.element.label} was clicked, but is still {'off' if wanted else 'on'}.",

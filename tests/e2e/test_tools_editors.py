@@ -23,7 +23,7 @@ def editor(request: pytest.FixtureRequest) -> str:
 
 async def load(agent: Caller, apps: AppSite, editor: str, text: str) -> None:
     await agent.read(apps.at(editor))
-    await agent.run("load(args.text)", args={"text": text})
+    await agent.run("document.activeElement.blur(); load(args.text)", args={"text": text})
 
 
 async def test_inserted_text_is_in_the_editor_as_given(guest: Caller, apps: AppSite, editor: str) -> None:
@@ -71,7 +71,8 @@ async def test_an_editor_out_of_reach_says_that_it_shows_only_a_part(guest: Call
     await guest.visit(apps.at("monaco") + "?bundled")
     answer = await guest.get(TYPE, selector=FIELD, text=CODE, insert=True)
     assert await guest.run("return model()") == CODE
-    await guest.run("load(args.text); return new Promise((done) => setTimeout(done, 0))", args={"text": "x\n" * 2000})
+    drawn = "return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+    await guest.run(f"load(args.text); {drawn}", args={"text": "x\n" * 2000})
     assert "only the lines in view" in (await guest.get(CONTENT, selector=FIELD))["note"]
     assert "(the visible part)" in (await guest.get(SNAPSHOT))["snapshot"]
     answer = await guest.get(TYPE, selector=FIELD, text="y" * 2000, insert=True)

@@ -78,11 +78,17 @@ def shown_value(state: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": value[:_MOST_SHOWN]} | ({"length": state["length"]} if len(value) > _MOST_SHOWN else {})
 
 
-def value_notes(state: Mapping[str, Any], text: str) -> list[str]:
-    """What to say where a field does not hold a text that was entered, or not for sure."""
+def value_notes(state: Mapping[str, Any], text: str, before: str | None = None) -> list[str]:
+    """What to say where a field does not hold a text that was entered, or not for sure.
+
+    `before`: what it held, if that is known and should still be there.
+    """
     notes = [f"The page says of the field: {state['invalid']}"] if state.get("invalid") else []
     value = state.get("value")
-    if not isinstance(value, str) or _plain(text) in _plain(value):
+    if not isinstance(value, str):
+        return notes
+    held, entered = _plain(value), _plain(text)
+    if entered in held and (before is None or len(held) == len(_plain(before)) + len(entered)):
         return notes
     if state.get("shown"):
         return [*notes, "The editor shows only part of its text; whether it holds all of what was entered is unknown."]

@@ -42,8 +42,24 @@ async function ({ need, within, patient, all, keep, value }) {
     }
     return target;
   };
+  // Fields that take a value only from keys and clicks; a search field takes any text.
+  const madeKind = (node) => {
+    const [role, input] = [kit.role(node), node.localName === "input"];
+    const free = node.type === "search" || node.name === "q" || node.hasAttribute("list") || node.closest("search, [role=search]");
+    const lists = node.getAttribute("aria-haspopup") === "listbox" || ["list", "both"].includes(node.getAttribute("aria-autocomplete"));
+    if ((role === "combobox" || lists) && !["select", "textarea"].includes(node.localName) && !free) {
+      if (!input) return node.isContentEditable ? "" : "list";
+      if (TEXTS.includes(node.type)) return "combo";
+    }
+    if (input) return node.type === "range" ? "range" : "";
+    if (role === "slider") return "slider";
+    if (role === "spinbutton") return "segment";
+    return node.querySelectorAll("[role=spinbutton]:not(input)").length > 1 ? "segments" : "";
+  };
   const kindOf = (node) => {
     if (editor) return "code";
+    const made = need === "field" ? madeKind(node) : "";
+    if (made) return made;
     if (node.localName === "select") return "select";
     if (node.localName === "textarea") return "area";
     if (node.localName === "input") {
@@ -58,7 +74,7 @@ async function ({ need, within, patient, all, keep, value }) {
 
   const element = need === "edit" || need === "field" ? field(this) : this;
   const kind = kindOf(element);
-  const pointed = need === "click" || need === "hover" || (need === "field" && ["check", "radio", "switch"].includes(kind));
+  const pointed = need === "click" || need === "hover" || (need === "field" && ["check", "radio", "switch", "list"].includes(kind));
 
   const rects = (node) => {
     const own = [...node.getClientRects()].filter((box) => box.width > 0 && box.height > 0);
@@ -296,7 +312,7 @@ async function ({ need, within, patient, all, keep, value }) {
       range.selectNodeContents(element);
       if (!all) range.collapse(false);
       await select(range);
-    } else if (all && (kind === "text" || kind === "area")) {
+    } else if (all && ["text", "combo", "area"].includes(kind)) {
       element.select();
     } else if (kind === "area" || (kind === "text" && element.selectionStart !== null)) {
       element.setSelectionRange(element.value.length, element.value.length);
@@ -316,7 +332,7 @@ async function ({ need, within, patient, all, keep, value }) {
   }
   if (!found.at) return { problem: { ...found, waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
   if (need === "click" || (pointed && need === "field")) guard();
-  const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "area", "rich", "code"].includes(kind);
+  const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "combo", "area", "rich", "code"].includes(kind);
   if (need === "key") element.focus({ preventScroll: true });
   if (typed) listen();
   if (typed && !(await focus())) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
@@ -331,7 +347,7 @@ async function ({ need, within, patient, all, keep, value }) {
     label: element === this ? null : kit.label(element),
     type: element.type || "",
     checked: element.localName === "input" ? element.checked : element.getAttribute("aria-checked") === "true",
-    held: kind === "text" && !kit.isSecret(element) ? element.value.slice(0, 500).toWellFormed() : null,
+    held: ["text", "combo"].includes(kind) && !kit.isSecret(element) ? element.value.slice(0, 100000).toWellFormed() : null,
     empty: kind === "rich" ? !element.textContent : !element.value,
     listbox: Boolean(element.getAttribute("aria-haspopup") || element.getAttribute("aria-expanded")),
     url: location.href.slice(0, 8192).toWellFormed(),

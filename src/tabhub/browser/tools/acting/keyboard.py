@@ -13,6 +13,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
+from tabhub.browser.elements.field_formats import canonical
 from tabhub.browser.elements.focus import focused_target
 from tabhub.browser.elements.hidden_frames import require_focus_outside
 from tabhub.browser.secret_text import conceal_secret, is_secret
@@ -60,13 +61,16 @@ async def type_text(call: Call) -> ToolResult:
             began = f"Began to type into {' '.join(str(value)[:80] for value in wanted.values())}"
             return data_result(await action.result(began, note="How much was typed is unknown."))
         conceal_secret(call.ctx, target, text)
-        did = "Typed into"
+        did, before = "Typed into", target.facts.get("held") if not clear else ""
         if follow is not None and follow.sent:
             state = await _state_after_follow_up(action, target, follow)
         elif target.kind == "whole" and not secret:
-            state = await target.element.call("set_value", {"value": text})
+            value = canonical(str(target.facts.get("type")), text)
+            state = await target.element.call("set_value", {"value": value})
             state = await _submit(action, target, submit=submit) or state
         else:
+            if not clear and target.kind in ("area", "code"):
+                before = (await fields.field_state(action, target) or {}).get("value")
             if secret:
                 await box.secrets.insert(action, target, text, clear=clear, keep=keep)
             elif insert:
@@ -80,7 +84,8 @@ async def type_text(call: Call) -> ToolResult:
 
                 await text_entry.type_keys(action, target, text, clear=clear, keep=keep, progress=progress)
             state = await _submit(action, target, submit=submit)
-        facts = field_facts(target, state, "" if secret or submit else text)
+        before = before if target.kind in ("text", "area", "code") else None
+        facts = field_facts(target, state, "" if secret or submit or target.kind == "whole" else text, before)
         if submit and not action.page_left and (unsent := await action.unsent_form_note(target.element.frame)):
             facts["note"] = unsent
         did = f"{did} {target.element.label}"
@@ -147,14 +152,14 @@ async def _state_after_follow_up(
     return follow.value if isinstance(follow.value, dict) else await fields.field_state(action, target)
 
 
-def field_facts(target: ActionableElement, state: fields.State | None, text: str) -> dict[str, Any]:
+def field_facts(target: ActionableElement, state: fields.State | None, text: str, before: str | None) -> dict[str, Any]:
     """What a result says of the field and of the text that was entered; nothing of the text if that is empty."""
     if state is None:
         return {}
     facts = {**fields.shown_value(state), "checked": state.get("checked")}
     if target.element.frame.parent is None:
         facts["now"] = state.get("url")
-    if notes := fields.value_notes(state, text):
+    if notes := fields.value_notes(state, text, before if text else None):
         facts["note"] = " ".join(notes)
     return facts
 

@@ -18,6 +18,8 @@ from tabhub.errors import CommandFailed, TabFailed
 
 _CHUNK = 400
 """Characters sent in one message; each is two commands."""
+_TOLD = 1000
+"""Characters after which progress is reported."""
 _SHIFT = keys.MODIFIERS["Shift"]
 Progress = Callable[[int, int], None]
 
@@ -30,7 +32,7 @@ async def type_keys(
     lines, multiline = text.replace("\r\n", "\n").split("\n"), target.kind in ("area", "rich", "code")
     async with AsyncExitStack() as stack:
         model = await _model(action, target, stack) if target.kind == "code" and len(lines) > 1 else None
-        done = 0
+        done = told = 0
         for number, line in enumerate(lines):
             rest = line
             if number:
@@ -42,7 +44,8 @@ async def type_keys(
                     return
                 await _send(action, pointer.typing_events(piece, tab_leaves=not multiline))
                 done += len(piece)
-                progress(done, len(text))
+                if done - told >= _TOLD:
+                    progress(told := done, len(text))
 
 
 async def enter_text(

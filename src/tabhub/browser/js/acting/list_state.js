@@ -29,12 +29,14 @@ function () {
   const lists = ids.map((id) => field.getRootNode().getElementById?.(id)).filter((list) => list && kit.visible(list));
   const within = (list) => (list.matches("[role=option]") ? [list] : [...list.querySelectorAll("[role=option]")]);
   const own = lists.flatMap(within);
-  const closed = field.getAttribute("aria-expanded") === "false";
-  const options = (own.length || closed ? own : [...kit.all("[role=option]")]).filter((option) => kit.visible(option) && option.getClientRects().length);
+  const options = (own.length ? own : [...kit.all("[role=option]")]).filter((option) => kit.visible(option) && option.getClientRects().length);
   return {
     shown: kit.isSecret(field) ? [] : shown(),
     typed: typeof field.value === "string" && field.localName === "input" ? field.value.length : 0,
     expanded: field.getAttribute("aria-expanded") === "true",
+    // Whether the options are surely of this field, and whether it says that its list is closed.
+    own: own.length > 0,
+    closed: field.getAttribute("aria-expanded") === "false",
     options: options.slice(0, 500).map((option) => ({
       ref: kit.ref(option),
       name: (kit.name(option) || kit.text(option)).slice(0, 200).toWellFormed(),

@@ -79,8 +79,7 @@ async def type_text(call: Call) -> ToolResult:
             else:
 
                 def progress(done: int, of: int) -> None:
-                    if done < of:
-                        call.ctx.progress(done, of, f"Typed {done} of {of} characters")
+                    call.ctx.progress(done, of, f"Typed {done} of {of} characters")
 
                 await text_entry.type_keys(action, target, text, clear=clear, keep=keep, progress=progress)
             state = await _submit(action, target, submit=submit)

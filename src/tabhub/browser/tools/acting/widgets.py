@@ -4,7 +4,7 @@ and clicks, and whether they have taken it is read from what they show afterward
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, TypeVar
 
@@ -32,18 +32,19 @@ async def fill_list(
         state = await _list_state(target.element)
         if value.casefold() in _folded(state.get("shown")) and (several or not state.get("typed")):
             continue
+        others = set() if state.get("own") or not state.get("closed") else {each["ref"] for each in state["options"]}
         if target.kind == "combo":
             target = await wait_actionable(action.page, field, "field", all=True)
             await type_keys(action, target, value, clear=True, keep=False, progress=lambda *_: None)
         elif not state.get("expanded"):
             target = await wait_actionable(action.page, field, "field")
             await click_until_it_lands(action, field, need="field", target=target)
-        state = await _until(action, target.element, partial(_has_option, value))
-        option = _option(state, value)
+        state = await _until(action, target.element, partial(_has_option, value, others))
+        option = _option(state, value, others)
         if option is None:
-            if target.kind == "combo" and (note := _unmatched(state, value)):
+            if target.kind == "combo" and (note := _unmatched(state, value, others)):
                 return {"value": " ".join(state.get("shown") or []), "note": note, "taken": False}
-            raise await _no_option(action, target, state, value)
+            raise await _no_option(action, target, _of_field(state, others), value)
         if not option.get("chosen") or not several:
             await click_until_it_lands(action, {"ref": option["ref"]})
         state = await _until(action, target.element, partial(_shows, value))
@@ -184,15 +185,20 @@ def _folded(texts: Any) -> list[str]:
     return [str(text).casefold() for text in texts or []]
 
 
-def _option(state: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    options = [each for each in state.get("options") or [] if not each.get("disabled")]
+def _of_field(state: Mapping[str, Any], others: Set[str]) -> list[dict[str, Any]]:
+    """The options without those that another list showed before this one was opened."""
+    return [each for each in state.get("options") or [] if each["ref"] not in others]
+
+
+def _option(state: Mapping[str, Any], name: str, others: Set[str] = frozenset()) -> dict[str, Any] | None:
+    options = [each for each in _of_field(state, others) if not each.get("disabled")]
     exact = [each for each in options if each["name"] == name]
     alike = exact or [each for each in options if each["name"].casefold() == name.casefold()]
     return alike[0] if alike else None
 
 
-def _has_option(name: str, state: Mapping[str, Any]) -> bool:
-    return _option(state, name) is not None
+def _has_option(name: str, others: Set[str], state: Mapping[str, Any]) -> bool:
+    return _option(state, name, others) is not None
 
 
 def _shows(name: str, state: Mapping[str, Any]) -> bool:
@@ -200,11 +206,11 @@ def _shows(name: str, state: Mapping[str, Any]) -> bool:
     return name.casefold() in _folded(state.get("shown")) or bool(option and option.get("chosen"))
 
 
-def _unmatched(state: Mapping[str, Any], value: str) -> str:
+def _unmatched(state: Mapping[str, Any], value: str, others: Set[str]) -> str:
     """What to say of a text that no option has, in a field that may take any text."""
     if value not in (state.get("shown") or []):
         return ""
-    offered = ", ".join(repr(each["name"]) for each in (state.get("options") or [])[:_SHOWN_OPTIONS])
+    offered = ", ".join(repr(each["name"]) for each in _of_field(state, others)[:_SHOWN_OPTIONS])
     return (
         f"The text is in the field, but no option of its list has this name, so the page may not take it. "
         f"{f'It offers: {offered}.' if offered else 'It offers none.'}"
@@ -212,10 +218,9 @@ def _unmatched(state: Mapping[str, Any], value: str) -> str:
 
 
 async def _no_option(
-    action: TrackedAction, target: ActionableElement, state: Mapping[str, Any], value: str
+    action: TrackedAction, target: ActionableElement, options: Sequence[Mapping[str, Any]], value: str
 ) -> CommandFailed:
-    options = state.get("options") or []
-    if state.get("expanded") and not action.page_left:
+    if options and not action.page_left:
         await _press(action, "escape")
     offered = ", ".join(str(each["name"])[:80] for each in options[:_SHOWN_OPTIONS]) or "none"
     return CommandFailed(f"{target.element.label} has no option {value[:80]!r}.", hint=f"Its options: {offered}.")

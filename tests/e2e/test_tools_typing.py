@@ -162,10 +162,9 @@ async def test_text_without_a_target_goes_to_the_focused_field_at_the_cursor(gue
 
 async def test_text_without_a_target_goes_to_the_focused_field_of_a_frame(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_frames.html"))
-    found = await guest.get("browser_find", role="textbox")
-    ref = next(one["ref"] for one in found["found"] if one["ref"].startswith("f"))
-    await guest.get(TYPE, ref=ref, text="a")
-    assert (await guest.get(TYPE, text="b"))["value"].endswith("ab")
+    for frame in ("near", "other"):
+        await guest.get(TYPE, selector=f"#word-{frame}", text="a")
+        assert (await guest.get(TYPE, text="b"))["value"] == "ab"
 
 
 async def test_a_line_break_is_enter_in_any_field_with_lines(guest: Caller, zoo: Zoo) -> None:

@@ -420,7 +420,8 @@ class HttpProtocol(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._parser = None
-        socket = route.connect(Upgrade(self._transport, protocol, self._batch, self._connections))
+        upgrade = Upgrade(self._transport, protocol, self._batch, self._connections, self._limits.max_frame)
+        socket = route.connect(upgrade)
         self._transport.set_protocol(socket)
         if rest:
             socket.data_received(rest)

@@ -19,7 +19,7 @@ import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
 /**
  * @typedef {object} Wiring
  * @property {ReadonlyMap<string, Handler>} methods
- * @property {ReadonlyMap<string, (params: Params) => void>} notifications
+ * @property {ReadonlyMap<string, (params: Params, from: string | undefined) => void>} notifications
  * @property {() => Promise<Identity>} identity
  * @property {(rpc: Rpc | null) => void} agentsChanged called when another agent has connected, and with null when the last has disconnected
  * @property {() => void} changed

@@ -83,6 +83,8 @@ export class RelayPermissions {
   async #check(name, run, params, call) {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
+    // Progress goes to the agent that a call is named after.
+    if ("dispatchId" in params) params = { ...params, dispatchId: call.id };
     await refuseFileTab(params);
     const { view } = this.#wiring;
     await view.check(name, params);

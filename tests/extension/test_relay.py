@@ -13,6 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from tests.extension.conftest import EXTENSION_ID, Chromium, Site
 from tests.extension.fakehub import FakeHub, Wire
+from tests.extension.pluginbench import Bench
 from tests.extension.test_panel_port import CONNECT
 from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent
@@ -208,6 +209,75 @@ async def test_events_go_to_their_subscribers(relay: RunningRelay, panel: Ask, w
         await wire.notified("cdp.event", after=at, method="Runtime.consoleAPICalled")
         assert not [m for m in wire.seen[at:] if m.get("params", {}).get("method") == "Page.loadEventFired"]
     await wire.ask("closeTab", tabId=made)
+
+
+async def test_what_concerns_one_agent_reaches_no_other(
+    relay: RunningRelay, panel: Ask, hub: FakeHub, wire: Wire, chromium: Chromium, site: Site
+) -> None:
+    plugin = Bench(wire, chromium).plugin("relayed", "*://127.0.0.1/*")
+    await connected(panel, relay, acting="auto", instead=True)
+    async with asyncio.timeout(30):
+        await wire.closed.wait()
+    count = len(hub.wires)
+    async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
+        await one.ready()
+        await other.ready()
+        await one.send({"method": "sync.full", "params": {"plugins": [plugin]}})
+        tab = (await one.result("createTab", {"url": f"{site.url}/", "waitUntil": "load"}))["tabId"]
+        await plugin_ready(one, tab)
+        await one.result("subscribeCDPEvents", {"tabId": tab, "events": ["Runtime.consoleAPICalled"]})
+        await other.result("subscribeCDPEvents", {"tabId": tab, "events": ["Page.frameNavigated"]})
+        for method in ("Runtime.enable", "Page.enable"):
+            await one.result("forwardCDPCommand", {"tabId": tab, "method": method})
+        logged = {"method": "Runtime.evaluate", "params": {"expression": "console.log('one')"}}
+        await one.result("forwardCDPCommand", {"tabId": tab, **logged})
+        assert (await one.notified("cdp.event"))["method"] == "Runtime.consoleAPICalled"
+        call = {"plugin": "relayed", "tabId": tab, "dispatchId": "names the call of nobody else"}
+        await one.result("tool.dispatch", {**call, "tool": "says", "input": {"lines": [["info", "secret"]]}})
+        assert (await one.notified("plugin.log"))["entries"][0]["message"] == "secret"
+        await one.result("tool.dispatch", {**call, "tool": "steps", "input": {"steps": [{"progress": 1}]}}, id=99)
+        assert await one.notified("tool.progress") == {"dispatchId": f"{one.connection_id}:99", "progress": 1}
+        forged = {
+            **call,
+            "dispatchId": f"{one.connection_id}:99",
+            "tool": "steps",
+            "input": {"steps": [{"progress": 2}]},
+        }
+        await other.result("tool.dispatch", forged)
+        assert (await other.notified("tool.progress"))["progress"] == 2
+        await other.send({"method": "sync.full", "params": {"plugins": []}})  # removes none but its own
+        await other.result("browser_navigate", {"tabId": tab, "url": f"{site.url}/other"})
+        assert (await other.notified("cdp.event"))["method"] == "Page.frameNavigated"
+        await one.result("closeTab", {"tabId": tab})
+        for agent, own in ((one, {"Runtime.consoleAPICalled"}), (other, {"Page.frameNavigated"})):
+            while (await agent.notified("tab.stateChanged")).get("change") != "removed":
+                pass
+            events = [each["params"]["method"] for each in agent.received if each.get("method") == "cdp.event"]
+            assert set(events) == own
+        progress = [each["params"]["progress"] for each in one.received if each.get("method") == "tool.progress"]
+        assert progress == [1]
+        assert "plugin.log" not in {each.get("method") for each in other.received}
+        assert [each["plugin"] for each in (await one.result("getAdapters"))["adapters"]] == ["relayed"]
+        await one.send({"method": "sync.full", "params": {"plugins": []}})
+    await panel("relay.set", instead=False)
+    await hub.connection(count + 1)
+
+
+async def test_the_code_of_plugins_is_approved_for_one_agent(relay: RunningRelay, panel: Ask, hub: FakeHub) -> None:
+    count = len(hub.wires)
+    await connected(panel, relay, acting="ask", instead=True)
+    async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
+        for agent in (await one.ready(), await other.ready()):
+            await agent.send({"method": "sync.full", "params": {"plugins": [{}]}})
+            assert (await answered(panel, True))["what"] == "run the code of its plugins in your pages"
+    await panel("relay.set", instead=False)
+    await hub.connection(count + 1)
+
+
+async def plugin_ready(agent: IndependentAgent, tab: int) -> None:
+    async with asyncio.timeout(30):
+        while {"tabId": tab, "ready": True} not in (await agent.notified("tab.stateChanged")).get("tabs", []):
+            pass
 
 
 async def test_the_browser_reconnects_with_the_same_id_and_a_new_token(relay: RunningRelay, panel: Ask) -> None:

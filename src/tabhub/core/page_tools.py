@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from tabhub.config.public_suffixes import site_of
 from tabhub.core.definitions import checked_name, shown_annotations, shown_schema
 from tabhub.core.page_shares import NOTHING, PageShares, Place, Share
 from tabhub.core.page_tool_cache import CachedTool, CachedTools
@@ -23,7 +24,6 @@ from tabhub.core.schema_bounds import find_problem
 from tabhub.core.validators import LazyValidator, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.trust.public_suffixes import site_of
 from tabhub.wire.messages import convert
 from tabhub.wire.page_tools import PageTool as DeclaredTool
 

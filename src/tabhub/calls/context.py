@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.protocols import Answers, Caller, Questions
 from tabhub.core.calls import Call
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.trust.approvals import Allowed, site_changed
 
@@ -52,14 +53,15 @@ class Context(Call, kw_only=True):
     def begin_step(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
         self.step, self.step_site = (tool, arguments), ""
 
-    def require_site(self, tab_id: int, site: str) -> None:
-        if site in (self.permitted, self.step_site):
-            return
-        tool, arguments = self.step or (self.tool, self.arguments)
-        outcome = self.engine.permission.check(self.caller, tool, {**arguments, "tabId": tab_id})
-        if not isinstance(outcome, Allowed):
-            raise site_changed(tool.name, tab_id, self.permitted, site, outcome, sent=self.sent)
-        self.step_site = site
+    def work_on(self, tab: Tab) -> None:
+        site = tab.site
+        if site not in (self.permitted, self.step_site):
+            tool, arguments = self.step or (self.tool, self.arguments)
+            outcome = self.engine.permission.check(self.caller, tool, {**arguments, "tabId": tab.tab_id}, tab)
+            if not isinstance(outcome, Allowed):
+                raise site_changed(tool.name, tab.tab_id, self.permitted, site, outcome, sent=self.sent)
+            self.step_site = site
+        self.visit(tab.tab_id, site)
 
     async def wait_while_paused(self) -> None:
         await self.engine.hold(self)

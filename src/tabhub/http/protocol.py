@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, cast
@@ -40,6 +40,8 @@ _KEEP_ALIVE = 120.0
 """Longer than proxies keep their connections: a request must not meet a connection that is being closed."""
 _LINGER = 2.0
 """Seconds a refused client has to read its answer before the connection is closed."""
+_NO_MORE: MutableSequence[Header] = deque(maxlen=0)
+"""What keeps no headers: fields after the body are dropped."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _INTERNAL_ERROR = Response(500, b"Internal Server Error", (TEXT,))
 _PHRASES = {status.value: status.phrase for status in HTTPStatus} | {499: "Client Closed Request"}
@@ -81,7 +83,7 @@ class HttpProtocol(asyncio.Protocol):
         self._peer: str | None = None
         # The request that is arriving.
         self._url = b""
-        self._headers: list[Header] = []
+        self._headers: MutableSequence[Header] = []
         self._head_size = 0
         self._received = 0
         """Bytes that arrived last."""
@@ -243,12 +245,12 @@ class HttpProtocol(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # fields after the body come here too
-            self._headers.append((name.lower(), value))
+        self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        parser, target = self._parser, self._url
-        if b"://" in target and not target.startswith(b"/"):
+        parser, target, headers = self._parser, self._url, self._headers
+        self._headers = _NO_MORE
+        if not target.startswith(b"/") and b"://" in target:
             target = httptools.parse_url(target).path or b"/"
         raw_path, _, query = target.partition(b"?")
         path = raw_path.decode("latin-1")
@@ -258,8 +260,8 @@ class HttpProtocol(asyncio.Protocol):
             parser.get_method().decode("latin-1"),
             unquote(path) if "%" in path else path,
             query,
-            self._headers,
-            dict(self._headers),
+            headers,
+            dict(headers),
             version,
             self._peer,
             version == "1.1" and parser.should_keep_alive(),
@@ -269,13 +271,13 @@ class HttpProtocol(asyncio.Protocol):
         self._in_head = False
         try:
             if self._received > self._limits.max_head:
-                self._check_head_size()
+                self._check_head_size(request)
             self._route = self._app.route(request)
         except TabhubError as error:
             self._route = error
 
-    def _check_head_size(self) -> None:
-        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers)
+    def _check_head_size(self, request: Request) -> None:
+        size = len(self._url) + sum(len(name) + len(value) for name, value in request.raw_headers)
         if size > self._limits.max_head:
             raise self._head_too_large()
 
@@ -421,7 +423,7 @@ class HttpProtocol(asyncio.Protocol):
         else:
             # Some clients ask for HTTP/2 with every first request. Read it again without that wish.
             line = b"%b %b HTTP/%b\r\n" % (request.method.encode(), self._url, request.version.encode())
-            fields = b"".join([b"%b: %b\r\n" % field for field in self._headers if field[0] != b"upgrade"])
+            fields = b"".join([b"%b: %b\r\n" % field for field in request.raw_headers if field[0] != b"upgrade"])
             self._parser = httptools.HttpRequestParser(self)
             self.data_received(line + fields + b"\r\n" + rest)
 

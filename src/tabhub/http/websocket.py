@@ -26,6 +26,7 @@ _MAX_REASON = 120
 ABNORMAL = 1006
 """The close code of a connection that ended without a close frame."""
 GOING_AWAY = 1001
+_TEXT = Opcode.TEXT
 _WHOLE_TEXT = 0x81
 """The first byte of a frame that is a whole text message."""
 _MASKED = 0x80
@@ -171,7 +172,7 @@ class WebSocket(asyncio.Protocol):
             whole = size <= _SHORT and at + size <= end and data[at + 1] != _MASKED + 127
             if whole and data[at] == _WHOLE_TEXT and self._fragmented is None:
                 begin = at + (6 if data[at + 1] < _MASKED + 126 else 8)
-                self._receive_frame(Opcode.TEXT, True, _unmask(data[begin : at + size], data[begin - 4 : begin]))
+                self._receive_frame(_TEXT, True, _unmask(data[begin : at + size], data[begin - 4 : begin]))
             else:
                 self._rest = max(at + size - end, 0)
                 self._pass_on(protocol, data[at : at + size])
@@ -191,10 +192,10 @@ class WebSocket(asyncio.Protocol):
             self._begin_closing()
 
     def _receive_frame(self, opcode: Opcode, fin: bool, data: bytes) -> None:
-        if opcode is Opcode.TEXT and fin:
+        if opcode is _TEXT and fin:
             if not self._closing:
                 self._receiver.receive(data)
-        elif opcode is Opcode.CONT or opcode is Opcode.TEXT or opcode is Opcode.BINARY:
+        elif opcode is Opcode.CONT or opcode is _TEXT or opcode is Opcode.BINARY:
             self._receive_fragment(opcode, fin, data)
         elif opcode is Opcode.PONG:
             self.pong_received()
@@ -211,7 +212,7 @@ class WebSocket(asyncio.Protocol):
         self._fragments = bytearray()
         if self._closing:
             return
-        if kind is Opcode.TEXT:
+        if kind is _TEXT:
             self._receiver.receive(message)
         else:
             self._receiver.receive_binary()

@@ -5,6 +5,7 @@ The guard checks Host and Origin, and what each may reach. The extension's key i
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 
@@ -54,12 +55,13 @@ class Access:
         self._known: dict[bytes, Identity] = {}
         """The agents that have called, by their Authorization header, as long as the file of tokens does not change."""
         self._state = stamp(tokens.path)
+        self._looked = False
+        """Whether the file was looked at since the event loop last read its sockets."""
 
     def identify(self, authorization: bytes) -> Identity | None:
         """Who sends this Authorization header; None for an unknown token."""
-        if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-            self._state = state
+        if not self._looked:
+            self._look()
         if (known := self._known.get(authorization)) is not None:
             return known
         token = bearer(authorization)
@@ -67,6 +69,20 @@ class Access:
         if identity is not None and not identity.person and identity.name != UNNAMED:
             self._known[authorization] = identity
         return identity
+
+    def _look(self) -> None:
+        """Notice a change of the file of tokens: once for all requests that the event loop reads together.
+
+        All of them had begun to arrive before this, so a token that was revoked before is not accepted.
+        """
+        self._looked = True
+        asyncio.get_running_loop().call_soon(self._expire)
+        if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+            self._state = state
+
+    def _expire(self) -> None:
+        self._looked = False
 
     def _identify(self, token: bytes) -> Identity | None:
         if (found := self._tokens.find(token)) is not None:

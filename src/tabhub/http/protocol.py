@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, cast
@@ -40,11 +40,18 @@ _KEEP_ALIVE = 120.0
 """Longer than proxies keep their connections: a request must not meet a connection that is being closed."""
 _LINGER = 2.0
 """Seconds a refused client has to read its answer before the connection is closed."""
-_NO_MORE: MutableSequence[Header] = deque(maxlen=0)
-"""What keeps no headers: fields after the body are dropped."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _INTERNAL_ERROR = Response(500, b"Internal Server Error", (TEXT,))
 _PHRASES = {status.value: status.phrase for status in HTTPStatus} | {499: "Client Closed Request"}
+
+
+class _Dropped(list[Header]):
+    """Keeps no headers: fields after the body are dropped."""
+
+    def append(self, _: Header) -> None: ...
+
+
+_NO_MORE = _Dropped()
 
 
 class Application(Protocol):
@@ -83,7 +90,7 @@ class HttpProtocol(asyncio.Protocol):
         self._peer: str | None = None
         # The request that is arriving.
         self._url = b""
-        self._headers: MutableSequence[Header] = []
+        self._headers: list[Header] = []
         self._head_size = 0
         self._received = 0
         """Bytes that arrived last."""

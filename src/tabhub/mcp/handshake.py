@@ -58,7 +58,10 @@ from tabhub.wire.mcp import (
     progress_token,
 )
 
+_SPOKEN = tuple(version.encode() for version in HANDSHAKE_VERSIONS)
 _BATCHES = "2025-03-26"
+_CALLS = frozenset({"tools/call", *FORWARDED, SUBSCRIBE})
+"""Methods that a tool or an external server answers."""
 _TOOL_ERRORS_SINCE = "2025-11-25"
 """From this revision on invalid arguments are a tool error, before it a protocol error."""
 _NO_RESOURCE = -32002
@@ -82,12 +85,12 @@ class HandshakeEdge:
     # POST
 
     async def post(self, message: Message, request: HttpRequest, tools: str | None) -> Response | None:
-        if isinstance(message, Request) and message.method == "initialize":
+        if type(message) is not Request:
+            self.receive_notification(self._require(request, tools), message)
+            return Response(202)
+        if message.method == "initialize":
             return self._initialize(message, request)
         mcp = self._require(request, tools)
-        if not isinstance(message, Request):
-            self.receive_notification(mcp, message)
-            return Response(202)
         exchange = HttpExchange(request, request.on_disconnect, mcp.new_stream, mcp.headers, mcp.primes_streams)
         session = mcp.session
         session.busy += 1
@@ -174,8 +177,7 @@ class HandshakeEdge:
             raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
         if tools is not None:
             mcp.tools = tools
-        version = request.headers.get(b"mcp-protocol-version")
-        if version is not None and version.decode("latin-1") not in HANDSHAKE_VERSIONS:
+        if request.headers.get(b"mcp-protocol-version", _SPOKEN[0]) not in _SPOKEN:
             raise InvalidRequest("The MCP-Protocol-Version header names a version this session does not speak.")
         return mcp
 
@@ -193,7 +195,7 @@ class HandshakeEdge:
         """The whole answer to a request of a session, encoded; it never fails."""
         ident, method, params = request.id, request.method, request.params
         try:
-            if method != "tools/call" and method not in FORWARDED and method != SUBSCRIBE:
+            if method not in _CALLS:
                 return encode_result(ident, self._simple(mcp, request))
             if ident in mcp.in_flight:
                 raise InvalidRequest(f"A request with id {orjson.dumps(ident).decode()} is still in flight.")

@@ -199,14 +199,21 @@ class HandshakeEdge:
                 return encode_result(ident, self._simple(mcp, request))
             if ident in mcp.in_flight:
                 raise InvalidRequest(f"A request with id {orjson.dumps(ident).decode()} is still in flight.")
+            is_tool = method == "tools/call"
+            name, arguments = name_and_arguments(params) if is_tool else ("", {})
             token = progress_token(params) if "_meta" in params else None
             caller = mcp.in_flight[ident] = HandshakeCaller(
                 exchange, mcp.session, params, exchange.via, token, mcp.capabilities, None, mcp
             )
             exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
             try:
-                run = self._call if method == "tools/call" else self._pass_on
-                return encode_result(ident, await run(caller, method))
+                if is_tool:
+                    return encode_result(ident, (await self.surface.call(caller, name, arguments)).payload)
+                return encode_result(ident, await self._pass_on(caller, method))
+            except TabhubError as error:
+                if not is_tool or not _is_tool_error(error, mcp.version):
+                    raise
+                return encode_result(ident, failure_result(error).payload)
             finally:
                 del mcp.in_flight[ident]
         except UnknownResource as error:
@@ -239,17 +246,6 @@ class HandshakeEdge:
             self.engine.sessions.changes += 1
             return b"{}"
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
-
-    async def _call(self, caller: HandshakeCaller, _method: str) -> bytes:
-        name, arguments = name_and_arguments(caller.params)
-        try:
-            return (await self.surface.call(caller, name, arguments)).payload
-        except (UnknownTool, MissingCapability):
-            raise
-        except TabhubError as error:
-            if isinstance(error, InvalidArguments) and caller.mcp.version < _TOOL_ERRORS_SINCE:
-                raise
-            return failure_result(error).payload
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
         """What an external server answers: a resource, a prompt, a completion."""
@@ -354,3 +350,9 @@ class HandshakeEdge:
         if mcp is not None:
             mcp.close()
         self.engine.end_session(session_id, reason)
+
+
+def _is_tool_error(error: TabhubError, version: str) -> bool:
+    """Whether a failed call is a result with an error, not a protocol error."""
+    protocol: tuple[type[TabhubError], ...] = (UnknownTool, MissingCapability)
+    return not isinstance(error, protocol if version >= _TOOL_ERRORS_SINCE else (*protocol, InvalidArguments))

@@ -59,9 +59,17 @@ class Access:
         """Whether the file was looked at since the event loop last read its sockets."""
 
     def identify(self, authorization: bytes) -> Identity | None:
-        """Who sends this Authorization header; None for an unknown token."""
-        if not self._looked:
-            self._look()
+        """Who sends this Authorization header; None for an unknown token.
+
+        A change of the file of tokens is noticed once for all requests that the event loop reads together: a request
+        that begins after a token was revoked is refused.
+        """
+        if not self._looked:  # since the event loop last read its sockets; all it read then had begun to arrive by now
+            self._looked = True
+            asyncio.get_running_loop().call_soon(self._look_again)
+            if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+                self._state = state
         if (known := self._known.get(authorization)) is not None:
             return known
         token = bearer(authorization)
@@ -70,18 +78,7 @@ class Access:
             self._known[authorization] = identity
         return identity
 
-    def _look(self) -> None:
-        """Notice a change of the file of tokens: once for all requests that the event loop reads together.
-
-        All of them had begun to arrive before this, so a token that was revoked before is not accepted.
-        """
-        self._looked = True
-        asyncio.get_running_loop().call_soon(self._expire)
-        if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-            self._state = state
-
-    def _expire(self) -> None:
+    def _look_again(self) -> None:
         self._looked = False
 
     def _identify(self, token: bytes) -> Identity | None:

@@ -66,14 +66,10 @@ def _second_stamp(second: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
-@lru_cache(maxsize=4)
-def _stamp(milliseconds: int) -> str:
-    return f"{_second_stamp(milliseconds // 1000)}.{milliseconds % 1000:03d}Z"
-
-
 def stamp(now: float) -> str:
     """A time as `2026-02-21T10:30:00.000Z`."""
-    return _stamp(int(now * 1000))
+    second, milliseconds = divmod(int(now * 1000), 1000)
+    return f"{_second_stamp(second)}.{milliseconds:03d}Z"
 
 
 class Batch(Protocol):

@@ -52,8 +52,8 @@ class Call(msgspec.Struct, eq=False):
     def visit(self, tab: int | None, site: str | None) -> None:
         """Note the tab and site that the call works on from now on."""
         self.tab, self.origin = tab, site
-        if site not in self.sites:
-            self.note_site(site)
+        if site is not None and site not in self.sites and len(self.sites) < _SITES_NOTED:
+            self.sites.append(site)
 
     def note_site(self, site: str | None) -> None:
         """Note a site of which the call reads something."""

@@ -172,7 +172,10 @@ class WebSocket(asyncio.Protocol):
             whole = size <= _SHORT and at + size <= end and data[at + 1] != _MASKED + 127
             if whole and data[at] == _WHOLE_TEXT and self._fragmented is None:
                 begin = at + (6 if data[at + 1] < _MASKED + 126 else 8)
-                self._receive_frame(_TEXT, True, _unmask(data[begin : at + size], data[begin - 4 : begin]))
+                length = at + size - begin
+                key = int.from_bytes((data[begin - 4 : begin] * (length // 4 + 1))[:length])
+                text = (int.from_bytes(data[begin : at + size]) ^ key).to_bytes(length)
+                self._receive_frame(_TEXT, True, text)
             else:
                 self._rest = max(at + size - end, 0)
                 self._pass_on(protocol, data[at : at + size])
@@ -261,12 +264,6 @@ def _frame_size(data: bytes, at: int, end: int, longest: int) -> int | None:
             return None
         length = int.from_bytes(data[at + 2 : at + header - 4])
     return header + length if length <= longest else _ALL
-
-
-def _unmask(hidden: bytes, mask: bytes) -> bytes:
-    size = len(hidden)
-    key = (mask * (size // 4 + 1))[:size]
-    return (int.from_bytes(hidden) ^ int.from_bytes(key)).to_bytes(size)
 
 
 def shake_hands(

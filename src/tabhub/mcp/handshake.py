@@ -85,7 +85,7 @@ class HandshakeEdge:
     # POST
 
     async def post(self, message: Message, request: HttpRequest, tools: str | None) -> Response | None:
-        if type(message) is not Request:
+        if not isinstance(message, Request):
             self.receive_notification(self._require(request, tools), message)
             return Response(202)
         if message.method == "initialize":

@@ -49,6 +49,12 @@ class Context:
         """Every site may be acted on here."""
         self.visit(tab.tab_id, tab.site)
 
+    async def require_frame(self, tab_id: int, site: str) -> None:
+        """Every frame may be acted in here."""
+
+    def frames_matter(self) -> bool:
+        return False
+
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")
 

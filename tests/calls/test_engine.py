@@ -44,7 +44,9 @@ class DenySome(Permission):
         super().__init__()
         self._tools = tools
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> Outcome:
+    def check(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
+    ) -> Outcome:
         return Denied(PermissionDenied(f"{tool.name} is off.")) if tool.name in self._tools else ALLOWED
 
 

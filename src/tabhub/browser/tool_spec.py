@@ -16,6 +16,7 @@ from tabhub.browser.actions import Activity
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
+from tabhub.browser.hidden_downloads import HiddenDownloads
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
@@ -110,6 +111,7 @@ class Toolbox:
     choice: TabChoice
     folder: Folder
     activity: Activity
+    downloads: HiddenDownloads
     record: Recorder
     network_overrides: TabOverrides
     interceptions: Interceptions

@@ -231,6 +231,14 @@ class Engine:
         self.calls.progress(call, self.clock())
         self.permission.recheck(call.session, call.tool)
 
+    async def ask_within(self, call: Context, arguments: Mapping[str, Any], ask: Ask) -> Approval:
+        """Ask the person in the middle of a call, before it acts; that time is not the call's own."""
+        call.deadline = call.latest
+        approval = await self.permission.ask(call.caller, call.tool, arguments, ask)
+        self.calls.progress(call, self.clock())
+        await self.hold(call)
+        return approval
+
     async def _turn(self, call: Context) -> None:
         """Wait until the source has room for the call, or its failure is decided."""
         call.turn = asyncio.get_running_loop().create_future()
@@ -348,12 +356,13 @@ class Engine:
         if call is not None:
             for watcher in self._watchers:
                 watcher.ended(call, duration, error, success=record.success)
-            record.tab_id, record.origin = call.tab, call.origin
+            record.tab_id, record.origin, record.frames = call.tab, call.origin, call.frames or None
+            record.approval = call.approval or approval
             if len(call.sites) > 1 or (call.sites and call.sites[0] != call.origin):
                 record.sites = tuple(call.sites)
         if error is not None:
             record.error, record.outcome = call_error(error), error.outcome
-            record.approval = approval or (error.data or {}).get("approval")
+            record.approval = record.approval or (error.data or {}).get("approval")
         if self.keep_arguments:
             record.arguments = self._kept_arguments(arguments, call)
         self.audit.write(record)

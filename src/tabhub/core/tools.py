@@ -230,6 +230,12 @@ class CallContext(Protocol):
         """Note the tab that the call works on. SiteChanged unless the call, or its step, may work on the site that it
         shows now."""
 
+    async def require_frame(self, tab_id: int, site: str) -> None:
+        """PermissionDenied unless the call, or its step, may act in a frame of that site; the person may be asked."""
+
+    def frames_matter(self) -> bool:
+        """Whether it may depend on the frame that the call acts in; if not, nobody needs to find out which it is."""
+
     def confirm(self, text: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub (panel, notification, terminal) about a tab; None if that is not possible."""
 

@@ -66,11 +66,13 @@ class FlowGuard:
             for site in read:
                 self._memory.flows.read(key, site, plugin)
 
-    def flow(self, acts: Iterable[Act], session: Session) -> DataFlow:
-        """What calls would carry to which places; if nothing, the first place is where they act."""
+    def flow(self, acts: Iterable[Act], session: Session, frame: str = "") -> DataFlow:
+        """What calls would carry to which places, or to a frame; if nothing, the first place is where they act."""
         sites: dict[str, None] = {}
         reached: list[tuple[str, ...]] = []
         all_places = [names for tool, arguments in acts if (names := self._places(tool, arguments, session))]
+        if frame:
+            all_places = [(frame,)]
         for names in dict.fromkeys(all_places):
             if found := self._memory.flows.crossing(flow_key(session), names):
                 sites.update(dict.fromkeys(found))

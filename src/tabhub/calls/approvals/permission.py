@@ -29,9 +29,18 @@ class Permission:
         """The tab that a call names, or the session's own."""
         return None
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> Outcome:
-        """Whether a call may run; `tab` is its tab as it is now."""
+    def check(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
+    ) -> Outcome:
+        """Whether a call may run; with a `frame`, whether it may also act in a frame of that site in its tab.
+
+        `tab` is the call's tab as it is now.
+        """
         return ALLOWED
+
+    def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> bool:
+        """Whether `check` may have different outcomes for frames of different sites."""
+        return False
 
     async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
         """Wait for the approval that `check` asked for; PermissionDenied without one."""
@@ -41,7 +50,9 @@ class Permission:
         """Ask the person for a tab that another session holds; None if nobody can be asked."""
         return None
 
-    def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
+    def recheck(
+        self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None, frame: str = ""
+    ) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
 
     def visibility(self, agent: str | None) -> Visibility:

@@ -24,7 +24,7 @@ from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
 from tabhub.core.leases import Lease
-from tabhub.core.origins import BLANK
+from tabhub.core.origins import BLANK, origin_of
 from tabhub.core.page_tools import PageTool
 from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
@@ -48,6 +48,7 @@ from tabhub.trust.approvals import (
     tab_moved,
     tool_changed,
 )
+from tabhub.trust.dataflow import UNKNOWN
 from tabhub.trust.explain import Question, explain
 from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
@@ -57,6 +58,8 @@ from tabhub.trust.verdicts import apply_site_rule
 from tabhub.trust.visibility import EVERYTHING, View, Visibility
 
 _PANEL = EXTENSION_ORIGIN.decode()
+_SOME_FRAME = f"{UNKNOWN}(frame)"
+"""The site of a frame of which nothing is known."""
 
 
 class PermissionCheck(Permission):
@@ -101,7 +104,9 @@ class PermissionCheck(Permission):
         tab_id = arguments.get("tabId", own)
         return self._browsers.book.get(tab_id) if type(tab_id) is int else None
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> Outcome:
+    def check(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
+    ) -> Outcome:
         session = caller.session
         rules = self.tools.known.get((tool, session.token)) or self.tools.rules(tool, session.token)
         if rules.acts_in_tab and tab is not None and tab.url.startswith(_PANEL) and not _leaves_own(tool, session, tab):
@@ -113,7 +118,10 @@ class PermissionCheck(Permission):
             disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others)
         if rules.verdict.level == "auto" and not (guarded or steps or disturbs) and self.sites.empty:
             return ALLOWED
-        return self._decide(session, tool, arguments, tab, steps, guarded=guarded, disturbs=disturbs)
+        return self._decide(session, tool, arguments, tab, steps, frame, guarded=guarded, disturbs=disturbs)
+
+    def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> bool:
+        return not self.sites.empty or self.check(caller, tool, arguments, tab, _SOME_FRAME) is not ALLOWED
 
     def _decide(
         self,
@@ -122,6 +130,7 @@ class PermissionCheck(Permission):
         arguments: Mapping[str, Any],
         tab: Tab | None,
         steps: tuple[Act, ...],
+        frame: str,
         *,
         guarded: bool,
         disturbs: str,
@@ -132,7 +141,7 @@ class PermissionCheck(Permission):
             return Denied(self.tools.switched_off(off))
         verdicts: list[Verdict] = []
         for act, its in zip(acts, set_levels, strict=True):
-            on_site = self._on_site(session, act, its)
+            on_site = self._on_site(session, act, its, frame)
             if isinstance(on_site, PermissionDenied):
                 return Denied(on_site)
             verdicts.append(on_site)
@@ -142,12 +151,12 @@ class PermissionCheck(Permission):
         if loosened and own_browser:  # the rule speaks for its own site only
             verdicts[1:] = [its if its.level is not None else Verdict("ask") for its in verdicts[1:]]
         acts_known = known_acts(steps) if steps else acts
-        flow = self._flow_guard.flow(acts_known, session) if guarded and own_browser else NO_FLOW
+        flow = self._flow_guard.flow(acts_known, session, frame) if guarded and own_browser else NO_FLOW
         level = verdicts[0].level or ("ask" if own_browser else "auto")
         steps_to_ask = self._steps_to_ask(session, steps, verdicts[1:])
         if level == "auto" and not flow.sites and not steps_to_ask and not disturbs:
             return ALLOWED
-        scope = self._scope(session, acts)
+        scope = self._scope(session, acts, frame)
         definition = self.tools.definition(tool) if tool.source.kind in PINNED else ""
         verdict, earlier = verdicts[0], self._earlier(session, tool, scope, definition)
         if isinstance(earlier, Verdict):
@@ -166,6 +175,7 @@ class PermissionCheck(Permission):
                 setting_name=self.tools.names(tool).own,
                 definition=definition,
                 scope=scope,
+                frame=frame,
             )
         )
         if isinstance(outcome, Ask) or outcome.warn:
@@ -190,7 +200,7 @@ class PermissionCheck(Permission):
             tab = self._browsers.book.get(request.tab_id)
             if tab is not None and tab.site != shown.site:
                 raise tab_moved(request, answer, tab.site)
-        self.recheck(caller.session, tool, arguments)
+        self.recheck(caller.session, tool, arguments, ask.frame)
         return Approval(answer.by, answer.decision, answer.reason)
 
     def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
@@ -204,15 +214,18 @@ class PermissionCheck(Permission):
 
         return confirm()
 
-    def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
+    def recheck(
+        self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None, frame: str = ""
+    ) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
         verdict = self.tools.verdict(tool, session.token)
         if verdict.level == "off":
             raise self.tools.switched_off(tool)
         if arguments is not None:
-            on_site = self._on_site(session, (tool, arguments), verdict)
-            if isinstance(on_site, PermissionDenied):
-                raise on_site
+            for place in ("", frame) if frame else ("",):
+                on_site = self._on_site(session, (tool, arguments), verdict, place)
+                if isinstance(on_site, PermissionDenied):
+                    raise on_site
 
     def visibility(self, agent: str | None) -> Visibility:
         if (known := self._visibilities.get(agent)) is None:
@@ -244,10 +257,10 @@ class PermissionCheck(Permission):
         )
         return list(dict.fromkeys(found))
 
-    def explain(self, tool: Tool, agent: str | None, url: str | None) -> str:
-        """Which rule decides on a call of a tool by an agent on a page, and why."""
+    def explain(self, tool: Tool, agent: str | None, url: str | None, frame: str | None = None) -> str:
+        """Which rule decides on a call of a tool by an agent on a page, or in a frame of it, and why."""
         return explain(
-            Question(self.tools.facts(tool), tool.source.setting, self.tools.names(tool).all, agent, url),
+            Question(self.tools.facts(tool), tool.source.setting, self.tools.names(tool).all, agent, url, frame),
             self.tools.verdict(tool, agent),
             self.tools.permissions,
             self.sites,
@@ -256,18 +269,18 @@ class PermissionCheck(Permission):
 
     # sites and earlier approvals
 
-    def _on_site(self, session: Session, act: Act, verdict: Verdict) -> Verdict | PermissionDenied:
-        """What holds on the sites a call is about."""
+    def _on_site(self, session: Session, act: Act, verdict: Verdict, frame: str = "") -> Verdict | PermissionDenied:
+        """What holds on the sites a call is about, or in a frame."""
         if self.sites.empty:
             return verdict
         tool, arguments = act
-        urls = self._call_sites.urls(session, tool, arguments)
+        urls = [frame] if frame else self._call_sites.urls(session, tool, arguments)
         rules = [self.sites.rule(url, session.token) for url in urls]
         if tool.source.kind == "plugin" and "tabId" not in arguments:  # it runs in a tab that is not blocked
             rules = [rule for rule in rules if rule is None or rule.level != "block"] or rules
         return apply_site_rule(self.tools.facts(tool), verdict, strictest(rules))
 
-    def _scope(self, session: Session, acts: Iterable[Act]) -> tuple[Scope, ...]:
+    def _scope(self, session: Session, acts: Iterable[Act], frame: str = "") -> tuple[Scope, ...]:
         """What an approval of these calls covers; empty if the site of one is not known."""
         scopes: dict[Scope, None] = {}
         for place, (tool, arguments) in enumerate(acts):
@@ -275,7 +288,7 @@ class PermissionCheck(Permission):
                 continue  # a batch may read and wait
             site = None
             if self._call_sites.on_site(tool, arguments):
-                site = self._call_sites.site(session, tool, arguments)
+                site = origin_of(frame) if frame else self._call_sites.site(session, tool, arguments)
                 if site is None:
                     return ()
             scopes[Scope(self.tools.kind(tool), site)] = None

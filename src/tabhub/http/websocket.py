@@ -30,6 +30,8 @@ _TEXT = Opcode.TEXT
 _WHOLE_TEXT = 0x81
 """The first byte of a frame that is a whole text message."""
 _MASKED = 0x80
+_TWO_BYTES = _MASKED + 126
+"""The second byte of a frame whose length follows in two bytes."""
 _SHORT = 4096
 """Bytes up to which a message is unmasked here; websockets has faster code for long ones."""
 _ALL = 1 << 64
@@ -169,17 +171,17 @@ class WebSocket(asyncio.Protocol):
             if size is None:
                 self._header = data[at:]
                 return
-            whole = size <= _SHORT and at + size <= end and data[at + 1] != _MASKED + 127
-            if whole and data[at] == _WHOLE_TEXT and self._fragmented is None:
-                begin = at + (6 if data[at + 1] < _MASKED + 126 else 8)
-                length = at + size - begin
+            stop = at + size
+            if size <= _SHORT and stop <= end and data[at] == _WHOLE_TEXT and self._fragmented is None:
+                begin = at + (6 if data[at + 1] < _TWO_BYTES else 8 if data[at + 1] == _TWO_BYTES else 14)
+                length = stop - begin
                 key = int.from_bytes((data[begin - 4 : begin] * (length // 4 + 1))[:length])
-                text = (int.from_bytes(data[begin : at + size]) ^ key).to_bytes(length)
+                text = (int.from_bytes(data[begin:stop]) ^ key).to_bytes(length)
                 self._receive_frame(_TEXT, True, text)
             else:
-                self._rest = max(at + size - end, 0)
-                self._pass_on(protocol, data[at : at + size])
-            at += size
+                self._rest = max(stop - end, 0)
+                self._pass_on(protocol, data[at:stop])
+            at = stop
 
     def _pass_on(self, protocol: ServerProtocol, data: bytes) -> None:
         """Let the protocol read a frame, or a part of one."""
@@ -255,14 +257,14 @@ def _frame_size(data: bytes, at: int, end: int, longest: int) -> int | None:
     if end - at < 2:
         return None
     length = data[at + 1] - _MASKED
+    if 0 <= length < 126:
+        return length + 6 if length <= longest else _ALL
     if length < 0:
         return _ALL
-    header = 6
-    if length >= 126:
-        header = 8 if length == 126 else 14
-        if end - at < header - 4:
-            return None
-        length = int.from_bytes(data[at + 2 : at + header - 4])
+    header = 8 if length == 126 else 14
+    if end - at < header - 4:
+        return None
+    length = int.from_bytes(data[at + 2 : at + header - 4])
     return header + length if length <= longest else _ALL
 
 

@@ -283,12 +283,14 @@ async def test_agents_get_nothing_of_a_hidden_site(relay: RunningRelay, panel: A
         for method, params in BEYOND:
             refused = await agent.error(method, {"tabId": plain, **at_bank(params, site)})
             assert "reach beyond a page are refused" in refused["message"], (method, params)
-        for method, params in (
+        reaching: list[tuple[str, dict[str, Any]]] = [
             *((name, {"tabIds": [plain, secret]}) for name in ("createGroup", "removeFromGroup")),
             ("addToGroup", {"groupId": 1, "tabIds": [framed]}),
             ("closeWindow", {"windowId": listed[secret]["windowId"]}),
             ("restoreSession", {"sessionId": closed["sessionId"]}),
-        ):
+        ]
+        assert {name for name, _ in reaching} == REACHING
+        for method, params in reaching:
             assert (await agent.error(method, params))["message"] == HIDDEN, method
         assert (await agent.error("resumeTab", {"tabId": plain}))["code"] == -32601
         for method, params in LISTS:

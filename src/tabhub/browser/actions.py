@@ -316,9 +316,10 @@ class Activity:
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
     def _tab(self, key: TabKey) -> _Tab:
-        if key not in self._tabs:
-            self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
-        return self._tabs[key]
+        tab = self._tabs.get(key)
+        if tab is None:
+            tab = self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
+        return tab
 
     def wake(self, page: Page) -> None:
         """Make a background tab render, run timers and have focus as if it were in front.

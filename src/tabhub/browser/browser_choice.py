@@ -33,7 +33,6 @@ class Found:
     what: dict[str, Any]
 
 
-@dataclass(slots=True)
 class BrowserCall(Call):
     """A call that goes to a browser."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.protocols import Answers, Caller, Questions
 from tabhub.core.calls import Call
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.trust.approvals import (
     Allowed,
@@ -66,14 +67,15 @@ class Context(Call, kw_only=True):
     def begin_step(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
         self.step, self.step_site, self.step_frames = (tool, arguments), "", ()
 
-    def require_site(self, tab_id: int, site: str) -> None:
-        if site in (self.permitted, self.step_site):
-            return
-        tool, arguments = self._acting(tab_id)
-        outcome = self.engine.permission.check(self.caller, tool, arguments)
-        if not isinstance(outcome, Allowed):
-            raise site_changed(tool.name, tab_id, self.permitted, site, outcome, sent=self.sent)
-        self.step_site = site
+    def work_on(self, tab: Tab) -> None:
+        site = tab.site
+        if site not in (self.permitted, self.step_site):
+            tool, arguments = self._acting(tab.tab_id)
+            outcome = self.engine.permission.check(self.caller, tool, arguments, tab)
+            if not isinstance(outcome, Allowed):
+                raise site_changed(tool.name, tab.tab_id, self.permitted, site, outcome, sent=self.sent)
+            self.step_site = site
+        self.visit(tab.tab_id, site)
 
     async def require_frame(self, tab_id: int, site: str) -> None:
         if site in self.step_frames:
@@ -81,7 +83,9 @@ class Context(Call, kw_only=True):
         if site not in self.frames:
             self.frames = (*self.frames, site)
         tool, arguments = self._acting(tab_id)
-        outcome = self.engine.permission.check(self.caller, tool, arguments, site)
+        permission = self.engine.permission
+        tab = permission.tab(self.session, tool, arguments)
+        outcome = permission.check(self.caller, tool, arguments, tab, site)
         if isinstance(outcome, Denied):
             raise frame_denied(outcome.error, site)
         if isinstance(outcome, Ask):
@@ -92,7 +96,9 @@ class Context(Call, kw_only=True):
 
     def frames_matter(self) -> bool:
         tab_id = self.tab if self.tab is not None else -1
-        return self.engine.permission.tells_frames_apart(self.caller, *self._acting(tab_id))
+        permission, (tool, arguments) = self.engine.permission, self._acting(tab_id)
+        tab = permission.tab(self.session, tool, arguments)
+        return permission.tells_frames_apart(self.caller, tool, arguments, tab)
 
     def _acting(self, tab_id: int) -> tuple[Tool, Mapping[str, Any]]:
         """What the call does now in a tab: a tool and its arguments."""

@@ -156,7 +156,7 @@ class Page:
             raise TabStopped(self.tab_id, sent=self._acting is not None and self._acting.sent)
         wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
         if self._acting is not None:
-            if _acts(name, wanted):
+            if encoded is None and _acts(name, wanted):  # `cdp_encoded` has checked the site
                 where = self.require_site()
                 wanted |= where if name == "forwardCDPCommand" else {}
             self._acting.sent = True
@@ -189,8 +189,7 @@ class Page:
         if self._acting is None or tab is None:
             return {}
         if tab is not self._checked:
-            self._acting.require_site(self.tab_id, tab.site)
-            self._acting.visit(self.tab_id, tab.site)
+            self._acting.work_on(tab)
             self._checked = tab
         if self._frame is not None:
             frame_id, permitted = self._frame

@@ -13,7 +13,7 @@ from typing import Any
 
 from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.disturbance import disturbance
-from tabhub.calls.approvals.flow_guard import CLOSE, Act, FlowGuard, in_tab, known_acts
+from tabhub.calls.approvals.flow_guard import CLOSE, Act, FlowGuard, known_acts
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory
 from tabhub.calls.approvals.permission import Permission
@@ -27,6 +27,7 @@ from tabhub.core.leases import Lease
 from tabhub.core.origins import BLANK, origin_of
 from tabhub.core.page_tools import PageTool
 from tabhub.core.sessions import Session
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.errors import PermissionDenied
 from tabhub.links.browsers import Browsers
@@ -56,8 +57,6 @@ from tabhub.trust.site_rules import SiteRules, strictest
 from tabhub.trust.verdicts import apply_site_rule
 from tabhub.trust.visibility import EVERYTHING, View, Visibility
 
-_BATCH = batch.browser_act.tool.name
-"""The tool that runs steps of other tools: their settings hold in it."""
 _PANEL = EXTENSION_ORIGIN.decode()
 _SOME_FRAME = f"{UNKNOWN}(frame)"
 """The site of a frame of which nothing is known."""
@@ -88,7 +87,7 @@ class PermissionCheck(Permission):
         self.hidden = HiddenTools(self.visibility, browsers.book, sites.plugin_patterns, sites.plugin_tabs)
         self._held_by_others = held_by_others
         self.tools = ToolVerdicts(Permissions.parse(config), memory, audit, declared)
-        self._flow_guard = FlowGuard(config.dataflow, memory, browsers, audit)
+        self._flow_guard = FlowGuard(config.dataflow, memory, browsers, audit, self.tab)
         self.sites = SiteRules.parse(config)
         self._visibilities: dict[str | None, Visibility] = {}
 
@@ -100,27 +99,36 @@ class PermissionCheck(Permission):
 
     # before a call
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], frame: str = "") -> Outcome:
-        session = caller.session
-        acts = not tool.read_only
-        if acts and self._acts_in_panel(session, tool, arguments):
-            return Denied(_panel_only(tool))
-        verdict = self.tools.verdict(tool, session.token)
-        guarded = acts and self._flow_guard.guards(session)
-        steps = tuple(batch.tool_calls(arguments)) if tool.name == _BATCH else ()
-        disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others) if acts else ""
-        if verdict.level == "auto" and not guarded and not steps and not disturbs and self.sites.empty:
-            return ALLOWED
-        return self._decide(session, tool, arguments, steps, frame, guarded=guarded, disturbs=disturbs)
+    def tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
+        own = session.tab if tool.source.kind in ("browser", "plugin") else None
+        tab_id = arguments.get("tabId", own)
+        return self._browsers.book.get(tab_id) if type(tab_id) is int else None
 
-    def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        return not self.sites.empty or self.check(caller, tool, arguments, _SOME_FRAME) is not ALLOWED
+    def check(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
+    ) -> Outcome:
+        session = caller.session
+        rules = self.tools.known.get((tool, session.token)) or self.tools.rules(tool, session.token)
+        if rules.acts_in_tab and tab is not None and tab.url.startswith(_PANEL) and not _leaves_own(tool, session, tab):
+            return Denied(_panel_only(tool))  # an agent could approve its own calls there
+        guarded = not tool.read_only and self._flow_guard.guards(session)
+        steps = tuple(batch.tool_calls(arguments)) if rules.has_steps else ()
+        disturbs = ""
+        if rules.may_disturb:
+            disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others)
+        if rules.verdict.level == "auto" and not (guarded or steps or disturbs) and self.sites.empty:
+            return ALLOWED
+        return self._decide(session, tool, arguments, tab, steps, frame, guarded=guarded, disturbs=disturbs)
+
+    def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> bool:
+        return not self.sites.empty or self.check(caller, tool, arguments, tab, _SOME_FRAME) is not ALLOWED
 
     def _decide(
         self,
         session: Session,
         tool: Tool,
         arguments: Mapping[str, Any],
+        tab: Tab | None,
         steps: tuple[Act, ...],
         frame: str,
         *,
@@ -174,11 +182,7 @@ class PermissionCheck(Permission):
             self._require_usable_tab(tool, arguments, session)
         if isinstance(outcome, Allowed) and outcome.warn:
             self._flow_guard.warn(session, tool, flow)
-        return replace(outcome, site=self.site(session, tool, arguments)) if isinstance(outcome, Ask) else outcome
-
-    def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> str:
-        tab = self._flow_guard.tab(session, tool, arguments)
-        return tab.site if tab is not None else BLANK
+        return replace(outcome, site=BLANK if tab is None else tab.site) if isinstance(outcome, Ask) else outcome
 
     def call_answered(self, session: Session, call: Call) -> None:
         self._flow_guard.call_answered(session, call)
@@ -306,16 +310,6 @@ class PermissionCheck(Permission):
                 approvals.append(Approval(grant.approved_by, "allow_always", f"grant {grant.id}"))
         return approvals[0] if approvals else None
 
-    def _acts_in_panel(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call acts in a tab that shows the panel, where an agent could approve its own calls."""
-        if tool.source.kind != "browser" or tool.name in LEASE_TOOLS or not in_tab(tool):
-            return False
-        tab = self._flow_guard.tab(session, tool, arguments)
-        if tab is None or not tab.url.startswith(_PANEL):
-            return False
-        # A page can send an agent's own tab there.
-        return not (tool.name == CLOSE and tab.tab_id in (session.tab, *session.opened_tabs))
-
     # whose browser
 
     def _reaches_own(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> bool:
@@ -336,6 +330,11 @@ class PermissionCheck(Permission):
             return True
         tab = browsers.book.get(tab_id if type(tab_id) is int else session.tab if session.tab is not None else -1)
         return (tab.browser_id if tab is not None else browsers.default_link().browser_id) not in managed
+
+
+def _leaves_own(tool: Tool, session: Session, tab: Tab) -> bool:
+    """Whether a session closes its own tab, which a page can have sent to the panel."""
+    return tool.name == CLOSE and tab.tab_id in (session.tab, *session.opened_tabs)
 
 
 def _panel_only(tool: Tool) -> PermissionDenied:

@@ -576,6 +576,25 @@ async def test_scripts_of_an_agent_cannot_fetch_from_a_blocked_site(world: World
 
 
 @pytest.mark.req("B25")
+async def test_what_a_frame_of_a_blocked_site_shows_next_without_a_site_of_its_own_is_left_out(world: World) -> None:
+    await keep_off(world.hub, None)
+    try:
+        tab_id = await world.open(f"{world.sites.shop}/files")
+        await world.get("browser_wait_for", tabId=tab_id, networkIdle=True)
+        assert SECRET in json.dumps(await world.call("browser_snapshot", tabId=tab_id))
+    finally:
+        await keep_off(world.hub, SITES)
+    turned = "new Promise((done) => addEventListener('message', ({ data }) => done(data)))"
+    code = f"const turned = {turned}; frames[0].postMessage('self', '*'); return await turned"
+    assert (await world.get("browser_execute_script", tabId=tab_id, code=code))["value"] == "self"
+    snapshot = await world.get("browser_snapshot", tabId=tab_id)
+    assert "1 frame of the page is on a site" in snapshot["note"]
+    for name in ("browser_snapshot", "browser_get_tab_content", "browser_screenshot_tab"):
+        answer = await world.call(name, tabId=tab_id)
+        assert not leaks(answer), answer
+
+
+@pytest.mark.req("B25")
 async def test_no_list_of_tools_names_a_blocked_site(world: World) -> None:
     async with Agent(world.hub, "/mcp/gateway") as gateway, client(world.hub) as http:
         listed = [

@@ -75,10 +75,11 @@ const fieldText = (field) => {
   return { text: field.isContentEditable || editable(field) ? editedText(field) : "", shown: false };
 };
 
-// Editors draw what they were given in the next frame.
-const drawn = () => {
+// Code editors draw what they were given in the next frame.
+const drawn = async (within = document) => {
+  if (!within.querySelector(EDITOR_ROOTS)) return;
   const frame = () => new Promise((done) => requestAnimationFrame(done));
-  return Promise.race([frame().then(frame), new Promise((done) => setTimeout(done, 500))]);
+  await Promise.race([frame().then(frame), new Promise((done) => setTimeout(done, 500))]);
 };
 
 // A paste into ProseMirror drops the empty lines of plain text, unless it comes as paragraphs of its own.
@@ -99,11 +100,15 @@ const insertText = (field, text) => {
     field.setRangeText(whole.slice(0, room).slice(0, -1), start, end, "end");
     return document.execCommand("insertText", false, whole.slice(0, room).slice(-1));
   }
-  if (lines.length > 1 && field.isContentEditable && field.closest("[contenteditable]")?.contentEditable !== "plaintext-only") {
+  if (lines.length > MANY_LINES && field.isContentEditable && field.closest("[contenteditable]")?.contentEditable !== "plaintext-only") {
     const kept = getComputedStyle(field).whiteSpace.startsWith("pre");
     const blanks = (line) => (kept ? line : line.replace(/^ | (?= )| $/g, "\u00a0"));
     const escape = (line) => blanks(line).replace(/&/g, "&amp;").replace(/</g, "&lt;");
-    const html = lines.map((line, at) => (at ? `<div>${escape(line) || "<br>"}</div>` : escape(line))).join("");
+    // The first block is merged into the cursor's line; an empty one would be lost.
+    const begin = Math.max(0, lines.findIndex(Boolean));
+    if (!getSelection().isCollapsed) document.execCommand("delete");
+    if (begin) document.execCommand("insertText", false, "\n".repeat(begin));
+    const html = lines.slice(begin).map((line, at) => (at ? `<div>${escape(line) || "<br>"}</div>` : escape(line))).join("");
     if (document.execCommand("insertHTML", false, html)) return true;
   }
   return document.execCommand("insertText", false, text);

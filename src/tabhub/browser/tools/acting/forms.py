@@ -17,7 +17,7 @@ from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.browser.tools.acting import widgets
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments, SiteChanged
+from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied
 
 _ONE_OR_MORE = {"type": ["string", "array"], "items": {"type": "string"}}
 _VALUE = {"type": ["string", "number", "boolean", "array"], "items": {"type": "string"}}
@@ -72,9 +72,11 @@ async def fill_form(call: Call) -> ToolResult:
         for number, field in enumerate(fields, 1):
             try:
                 done.append(await _fill_one(call, action, field))
-            except (CommandFailed, SiteChanged) as error:
+            except (CommandFailed, PermissionDenied) as error:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
+                if number > 1:
+                    error.outcome = "failed"
                 raise
             if action.url is not None or page.dialog:
                 break

@@ -15,7 +15,7 @@ from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
 from tabhub.browser.elements.field_formats import canonical
 from tabhub.browser.elements.focus import focused_target
-from tabhub.browser.elements.hidden_frames import require_focus_outside
+from tabhub.browser.elements.input_frames import require_focus_permitted
 from tabhub.browser.schemas import list_of
 from tabhub.browser.secret_text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
@@ -181,7 +181,7 @@ async def press_key(call: Call) -> ToolResult:
             target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
         else:
-            await require_focus_outside(page)
+            await require_focus_permitted(page)
         await action.tolerate_navigation(pointer.send_events(page, pointer.key_press(key, state)))
         await action.round_trip()
         return data_result(await action.result(f"Pressed {args['key']}{place}"))

@@ -20,6 +20,7 @@ from tabhub.errors import (
     InvalidArguments,
     InvalidParams,
     InvalidRequest,
+    MethodNotAllowed,
     MethodNotFound,
     MissingCapability,
     RateLimited,
@@ -28,7 +29,7 @@ from tabhub.errors import (
     UnknownResource,
     UnknownTool,
 )
-from tabhub.http.event_streams import serve
+from tabhub.http.event_streams import HEADERS, serve
 from tabhub.http.messages import Request as HttpRequest
 from tabhub.http.messages import Response
 from tabhub.mcp.exchange import Exchange, HttpExchange
@@ -93,10 +94,11 @@ class HandshakeEdge:
         session.busy += 1
         try:
             answer = await self.answer(mcp, message, exchange)
-            if exchange.stream is None:
-                return Response(200, answer, mcp.json_headers)
-            await exchange.finish((answer,))
-            return None
+            if exchange.stream is not None:
+                exchange.stream.cancelled = not answer
+                await exchange.finish((answer,) if answer else ())
+                return None
+            return Response(200, answer, mcp.json_headers if answer else (*HEADERS, *mcp.headers))
         finally:
             session.busy -= 1
             session.seen = self.engine.clock()
@@ -139,7 +141,7 @@ class HandshakeEdge:
                 pending.append(self.answer(mcp, message, exchange))
             else:
                 self.receive_notification(mcp, message)
-        return [*await asyncio.gather(*pending), *invalid]
+        return [*filter(None, await asyncio.gather(*pending)), *invalid]
 
     def _initialize(self, request: Request, http: HttpRequest) -> Response:
         if b"mcp-session-id" in http.headers:
@@ -187,11 +189,16 @@ class HandshakeEdge:
             ident = message.params.get("requestId")
             caller = mcp.in_flight.get(ident) if isinstance(ident, str | int) else None
             if caller is not None:
+                caller.cancelled = True
                 self.engine.cancel_for(caller, "the agent asked for it")
 
     async def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
-        """The whole answer to a request of a session, encoded; it never fails."""
+        """The whole answer to a request of a session, encoded; it never fails.
+
+        Over HTTP a cancelled request has none, and the answer is empty; the bridge waits for one.
+        """
         ident, method, params = request.id, request.method, request.params
+        caller: HandshakeCaller | None = None
         try:
             if method != "tools/call" and method not in FORWARDED and method != SUBSCRIBE:
                 return encode_result(ident, self._simple(mcp, request))
@@ -204,13 +211,14 @@ class HandshakeEdge:
             exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
             try:
                 run = self._call if method == "tools/call" else self._pass_on
-                return encode_result(ident, await run(caller, method))
+                answer = encode_result(ident, await run(caller, method))
             finally:
                 del mcp.in_flight[ident]
         except UnknownResource as error:
-            return encode_error(ident, _NO_RESOURCE, error.text(), {**error.details(), "code": _NO_RESOURCE})
+            answer = encode_error(ident, _NO_RESOURCE, error.text(), {**error.details(), "code": _NO_RESOURCE})
         except TabhubError as error:
-            return encode_failure(ident, error)
+            answer = encode_failure(ident, error)
+        return b"" if caller is not None and caller.cancelled and exchange.via != "bridge" else answer
 
     def _simple(self, mcp: McpSession, request: Request) -> bytes:
         if request.method == "tools/list":
@@ -300,6 +308,8 @@ class HandshakeEdge:
         if stream is mcp.listener:
             await self._serve_listener(mcp, request, int(seq))
         else:
+            if stream.cancelled:  # clients would ask for its answer again and again
+                raise MethodNotAllowed("The request of this stream was cancelled: it has no answer.")
             await serve(stream, request, mcp.headers, int(seq))
 
     async def _serve_listener(self, mcp: McpSession, request: HttpRequest, after: int | None = None) -> None:

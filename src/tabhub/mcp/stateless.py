@@ -180,16 +180,17 @@ class StatelessEdge:
             if wanted is not None:
                 payload = await self.resources.answer(caller, wanted, stateless=True)
             else:
-                result = await self.surface.call(caller, name, arguments)
+                try:
+                    result = await self.surface.call(caller, name, arguments)
+                except (UnknownTool, MissingCapability):
+                    raise
+                except TabhubError as error:
+                    result = failure_result(error)
                 if session.tab is not None and not handed:
                     result = _with_handle(result, session)
                 payload = result.payload
         except InputRequired as asked:
             return encode_result(request.id, self._input_required(asked.questions, answers, about))
-        except TabhubError as error:
-            if wanted is not None or isinstance(error, UnknownTool | MissingCapability):
-                raise
-            payload = failure_result(error).payload
         finally:
             session.busy -= 1
             session.seen = engine.clock()

@@ -147,6 +147,11 @@ var pageChecks = (() => {
     }
   }
 
-  return Object.freeze({ MAX_MESSAGE, isObject, isName, plain, tools, result, textOf });
+  /** A random text; `crypto.randomUUID` exists only in secure contexts. */
+  function randomId() {
+    return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16)).join("-");
+  }
+
+  return Object.freeze({ MAX_MESSAGE, isObject, randomId, isName, plain, tools, result, textOf });
 })();
 globalThis.pageChecks = pageChecks;

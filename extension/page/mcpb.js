@@ -19,7 +19,7 @@ var McpbClient = class {
   #next = 1;
   #listing = false;
   #listAgain = false;
-  #prefix = `tabhub-${crypto.getRandomValues(new Uint32Array(2)).join("-")}-`;
+  #prefix = `tabhub-${pageChecks.randomId()}-`;
   /** @type {Map<string, PromiseWithResolvers<any>>} */
   #waiting = new Map();
   /** Running calls by their id on the wire. @type {Map<string, PageCall>} */

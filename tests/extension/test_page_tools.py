@@ -226,6 +226,19 @@ async def test_an_elicitation_of_a_server_in_the_page_reaches_the_hub(
     assert (asked["toolName"], asked["message"]) == ("order", "Order it?")
 
 
+async def test_what_only_the_page_server_says_of_a_tool_is_listed_too(visit: Opener) -> None:
+    page = await visit("transports.html")
+    await page.reported(*SHOP)
+    await page.run("void registerTotal()")
+    reported = await page.reported(*SHOP, "total")
+    while "outputSchema" not in (total := next(t for t in reported["tools"] if t["name"] == "total")):
+        reported = await page.reported(*SHOP, "total")
+    assert (total["via"], total["title"]) == ("webmcp", "The total")
+    assert total["annotations"] == {"idempotentHint": True, "readOnlyHint": True}
+    assert total["outputSchema"]["properties"] == {"sum": {"type": "number"}}
+    assert (await page.call("total"))["payload"]["structuredContent"] == {"sum": 7}
+
+
 async def test_a_server_with_the_transport_of_2025_is_listed_called_updated_and_emptied(visit: Opener) -> None:
     page = await visit("transports2025.html")
     assert (await page.reported("price"))["tools"][0]["via"] == "mcpb"

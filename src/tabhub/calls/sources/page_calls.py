@@ -33,7 +33,7 @@ from tabhub.wire.page_tools import ElicitConfirmation, read_outcome
 _GRACE = 0.5
 """Seconds a call outlives its document: a page that answers by navigating still gets its answer through."""
 _PROGRESS_EVERY = 3.0
-_DECODED = ("content", "isError", "_meta")
+_DECODED = frozenset({"content", "isError", "_meta"})
 """The fields of a result that are looked into; structured content may be large and stays encoded."""
 _ERROR = 4_000
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -316,10 +316,9 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
         fields = _FIELDS.decode(answer.payload)
     except (msgspec.DecodeError, RecursionError) as error:
         raise unreadable(f"{origin} ran {tool.name}, but its answer is not a tool result: {error}.") from None
-    structured = fields.pop("structuredContent", None)
-    answered = {name: msgspec.json.decode(value) for name, value in fields.items() if name in _DECODED}
-    if structured is not None:
-        answered["structuredContent"] = structured
+    answered: dict[str, Any] = {**fields}
+    for name in _DECODED & fields.keys():
+        answered[name] = msgspec.json.decode(fields[name])
     result = check_promise(valid_result(answered), "The page", tool.output)
     result["_meta"] = {**forwarded_meta(result.get("_meta")), UNTRUSTED: {"origin": origin}}
     return ToolResult(msgspec.json.encode(result), "isError" in result)

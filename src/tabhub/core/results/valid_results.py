@@ -8,6 +8,7 @@ up to whoever made them.
 from __future__ import annotations
 
 import binascii
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,6 +24,11 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[^,;]*)*;base64,")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)")
 _URL_SAFE = str.maketrans("-_", "+/")
+_OWN_FIELDS = frozenset(
+    {"content", "structuredContent", "isError", "_meta", "resultType", "task", "toolResult", "requestState"}
+    | {"inputRequests", "ttlMs", "cacheScope"}
+)
+"""The fields that mean something to clients; others are passed on."""
 _MIME = {"image": "image/png", "audio": "audio/wav"}
 _ROLES = ("user", "assistant")
 _OPTIONAL_TEXTS = ("title", "description", "mimeType")
@@ -38,7 +44,8 @@ def valid_result(answer: Mapping[str, Any]) -> dict[str, Any]:
         blocks, structured = _with_text(blocks, structured), None
     if structured is not None and not blocks:
         blocks = [_text(_json(structured))]
-    result: dict[str, Any] = {"content": blocks}
+    result: dict[str, Any] = {name: value for name, value in answer.items() if name not in _OWN_FIELDS}
+    result["content"] = blocks
     if structured is not None:
         result["structuredContent"] = structured
     if answer.get("isError") is True:
@@ -103,7 +110,10 @@ def _text(text: str) -> Block:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    try:
+        return msgspec.json.encode(value).decode()
+    except OverflowError:  # numbers of more than 64 bits, which are JSON all the same
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _block(raw: Any) -> Block:

@@ -14,6 +14,7 @@
  * @property {Record<string, unknown>} [outputSchema]
  * @property {Record<string, unknown>} [annotations]
  * @property {"webmcp" | "mcpb" | "form"} via
+ * @property {"prompt" | "resource" | "template"} [kind] what else of a server it is; its name begins with this
  */
 
 var pageChecks = (() => {
@@ -22,6 +23,7 @@ var pageChecks = (() => {
   const MAX_NAME = 128;
   const MAX_DEPTH = 64;
   const VIA = ["webmcp", "mcpb", "form"];
+  const KINDS = ["prompt", "resource", "template"];
   const TEXTS = ["title", "description"];
   const OBJECTS = ["inputSchema", "outputSchema", "annotations"];
 
@@ -89,6 +91,9 @@ var pageChecks = (() => {
       result[field] = value;
     }
     result["via"] = given["via"];
+    const kind = given["kind"];
+    if (kind !== undefined && (given["via"] !== "mcpb" || !KINDS.includes(String(kind)))) return null;
+    if (kind !== undefined) result["kind"] = kind;
     return /** @type {PageTool} */ (/** @type {unknown} */ (result));
   }
 

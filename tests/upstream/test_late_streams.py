@@ -60,7 +60,7 @@ async def test_a_server_that_does_not_answer_is_given_up_with_the_reason(tmp_pat
                 await hub.hub.upstream.add(json.dumps({"late": {"url": server.url}}))
                 connection = hub.hub.upstream.pool.get("late")
                 assert connection is not None
-                await until(lambda: connection.error)
+                await until(lambda: connection.error is not None)
                 assert "within 0.3 s" in str(connection.error) or "in time" in str(connection.error)
                 assert "late" in str(hub.hub.upstream.describe(hub.hub.upstream.get("late")))
                 server.release.set()

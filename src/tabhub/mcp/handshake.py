@@ -240,7 +240,7 @@ class HandshakeEdge:
         if request.method in LISTS:
             kind = request.method.partition("/")[0]
             mcp.listed[kind] = self.resources.versions()[kind]
-            return self.resources.page(request.method, request.params, stateless=False)
+            return self.resources.page(request.method, request.params, stateless=False, agent=mcp.session.token)
         if request.method == "ping":
             return b"{}"
         if request.method == UNSUBSCRIBE:
@@ -258,7 +258,7 @@ class HandshakeEdge:
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
         """What an external server answers: a resource, a prompt, a completion."""
-        wanted = self.resources.find(method, caller.params)
+        wanted = self.resources.find(method, caller.params, caller.session.token)
         result = await self.resources.answer(caller, wanted, stateless=False)
         if wanted.method == SUBSCRIBE:
             caller.mcp.resource_subscriber(self.resources.subscribers).add(wanted.subscription)

@@ -139,7 +139,7 @@ class StatelessEdge:
                 raise InvalidParams("`cursor` must be a string.")
             return stateless_payload(self.surface.page(cursor, stateless=True, tools=tools, agent=agent))
         if request.method in LISTS:
-            return stateless_payload(self.resources.page(request.method, request.params, stateless=True))
+            return stateless_payload(self.resources.page(request.method, request.params, stateless=True, agent=agent))
         if request.method == "server/discover":
             return orjson.dumps({**self._discovered, "capabilities": self.capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
@@ -165,7 +165,7 @@ class StatelessEdge:
             session, handed = self._session(name, arguments, envelope, own, agent)
             about = name
         else:
-            wanted = self.resources.find(request.method, params)
+            wanted = self.resources.find(request.method, params, agent if own is None else own.token)
             session = own if own is not None else self._temporary_session(envelope, agent)
             about = f"{wanted.method} {wanted.asked}"
         answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}

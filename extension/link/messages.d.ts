@@ -1021,6 +1021,7 @@ export type TabInfo = {
   incognito?: boolean;
   groupId?: number;
   openerTabId?: number;
+  openerOrigin?: string;
   discarded?: boolean;
   audible?: boolean;
   lastAccessed?: number;

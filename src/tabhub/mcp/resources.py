@@ -123,7 +123,7 @@ class UpstreamResources:
         return lambda server: self._is_page(server) and hidden(page_request_tool(server, READ))
 
     def _is_page(self, server: str) -> bool:
-        return self.pages is not None and server in self.pages.origins() and server not in self._servers()
+        return self.pages is not None and server in self.pages.origins and server not in self._servers()
 
     def find(self, method: str, params: Mapping[str, Any], agent: str | None) -> Wanted:
         """Which server or page answers a request; an error if it is invalid."""
@@ -179,7 +179,7 @@ class UpstreamResources:
         return accepted
 
     def _known(self) -> list[str]:
-        return [*self._servers(), *(self.pages.origins() if self.pages is not None else ())]
+        return [*self._servers(), *(self.pages.origins if self.pages is not None else ())]
 
     def _servers(self) -> list[str]:
         return [] if self.upstream is None else self.upstream.enabled_servers()

@@ -38,15 +38,18 @@ class PageResources:
         self._calls = calls
         self._directory = directory
         self._list_changed = list_changed
-
-    def origins(self) -> list[str]:
-        return [origin for origin in self._pages.sites() if self._offers(origin)]
+        self.origins: set[str] = set()
+        """Those whose pages offer any."""
 
     def publish(self, origin: str) -> None:
         """The pages of an origin have changed."""
         offers = self._offers(origin)
         tabs = len({frame.tab_id for frame in self._pages.frames(origin)})
         listed = _listed(origin, offers.values(), ToolLocation(domain_of(origin), tabs=tabs))
+        if offers:
+            self.origins.add(origin)
+        else:
+            self.origins.discard(origin)
         for kind in self._directory.replace(origin, listed):
             self._list_changed(kind)
 

@@ -23,7 +23,8 @@ _URL = {"type": "string", "minLength": 1, "description": "part, or pattern with 
 _READY_STATES = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
 _OUTPUT: dict[str, Any] = {"did": "string"}
 _TIMEOUT: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "ms"}
-_PROGRESS_INTERVAL = 10.0
+_FIRST_PROGRESS, _PROGRESS_INTERVAL = 2.0, 10.0
+"""Seconds until a wait is first reported, and between reports."""
 _ANSWER_GRACE = 1.5
 """Seconds for the last answer."""
 T = TypeVar("T")
@@ -45,7 +46,8 @@ class WaitBudget:
         self._call = call
         self._what = what
         self._loop = asyncio.get_running_loop()
-        self._begun = self._reported = self._loop.time()
+        self._begun = self._loop.time()
+        self._next_report = self._begun + _FIRST_PROGRESS
         self._attempt = 0
 
     @property
@@ -59,8 +61,8 @@ class WaitBudget:
 
     def report_progress(self) -> None:
         """Report it if it is due; that also extends the call's deadline."""
-        if self._loop.time() - self._reported >= _PROGRESS_INTERVAL:
-            self._reported = self._loop.time()
+        if self._loop.time() >= self._next_report:
+            self._next_report += _PROGRESS_INTERVAL
             self._call.ctx.progress(round(self.elapsed, 1), self.total, f"Still waiting for {self._what}")
 
     async def pause(self, seen: str) -> None:
@@ -88,7 +90,7 @@ class WaitBudget:
                     )
                 self.report_progress()
                 left = max(0.0, self.remaining + _ANSWER_GRACE)
-                await asyncio.wait((replying,), timeout=min(_PROGRESS_INTERVAL, left))
+                await asyncio.wait((replying,), timeout=min(max(0.0, self._next_report - self._loop.time()), left))
             return replying.result()
         finally:
             replying.cancel()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.families import SPECS
 from tabhub.browser.files import Folder
@@ -46,13 +47,14 @@ def browser_tools(
     """
     watch = TabWatch(browsers)
     network = TabOverrides(browsers, watch, "network")
-    activity, record = Activity(browsers, watch), Recorder(browsers, watch)
+    awake, record = AwakeTabs(browsers, watch), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
         watch,
         choice,
         Folder(files_dir, files_anywhere),
-        activity=activity,
+        activity=Activity(browsers, watch, awake),
+        awake=awake,
         record=record,
         network_overrides=network,
         interceptions=Interceptions(browsers, watch, network, record),

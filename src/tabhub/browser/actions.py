@@ -1,7 +1,7 @@
 """Actions in a tab and what they cause: navigations, new tabs, dialogs, downloads.
 
 Owns tracking a running action by events alone, the fields that every acting tool returns, which ways of losing the page
-count as a result rather than a failure, and keeping background tabs awake. Records for agents to read are kept in
+count as a result rather than a failure. Records for agents to read are kept in
 `record/`.
 """
 
@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from tabhub.browser.awake_tabs import AwakeTabs
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.pending_requests import PendingRequests
+from tabhub.browser.reactions import Reaction
 from tabhub.browser.record.traffic import ENABLE
 from tabhub.errors import CommandFailed, DialogOpen, PageNavigated, TabFailed
 from tabhub.links.browsers import Browsers, Change, TabKey
@@ -287,8 +289,9 @@ async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T]) -> 
 @dataclass(slots=True)
 class _Tab:
     requests: PendingRequests
-    awake: bool = False
     ended: bool = False
+    reaction: Reaction | None = None
+    """The page's reaction to the last action."""
     actions: list[TrackedAction] = field(default_factory=list)
     pressed_button: str = ""
 
@@ -296,8 +299,9 @@ class _Tab:
 class Activity:
     """The activity of all tabs in use."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, awake: AwakeTabs) -> None:
         self._tabs: dict[TabKey, _Tab] = {}
+        self._awake = awake
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
@@ -307,16 +311,6 @@ class Activity:
             self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
         return self._tabs[key]
 
-    def wake(self, page: Page) -> None:
-        """Make a background tab render, run timers and have focus as if it were in front.
-
-        It lasts while the debugger is attached; nothing visible to the person changes.
-        """
-        tab = self._tab(page.key)
-        if not tab.awake:
-            tab.awake = True
-            page.cdp_nowait("Emulation.setFocusEmulationEnabled", {"enabled": True})
-
     @contextmanager
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Attribute what happens in the tab from here on to an action."""
@@ -324,19 +318,29 @@ class Activity:
         action = TrackedAction(page, tab.actions)
         tab.actions.append(action)
         tab.requests.acted = page.link.loop.time()
-        if page.dialog is None and not tab.awake:
-            self.wake(page)
-        if page.tab.active:
-            # A file chooser would block the page until the person answers it.
-            page.cdp_nowait(CHOOSER, {"enabled": True, "cancel": True})
-        try:
-            yield action
-        finally:
-            tab.actions.remove(action)
-            if page.tab.active and not tab.actions:
-                page.cdp_nowait(CHOOSER, {"enabled": False})
-            if tab.ended and not tab.actions:
-                self._tabs.pop(page.key, None)
+        with self._awake.awake(page):
+            if page.tab.active:
+                # A file chooser would block the page until the person answers it.
+                page.cdp_nowait(CHOOSER, {"enabled": True, "cancel": True})
+            try:
+                yield action
+            finally:
+                tab.actions.remove(action)
+                state = page.watch.tabs.get(page.key)
+                if state is not None and state.dialog is None and not action.navigating:
+                    tab.reaction = Reaction(state, page.browsers.limits.page_settle)
+                if page.tab.active and not tab.actions:
+                    page.cdp_nowait(CHOOSER, {"enabled": False})
+                if tab.ended and not tab.actions:
+                    self._tabs.pop(page.key, None)
+
+    async def settled(self, key: TabKey) -> None:
+        """Wait until the page has reacted to the last action in the tab, for a limited time."""
+        tab = self._tabs.get(key)
+        if tab is not None and (reaction := tab.reaction) is not None and not tab.actions:
+            await reaction.settled(tab.requests)
+            if tab.reaction is reaction:
+                tab.reaction = None
 
     def set_pressed_button(self, page: Page, button: str) -> str:
         """Set the mouse button that is down (empty for none) and return the previous one."""
@@ -350,7 +354,6 @@ class Activity:
     def _on_event(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
         tab = self._tab(key)
         if method == "detached":
-            tab.awake = False
             tab.requests.pending.clear()
             if not tab.actions:
                 del self._tabs[key]

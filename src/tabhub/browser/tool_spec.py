@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import orjson
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
@@ -109,6 +110,7 @@ class Toolbox:
     choice: TabChoice
     folder: Folder
     activity: Activity
+    awake: AwakeTabs
     record: Recorder
     network_overrides: TabOverrides
     interceptions: Interceptions
@@ -153,6 +155,8 @@ class Call:
         if ref is None:
             ref = await box.choice.open_for(session)
         if not leaves:
+            await box.activity.settled((ref.link, ref.tab.chrome_id))
+            ref = box.browsers.tab(ref.tab.tab_id)
             self.ctx.require_site(ref.tab.tab_id, ref.tab.site)
         self.ctx.visit(ref.tab.tab_id, ref.tab.site)
         return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx, self.view)

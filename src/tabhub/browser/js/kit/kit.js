@@ -50,5 +50,6 @@ const makeKit = (token, prefix) => {
     all: (selector) => selectAll(selector),
     closed: (host, root) => closedRoots.set(host, root),
     hosts: untriedHosts,
+    ...makeReactions(),
   };
 };

@@ -12,6 +12,7 @@ from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
 from tabhub.browser.elements.hidden_frames import require_focus_outside
+from tabhub.browser.reactions import send_watched
 from tabhub.browser.secret_text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
@@ -199,12 +200,13 @@ async def press_key(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     key, state = keys.parse(str(args["key"]), args.get("modifiers", ()))
     with box.activity.track_action(page) as action:
-        place = ""
+        place, events = "", pointer.key_press(key, state)
         if names_element(args):
             target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
+            await action.tolerate_navigation(pointer.send_events(page, events))
         else:
             await require_focus_outside(page)
-        await action.tolerate_navigation(pointer.send_events(page, pointer.key_press(key, state)))
+            await action.unless_navigating(action.tolerate_navigation(send_watched(page, events)))
         await action.round_trip()
         return data_result(await action.result(f"Pressed {args['key']}{place}"))

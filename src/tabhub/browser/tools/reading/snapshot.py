@@ -15,6 +15,7 @@ from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import outline
 from tabhub.browser.elements.element import TARGET, find_element
+from tabhub.browser.elements.outline_diff import diff_lines
 from tabhub.browser.schemas import boolean, integer, text
 from tabhub.browser.tool_spec import Call, text_result, tool
 from tabhub.core.descriptions import visible
@@ -130,10 +131,10 @@ def _changes(before: tuple[str, list[str]] | None, token: str, lines: list[str])
         return lines, "There is no earlier snapshot to compare with; this is the full snapshot."
     if before[0] != token:
         return lines, "This is a new document; this is the full snapshot."
-    changed = outline.diff_lines(before[1], lines)
+    changed = diff_lines(before[1], lines)
     if not changed:
         return changed, "Nothing has changed since your last snapshot."
-    return changed, "Since your last snapshot: + new, ~ changed, - removed; unmarked lines are context."
+    return changed, "Since your last snapshot: + new, ~ changed, > moved, - removed; unmarked lines are context."
 
 
 async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) -> FrameSnapshot:

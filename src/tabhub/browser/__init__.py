@@ -53,7 +53,7 @@ def browser_tools(
         watch,
         choice,
         Folder(files_dir, files_anywhere),
-        activity=Activity(browsers, watch, awake),
+        activity=Activity(browsers, watch, awake, choice.report_closed),
         awake=awake,
         record=record,
         network_overrides=network,

@@ -8,7 +8,7 @@ count as a result rather than a failure. Records for agents to read are kept in
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -57,6 +57,7 @@ _ON_BLOCKED_SITE = (
     "The tab is now on a site that the person keeps agents off: nothing of it can be read or used. Leave it with "
     "browser_go_back or browser_navigate_tab."
 )
+_STILL_LOADING = "The new page is still loading."
 _LAST_REPLY = 0.1
 """Seconds to wait for the reply to a command sent before a navigation began."""
 _PROBE_GRACE = 0.002
@@ -78,6 +79,8 @@ class TrackedAction:
     page: Page
     concurrent: list[TrackedAction]
     """All actions that run in the tab."""
+    report_closed: Callable[[], int | None] = lambda: None
+    """Called if the tab has closed; returns the tab that the session continues in."""
     navigating: set[str] = field(default_factory=set)
     """Frames that are navigating."""
     url: str | None = None
@@ -241,7 +244,7 @@ class TrackedAction:
         elif self.url is not None:
             facts["navigated"] = self.url
             if self.loading:
-                notes.append("The new page is still loading.")
+                notes.append(_STILL_LOADING)
         elif self.navigating:
             notes.append("The tab is navigating to another page.")
         elif isinstance(before, str) and isinstance(now, str) and before != now:
@@ -266,7 +269,11 @@ class TrackedAction:
             notes.append("The page waits for an answer to the dialog: use browser_handle_dialog.")
         if is_closed:
             facts["closed"] = True
-            notes.append("The tab is closed now.")
+            notes = [note for note in notes if note != _STILL_LOADING]
+            notes.append(f"Tab {page.tab_id} has closed.")
+            if (returned := self.report_closed()) is not None:
+                facts["continuesIn"] = returned
+                notes.append(f"You are in tab {returned} again, which opened it.")
         return {**facts, "note": " ".join(notes)} if notes else facts
 
 
@@ -299,9 +306,13 @@ class _Tab:
 class Activity:
     """The activity of all tabs in use."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch, awake: AwakeTabs) -> None:
+    def __init__(
+        self, browsers: Browsers, watch: TabWatch, awake: AwakeTabs, report_closed: Callable[[Any, int], int | None]
+    ) -> None:
+        """`report_closed`: called when an answer reports that a session's tab has closed; returns its tab now."""
         self._tabs: dict[TabKey, _Tab] = {}
         self._awake = awake
+        self._report_closed = report_closed
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
@@ -315,7 +326,7 @@ class Activity:
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Attribute what happens in the tab from here on to an action."""
         tab = self._tab(page.key)
-        action = TrackedAction(page, tab.actions)
+        action = TrackedAction(page, tab.actions, lambda: self._report_closed(page.session, page.tab_id))
         tab.actions.append(action)
         tab.requests.acted = page.link.loop.time()
         with self._awake.awake(page):

@@ -44,6 +44,10 @@ class TabChoice(Protocol):
 
     async def open_for(self, session: Any) -> TabRef: ...
 
+    def report_closed(self, session: Any, tab_id: int) -> int | None:
+        """An answer reports that the session's tab has closed: the tab that it continues in."""
+        ...
+
     def adopt(self, session: Any, tab_id: int) -> None:
         """Make a tab the session opened its own."""
         ...
@@ -156,7 +160,8 @@ class Call:
             ref = await box.choice.open_for(session)
         if not leaves:
             await box.activity.settled((ref.link, ref.tab.chrome_id))
-            ref = box.browsers.tab(ref.tab.tab_id)
+            # It may have navigated or closed itself meanwhile.
+            ref = box.choice.find_tab(session, self.args.get("tabId"), self.read_only) or ref
             self.ctx.require_site(ref.tab.tab_id, ref.tab.site)
         self.ctx.visit(ref.tab.tab_id, ref.tab.site)
         return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx, self.view)

@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_text
@@ -58,6 +59,8 @@ class PendingRequests:
         self.pending: dict[tuple[str | None, str], _PendingRequest] = {}
         self.acted = 0.0
         """When the last action or page load began."""
+        self._called = -inf
+        """When a script last made a request."""
         self._moved = now
         """When a request last began or ended."""
         self._responses: deque[Response] = deque(maxlen=_KEPT)
@@ -70,8 +73,14 @@ class PendingRequests:
         last = max([self._moved, *(end for _, end in ends if end is not None)])
         return (0.0 if pending else now - last), pending
 
-    def begun_by_action(self) -> bool:
-        """Whether a request is under way that a script has made since the last action in the tab began."""
+    @property
+    def called(self) -> bool:
+        """Whether a script has made a request since the last action in the tab began."""
+        return self._called >= self.acted
+
+    @property
+    def calling(self) -> bool:
+        """Whether one of these requests is under way."""
         return any(request.is_call and request.begun >= self.acted for request in self.pending.values())
 
     def responses(self) -> list[Response]:
@@ -104,6 +113,8 @@ class PendingRequests:
             kind = params.get("type")
             if kind in _OPEN_ENDED or url[:5] == "data:" or len(self.pending) >= _MOST:
                 return
+            if kind in _CALLS:
+                self._called = now
             self.pending[key] = _PendingRequest(url, verb, str(params.get("loaderId")), now, kind in _CALLS)
         elif method == "Network.responseReceivedExtraInfo":
             # No further events follow for a shared worker.

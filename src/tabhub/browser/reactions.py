@@ -68,11 +68,9 @@ class Reaction:
     async def settled(self, requests: PendingRequests) -> None:
         """Wait until the page has settled, or too long."""
         await self._replied()
-        waited = False
-        while self._left and requests.begun_by_action():
-            waited = True
+        while self._left and requests.calling:
             await requests.wait_for_event(self._left)
-        if waited and self._left:
+        if self._left and requests.called:  # the answer may have started timers, too
             self._scripts = self._ask()
             await self._replied()
 

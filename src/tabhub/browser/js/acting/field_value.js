@@ -9,6 +9,8 @@ async function ({ keyups, patience }) {
   const facts = { length: value.length, url: location.href.slice(0, 8192).toWellFormed() };
   if (!kit.isSecret(field)) facts.value = value.slice(0, 500).toWellFormed();
   if (field.type === "checkbox" || field.type === "radio") facts.checked = field.checked;
+  const focus = kit.focusOutside(field);
+  if (focus) facts.focus = focus;
   const problem = field.validationMessage;
   if (problem) facts.invalid = problem.slice(0, 200).toWellFormed();
   return facts;

@@ -22,12 +22,18 @@ const makeKit = (token, prefix) => {
     const name = cut(wholeName(found, role) || (isSecretField(found) ? "" : squeeze(contentText(found))), 80);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""} [${ref(found)}]`;
   };
+  const focusOutside = (field) => {
+    const active = field.getRootNode().activeElement ?? document.activeElement;
+    const own = !active || active === document.body || active.contains(field) || field.contains(active) || active.shadowRoot?.contains(field);
+    return own ? null : label(active);
+  };
   return {
     token,
     prefix,
     ref,
     element,
     label,
+    focusOutside,
     role: roleOf,
     asRole,
     name: nameOf,

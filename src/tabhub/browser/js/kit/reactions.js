@@ -43,7 +43,8 @@ const makeReactions = () => {
     watched = state;
   };
 
-  // Resolves once a frame and the timers that the page started have passed and the document no longer changes.
+  // Resolves once a frame and the timers that the page started have passed and the document no longer changes. May be
+  // called again after more has happened.
   const settled = async () => {
     const state = watched;
     if (!state) return;
@@ -59,8 +60,6 @@ const makeReactions = () => {
       if (state !== watched || left <= 0) break;
       await tick(left);
     }
-    state.observer.disconnect();
-    if (state === watched) watched = null;
   };
   return { watchReactions, settled, nextFrame: frame };
 };

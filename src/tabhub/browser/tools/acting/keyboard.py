@@ -180,7 +180,7 @@ async def _rerendered_field_state(action: TrackedAction, target: ActionableEleme
 def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict[str, Any]:
     if state is None:
         return {}
-    facts = {"value": state.get("value"), "checked": state.get("checked")}
+    facts = {"value": state.get("value"), "checked": state.get("checked"), "focus": state.get("focus")}
     if target.element.frame.parent is None:
         facts["now"] = state.get("url")
     if state.get("invalid"):

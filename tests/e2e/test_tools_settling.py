@@ -33,7 +33,9 @@ def run(request: pytest.FixtureRequest, guest: Caller) -> Any:
             await guest.get("browser_act", actions=actions)
             return
         for action in actions:
-            await guest.get(TOOLS[action["action"]], **{name: given for name, given in action.items() if name != "action"})
+            await guest.get(
+                TOOLS[action["action"]], **{name: given for name, given in action.items() if name != "action"}
+            )
 
     return run
 
@@ -45,9 +47,7 @@ async def test_a_field_with_suggestions_gives_the_focus_to_the_next_one(guest: C
     assert values == ["Lexington, KY (LEX)", "Las Vegas, NV (LAS)"]
 
 
-async def test_an_editor_has_learned_of_its_selection_before_the_next_click(
-    guest: Caller, zoo: Zoo, run: Any
-) -> None:
+async def test_an_editor_has_learned_of_its_selection_before_the_next_click(guest: Caller, zoo: Zoo, run: Any) -> None:
     await guest.visit(zoo.at("settle.html"))
     await run(STYLED)
     assert await guest.run("return styled.value") == "Every word of it"

@@ -50,7 +50,7 @@ def test_a_sorted_table_shows_the_rows_that_moved_without_their_cells() -> None:
         "  table",
         '>  row "E 1 open" (now after row "C 1 open")',
     ]
-    assert [line[:8] for line in diff_lines(TABLE, table("EDCBA"))] == ["  table", *4 * [">  row \""]]
+    assert [line[:8] for line in diff_lines(TABLE, table("EDCBA"))] == ["  table", *4 * ['>  row "']]
 
 
 def test_a_removed_subtree_is_one_line() -> None:

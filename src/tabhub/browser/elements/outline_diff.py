@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tabhub.browser.elements.outline import indent_of, parents_of, ref_of
+from tabhub.browser.elements.outline import parents_of, ref_of
 
 _MAX_REMOVED = 200
 _MAX_NEIGHBOUR = 40

@@ -12,6 +12,7 @@ from typing import Any
 
 from tabhub.browser.actions import Activity
 from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.families import SPECS
 from tabhub.browser.files import Folder
@@ -47,14 +48,16 @@ def browser_tools(
     """
     watch = TabWatch(browsers)
     network = TabOverrides(browsers, watch, "network")
+    folder = Folder(files_dir, files_anywhere)
     awake, record = AwakeTabs(browsers, watch), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
         watch,
         choice,
-        Folder(files_dir, files_anywhere),
+        folder,
         activity=Activity(browsers, watch, awake, choice.report_closed),
         awake=awake,
+        downloads=Downloads(browsers, watch, folder),
         record=record,
         network_overrides=network,
         interceptions=Interceptions(browsers, watch, network, record),

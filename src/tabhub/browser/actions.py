@@ -26,7 +26,7 @@ from tabhub.links.browsers import Browsers, Change, TabKey
 
 OUTPUT: dict[str, Any] = {"did": "string"}
 """Only the field that is always present is declared, to keep the tool list short; the others explain themselves
-(navigated, opened, dialog, download, closed, note)."""
+(navigated, opened, dialog, downloads, closed, note)."""
 _EVENTS = (
     "Page.frameRequestedNavigation",
     "Page.frameStartedNavigating",
@@ -37,6 +37,7 @@ _EVENTS = (
     "Page.loadEventFired",
     "Page.windowOpen",
     "Page.downloadWillBegin",
+    "Page.downloadProgress",
     "Page.fileChooserOpened",
     "Input.dragIntercepted",
     "Network.requestWillBeSent",
@@ -93,8 +94,9 @@ class TrackedAction:
     unclaimed_tabs: set[int] = field(default_factory=set)
     """Tabs opened in the same browser during the action; their opener may be reported later."""
     downloading: bool = False
-    download: str | None = None
-    download_url: str = ""
+    """Whether a download is expected to begin."""
+    downloads: dict[str, bool] = field(default_factory=dict)
+    """Whether each download that began has ended, by its id."""
     chooser: Params | None = None
     drag: Params | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -126,8 +128,9 @@ class TrackedAction:
             self.opening += 1
         elif method == "Page.downloadWillBegin":
             self.downloading = False
-            self.download_url = str(params.get("url"))
-            self.download = str(params.get("suggestedFilename") or params.get("url"))[:300]
+            self.downloads[str(params.get("guid"))] = False
+        elif method == "Page.downloadProgress" and params.get("guid") in self.downloads:
+            self.downloads[str(params.get("guid"))] = params.get("state") != "inProgress"
         elif method == "Page.fileChooserOpened":
             self.chooser = params
         elif method == "Input.dragIntercepted":
@@ -143,7 +146,8 @@ class TrackedAction:
     @property
     def unsettled(self) -> bool:
         """Whether something that the action started has not finished."""
-        return bool(self.navigating) or self.loading or self.downloading or self.opening > len(self.opened)
+        downloads = self.downloading or not all(self.downloads.values())
+        return bool(self.navigating) or self.loading or downloads or self.opening > len(self.opened)
 
     @property
     def page_left(self) -> bool:
@@ -259,8 +263,6 @@ class TrackedAction:
             notes.append("The page asked for a file; no file chooser was opened. Use browser_upload_file.")
         if self.opened and (opened := self._visible_opened()):
             facts["opened"] = opened
-        if self.download is not None and not page.view.hides(self.download_url):
-            facts["download"] = self.download
         is_closed = page.browsers.book.get(page.tab_id) is None
         if (dialog := page.dialog) and not is_closed:
             facts["dialog"] = {"type": dialog.kind, "message": dialog.message}

@@ -39,9 +39,9 @@ class AwakeTabs:
     def awake(self, page: Page) -> Iterator[None]:
         """Keep a tab awake while the block runs, and shortly after it for the next call.
 
-        After a few frames that nobody sees, a browser lets a tab draw once a second, and the tab handles mouse moves and
-        wheel turns only when it draws. It draws at full rate while a screencast runs; that is as small as possible, and
-        its frames are not subscribed to.
+        After a few frames that nobody sees, a browser lets a tab draw once a second, and the tab handles mouse moves
+        and wheel turns only when it draws. It draws at full rate while a screencast runs; that is as small as possible,
+        and its frames are not subscribed to.
         """
         tab = self._tabs.setdefault(page.key, _Tab())
         if page.dialog is None:

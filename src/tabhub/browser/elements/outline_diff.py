@@ -83,8 +83,10 @@ def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
     gone = [number for number in range(len(before)) if number not in old.partner]
     tops = [number for number in gone if old.parents[number] in old.partner]
     inside = _count_inside(old, gone)
-    for number in tops[:_MAX_REMOVED]:
-        out.append(f"- {old.lines[number]}" + (f" ({inside[number]} inside)" if inside[number] else ""))
+    out += [
+        f"- {old.lines[number]}" + (f" ({inside[number]} inside)" if inside[number] else "")
+        for number in tops[:_MAX_REMOVED]
+    ]
     if len(tops) > _MAX_REMOVED:
         out.append(f"- … {len(tops) - _MAX_REMOVED} more")
     return out

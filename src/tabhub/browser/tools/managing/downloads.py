@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
@@ -11,6 +12,7 @@ from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, PermissionDenied
+from tabhub.links.extension import ExtensionLink
 
 _DOWNLOAD = {
     "downloadId": "integer",
@@ -19,6 +21,7 @@ _DOWNLOAD = {
     **dict.fromkeys(("bytesReceived?", "totalBytes?"), "integer"),
     **dict.fromkeys(("mime?", "startTime?", "endTime?", "error?", "danger?"), "string"),
     **dict.fromkeys(("paused?", "deleted?"), "boolean"),
+    "path?": text("Where browser_upload_file finds it."),
 }
 _MAX_NAME = 200
 _MAX_PART_BYTES = 230
@@ -75,7 +78,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
         raise CommandFailed(error.message, hint="browser_list_downloads shows the browser's downloads.") from None
     if call.hides_row(answer):
         raise _hidden_download()
-    facts = pick_fields(answer, _DOWNLOAD)
+    facts = _with_path(call, call.link(), pick_fields(answer, _DOWNLOAD))
     if facts.get("state") == "interrupted":
         raise CommandFailed(
             f"The download of {url[:200]} failed: {facts.get('error', 'no reason given')}.",
@@ -100,7 +103,8 @@ async def download_file(call: BrowserCall) -> ToolResult:
 )
 async def list_downloads(call: BrowserCall) -> ToolResult:
     wanted = call.given("query", "state", "limit")
-    return data_result(await call.list_rows("getDownloads", wanted, "downloads", _DOWNLOAD))
+    found, link = await call.list_rows("getDownloads", wanted, "downloads", _DOWNLOAD), call.link()
+    return data_result({**found, "downloads": [_with_path(call, link, row) for row in found["downloads"]]})
 
 
 @browser_tool(
@@ -117,7 +121,7 @@ async def get_download_status(call: BrowserCall) -> ToolResult:
         found = await link.request("getDownload", {"downloadId": number})
         if call.hides_row(found):
             raise _hidden_download()
-        return data_result(pick_fields(found, _DOWNLOAD))
+        return data_result(_with_path(call, link, pick_fields(found, _DOWNLOAD)))
     except CommandFailed as error:
         there = await call.items("getDownloads", "downloads", {"limit": 10}, link)
         if any(item.get("downloadId") == number for item in there):
@@ -127,6 +131,12 @@ async def get_download_status(call: BrowserCall) -> ToolResult:
             for item in call.visible_rows(there)
         )
         raise NotInBrowser(error.message, hint=alternatives_hint(alternatives, "downloads")) from None
+
+
+def _with_path(call: BrowserCall, link: ExtensionLink, row: dict[str, Any]) -> dict[str, Any]:
+    """A download with the path by which tools read it, if they can."""
+    path = call.box.downloads.path_of(link, row) if row.get("state") == "complete" else None
+    return {**row, "path": path} if path else row
 
 
 def _hidden_download() -> PermissionDenied:

@@ -35,7 +35,7 @@ class Downloading:
     def begin(self, name: str) -> None:
         self.event("downloadWillBegin", guid=name, url=f"https://a.example/{name}", suggestedFilename=name)
 
-    def list(self, file: Path, state: str = "complete", **more: Any) -> None:
+    def add(self, file: Path, state: str = "complete", **more: Any) -> None:
         row = {"downloadId": len(self.rows) + 1, "url": f"https://a.example/{file.name}", "filename": str(file)}
         started = datetime.now(UTC).isoformat()
         self.rows.insert(0, {**row, "state": state, "bytesReceived": 5, "startTime": started, **more})
@@ -53,7 +53,7 @@ async def test_a_file_in_the_folder_for_files_is_reported_once_with_its_path(
     downloading: Downloading, tmp_path: Path
 ) -> None:
     downloading.begin("a.txt")
-    downloading.list(tmp_path / "files" / "downloads" / "a.txt")
+    downloading.add(tmp_path / "files" / "downloads" / "a.txt")
     (report,) = await downloading.reports()
     facts = {"name": "a.txt", "state": "complete", "bytes": 5, "downloadId": 1, "path": "downloads/a.txt"}
     assert report == facts
@@ -69,7 +69,7 @@ async def test_a_file_that_the_persons_browser_saved_elsewhere_is_copied(
     saved.write_bytes(b"bytes")
     for number in (1, 2):
         downloading.begin("a.txt")
-        downloading.list(saved)
+        downloading.add(saved)
         (report,) = await downloading.reports()
         assert (tmp_path / "files" / report["path"]).read_bytes() == b"bytes"
         assert downloading.downloads.path_of(downloading.key[0], downloading.rows[0]) == report["path"]
@@ -79,7 +79,7 @@ async def test_a_file_that_the_persons_browser_saved_elsewhere_is_copied(
 
 async def test_a_download_is_reported_when_it_begins_and_when_it_ends(downloading: Downloading, tmp_path: Path) -> None:
     downloading.begin("a.txt")
-    downloading.list(tmp_path / "files" / "a.txt", "in_progress")
+    downloading.add(tmp_path / "files" / "a.txt", "in_progress")
     assert [report["state"] for report in await downloading.reports()] == ["in_progress"]
     assert await downloading.reports() == []
     downloading.rows[0]["state"] = "interrupted"
@@ -91,9 +91,9 @@ async def test_a_download_is_reported_when_it_begins_and_when_it_ends(downloadin
 async def test_a_window_that_became_a_download_is_reported(downloading: Downloading, tmp_path: Path) -> None:
     downloading.event("windowOpen", url="https://a.example/export")
     assert await downloading.reports() == []
-    downloading.list(tmp_path / "files" / "old.txt", startTime="2020-01-01T00:00:00Z")
-    downloading.list(tmp_path / "files" / "other.txt", url="https://b.example/other.txt")
-    downloading.list(tmp_path / "files" / "export.zip")
+    downloading.add(tmp_path / "files" / "old.txt", startTime="2020-01-01T00:00:00Z")
+    downloading.add(tmp_path / "files" / "other.txt", url="https://b.example/other.txt")
+    downloading.add(tmp_path / "files" / "export.zip")
     assert [report["name"] for report in await downloading.reports()] == ["export.zip"]
     assert await downloading.reports() == []
 

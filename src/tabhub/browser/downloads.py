@@ -95,14 +95,14 @@ class Downloads:
                 begun[f"window {row.get('downloadId')}"] = _Download(url, str(row.get("filename") or url))
         news = []
         for guid, download in list(begun.items()):
-            row = next((row for row in rows if row.get("url") == download.url), None)
-            if row is not None:
-                rows.remove(row)  # of several with one URL, each is another one
-                if row.get("state") in _STATES.values():
-                    download.state = str(row["state"])
+            found = next((row for row in rows if row.get("url") == download.url), None)
+            if found is not None:
+                rows.remove(found)  # of several with one URL, each is another one
+                if found.get("state") in _STATES.values():
+                    download.state = str(found["state"])
             if download.state != download.reported:
                 download.reported = download.state
-                news.append((download, row))
+                news.append((download, found))
             if download.state != "in_progress":
                 begun.pop(guid, None)
         shown = view.keep(news, lambda each: view.hides(each[0].url))

@@ -20,9 +20,14 @@ _WATCH = "kit.watchReactions(); return {go: true};"
 _SETTLED = "return kit.settled();"
 
 
-async def send_watched(page: Page, events: Sequence[Event]) -> None:
-    """Send input that names no element, and watch how the main document reacts to it."""
-    await send_after(await main_frame(page), _WATCH, events, "return null;")
+async def send_watched(page: Page, events: Sequence[Event], frame: Frame | None = None) -> None:
+    """Send input that names no element, and watch how the document, usually the main one, reacts to it."""
+    await send_after(frame or await main_frame(page), _WATCH, events, "return null;")
+
+
+async def send_and_settle(page: Page, events: Sequence[Event], frame: Frame | None = None) -> None:
+    """Send input and wait until the document has reacted, as in the middle of a drag."""
+    await send_after(frame or await main_frame(page), _WATCH, events, _SETTLED)
 
 
 async def send_after(frame: Frame, body: str, events: Sequence[Event], probe: str) -> tuple[Any, Any]:

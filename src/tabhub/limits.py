@@ -177,6 +177,7 @@ class Limits:
     frame_answer: float = _limit(3.0, "time for a frame of another site to answer; then the page is read without it")
     element_appear: float = _limit(3.0, "time for an action's element to appear")
     element_ready: float = _limit(5.0, "time for it to become visible, enabled, still and uncovered")
+    typed_characters: int = _limit(5000, "longest text typed key by key")
     action_settle: float = _limit(2.0, "longest time an action waits for the page or tab that it opened")
     page_settle: float = _limit(1.0, "longest time a call waits for the page to react to the action before it")
     download_copy: int = _limit(500 * MB, "largest download copied into the folder for files from elsewhere")

@@ -16,6 +16,7 @@ from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.families import SPECS
 from tabhub.browser.files import Folder
+from tabhub.browser.hidden_downloads import HiddenDownloads, ReportDownload, no_report
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
@@ -41,23 +42,27 @@ def browser_tools(
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
     secrets: SecretText | None = None,
     view: Callable[[Session], View] = everything,
+    report_download: ReportDownload = no_report,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
 
-    `view` is what calls of a session may show.
+    `view` is what calls of a session may show. `report_download` is told of downloads that were deleted because the
+    agent that caused them is kept off their site.
     """
     watch = TabWatch(browsers)
     network = TabOverrides(browsers, watch, "network")
     folder = Folder(files_dir, files_anywhere)
+    hidden, downloads = HiddenDownloads(browsers, watch, report_download), Downloads(browsers, watch, folder)
     awake, record = AwakeTabs(browsers, watch), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
         watch,
         choice,
         folder,
-        activity=Activity(browsers, watch, awake, choice.report_closed),
+        activity=Activity(browsers, watch, awake, downloads, hidden, choice.report_closed),
         awake=awake,
-        downloads=Downloads(browsers, watch, folder),
+        downloads=downloads,
+        hidden_downloads=hidden,
         record=record,
         network_overrides=network,
         interceptions=Interceptions(browsers, watch, network, record),

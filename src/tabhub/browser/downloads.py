@@ -62,6 +62,8 @@ class Downloads:
         self._folder = folder
         self._begun: dict[TabKey, dict[str, _Download]] = {}
         self._windows: dict[TabKey, list[_Window]] = {}
+        self._judged: dict[str, asyncio.Task[bool | None]] = {}
+        """By download: whether it is of a site that the agent is kept off is being found out. None if it is not."""
         self._reported: dict[tuple[str, int], str] = {}
         """The paths of reported downloads, by browser and the browser's id of them; empty if there is none."""
         browsers.drop_with_tab(self._begun)
@@ -81,6 +83,10 @@ class Downloads:
             windows = self._windows.setdefault(key, [])
             windows[:] = [*windows[-9:], _Window(parse_text(params.get("url"), 8192), time.time())]
 
+    def judge(self, guid: str, judging: asyncio.Task[bool | None]) -> None:
+        """Do not report a download before it is known whether the agent may learn of it."""
+        self._judged[guid[:100]] = judging
+
     def may_have_news(self, key: TabKey) -> bool:
         windows = self._windows.get(key, ())
         return bool(self._begun.get(key)) or any(time.time() - each.opened < _WINDOW_SECONDS for each in windows)
@@ -95,6 +101,9 @@ class Downloads:
                 begun[f"window {row.get('downloadId')}"] = _Download(url, str(row.get("filename") or url))
         news = []
         for guid, download in list(begun.items()):
+            if (judging := self._judged.pop(guid, None)) is not None and await judging is not None:
+                begun.pop(guid, None)
+                continue
             found = next((row for row in rows if row.get("url") == download.url), None)
             if found is not None:
                 rows.remove(found)  # of several with one URL, each is another one

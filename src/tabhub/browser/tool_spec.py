@@ -6,9 +6,10 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
 import orjson
 
 from tabhub.browser.actions import Activity
@@ -17,6 +18,7 @@ from tabhub.browser.downloads import Downloads, describe
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
+from tabhub.browser.hidden_downloads import HiddenDownloads
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
@@ -117,6 +119,7 @@ class Toolbox:
     activity: Activity
     awake: AwakeTabs
     downloads: Downloads
+    hidden_downloads: HiddenDownloads
     record: Recorder
     network_overrides: TabOverrides
     interceptions: Interceptions
@@ -132,15 +135,14 @@ class Toolbox:
     """What a call of a session may show."""
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """One run of a tool."""
 
     box: Toolbox
     ctx: CallContext
     args: dict[str, Any]
     read_only: bool
-    view: View = field(default=EVERYTHING, repr=False)
+    view: View = EVERYTHING
     used: TabKey | None = None
     """The tab that the call works on."""
 
@@ -158,17 +160,18 @@ class Call:
         SiteChanged if the tab shows another site than the one the call was permitted for, unless the tool only `leaves`
         it. The first command of a tool that is not read-only is recorded as sent.
         """
-        box, session = self.box, self.ctx.session
-        ref = box.choice.find_tab(session, self.args.get("tabId"), self.read_only)
+        box, ctx = self.box, self.ctx
+        ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
-            ref = await box.choice.open_for(session)
-        if not leaves:
+            ref = await box.choice.open_for(ctx.session)
+        if leaves:
+            ctx.visit(ref.tab.tab_id, ref.tab.site)
+        else:
             await box.activity.settled((ref.link, ref.tab.chrome_id))
             # It may have navigated or closed itself meanwhile.
-            ref = box.choice.find_tab(session, self.args.get("tabId"), self.read_only) or ref
-            self.ctx.require_site(ref.tab.tab_id, ref.tab.site)
-        self.ctx.visit(ref.tab.tab_id, ref.tab.site)
-        page = Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx, self.view)
+            ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
+            ctx.work_on(ref.tab)
+        page = Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
         self.used = page.key
         return page
 

@@ -13,7 +13,7 @@ from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
-from tabhub.browser.elements.hidden_frames import require_outside
+from tabhub.browser.elements.input_frames import require_point_permitted
 from tabhub.browser.reactions import send_and_settle, send_watched
 from tabhub.browser.schemas import object_schema
 from tabhub.browser.tool_spec import Call, data_result, tool
@@ -79,6 +79,8 @@ async def browser_drag(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     start, end = _parse_end("from", args["from"]), _parse_end("to", args["to"])
     with box.activity.track_action(page) as action:
+        if page.frames_matter:
+            await _require_end_permitted(page, end)  # before the button is pressed
         end = await _identify(page, end)
         first = await _resolve_end(page, start)
         page.cdp_nowait("Input.setInterceptDrags", {"enabled": True})
@@ -165,10 +167,17 @@ async def _identify(page: Page, given: dict[str, Any]) -> dict[str, Any]:
         return given  # it may appear during the drag
 
 
+async def _require_end_permitted(page: Page, given: Mapping[str, Any]) -> None:
+    if "x" in given and "y" in given:
+        await require_point_permitted(page, float(given["x"]), float(given["y"]))
+    else:
+        await find_element(page, given, wait=page.link.limits.element_appear)
+
+
 async def _resolve_end(page: Page, given: Mapping[str, Any]) -> _DragEnd:
     if "x" in given and "y" in given:
         x, y = float(given["x"]), float(given["y"])
-        await require_outside(page, (x, y))
+        await require_point_permitted(page, x, y)
         return _DragEnd(x, y, (x, y), f"{x:g}, {y:g}")
     target = await wait_actionable(page, given, "hover")
     frame = target.element.frame if target.element.frame.session_id is not None else None

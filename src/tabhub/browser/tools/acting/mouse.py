@@ -9,7 +9,7 @@ from tabhub.browser.driver.cdp_values import parse_number, parse_object
 from tabhub.browser.driver.frames import child_frame, main_frame
 from tabhub.browser.driver.worlds import call_source
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.hidden_frames import require_outside
+from tabhub.browser.elements.input_frames import require_point_permitted
 from tabhub.browser.reactions import send_after, send_watched
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
@@ -50,7 +50,7 @@ async def browser_mouse(call: Call) -> ToolResult:
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     modifiers = keys.modifier_bits(args.get("modifiers", ()))
     how: dict[str, Any] = {"count": count, "modifiers": modifiers}
-    await require_outside(page, (x, y))
+    await require_point_permitted(page, x, y)
     with box.activity.track_action(page) as action:
         held = box.activity.set_pressed_button(page, button if kind == "down" else "")
         if kind == "move":

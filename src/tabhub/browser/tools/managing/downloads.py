@@ -7,6 +7,7 @@ from typing import Any
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
+from tabhub.browser.hidden_downloads import DELETED, NOT_DELETED
 from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of
@@ -67,8 +68,10 @@ async def download_file(call: BrowserCall) -> ToolResult:
     if "filename" in call.args:
         _validate_filename(call.args["filename"])
     call.ctx.visit(None, origin_of(url))
+    link = call.link()
     try:
-        answer = await call.run(call.link(), "downloadFile", call.given("url", "filename", "saveAs"))
+        wanted = {**call.given("url", "filename", "saveAs"), **({"cancelLate": True} if call.view.active else {})}
+        answer = await call.run(link, "downloadFile", wanted)
     except CommandFailed as error:
         if error.message == _INVALID_FILENAME:
             raise CommandFailed(
@@ -77,8 +80,10 @@ async def download_file(call: BrowserCall) -> ToolResult:
             ) from None
         raise CommandFailed(error.message, hint="browser_list_downloads shows the browser's downloads.") from None
     if call.hides_row(answer):
-        raise _hidden_download()
-    facts = _with_path(call, call.link(), pick_fields(answer, _DOWNLOAD))
+        site = origin_of(str(answer.get("url"))) or str(origin_of(url))
+        which = {"downloadId": answer["downloadId"]}
+        raise _discarded(deleted=await call.box.hidden_downloads.delete(link, which, None, site))
+    facts = _with_path(call, link, pick_fields(answer, _DOWNLOAD))
     if facts.get("state") == "interrupted":
         raise CommandFailed(
             f"The download of {url[:200]} failed: {facts.get('error', 'no reason given')}.",
@@ -137,6 +142,12 @@ def _with_path(call: BrowserCall, link: ExtensionLink, row: dict[str, Any]) -> d
     """A download with the path by which tools read it, if they can."""
     path = call.box.downloads.path_of(link, row) if row.get("state") == "complete" else None
     return {**row, "path": path} if path else row
+
+
+def _discarded(*, deleted: bool) -> PermissionDenied:
+    error = PermissionDenied(DELETED if deleted else NOT_DELETED, hint="Continue without it.")
+    error.outcome = "failed"
+    return error
 
 
 def _hidden_download() -> PermissionDenied:

@@ -197,4 +197,6 @@ async def test_a_download_that_ends_later_is_reported_by_a_later_answer(agent: C
     answer = await agent.get("browser_click_element", text="Save later")
     assert "downloads" not in answer
     zoo.release.set()
-    assert (await reported(agent, "late.txt"))["path"] == "downloads/late.txt"
+    report = await reported(agent, "late.txt")
+    zoo.release.clear()
+    assert report["path"] == "downloads/late.txt"

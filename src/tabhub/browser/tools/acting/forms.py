@@ -188,7 +188,7 @@ def _texts(value: Any) -> list[str]:
 @tool(
     "browser_select_option",
     "Choose an option",
-    "Chooses options of a select or another list by value or label; a list for several.",
+    "Chooses options of a list by value or label; a list for several.",
     params={**TARGET, "value?": _ONE_OR_MORE, "label?": _ONE_OR_MORE},
     output=OUTPUT,
     destructive=True,

@@ -32,13 +32,13 @@ _MOST_FOLLOWING = 400
 @tool(
     "browser_type_text",
     "Type text",
-    "Types into a field, or the focused one, after its current text; `clear` replaces that. A line break is Enter.",
+    "Types into a field, or the focused one, after its text; `clear` replaces that.",
     params={
         **TARGET,
         "text": {"type": "string", "description": "what to type"},
         "label?": {"type": "string", "description": "the field's name"},
         "clear?": "boolean",
-        "insert?": {"type": "boolean", "description": "paste the text exactly as it is"},
+        "insert?": {"type": "boolean", "description": "pasted exactly, not key by key"},
         "submit?": {"type": "boolean", "description": "press Enter after"},
     },
     output=OUTPUT,

@@ -3,8 +3,9 @@ const LONGEST_TEXT = 400;
 const MANY = 10;
 
 const lineOf = (node, ref, extra) => {
-  if (node.role === "-") return `- ${JSON.stringify(clipped(node.text))}`;
-  if (!node.role) return JSON.stringify(clipped(node.text));
+  const text = node.exact ?? node.text;
+  if (node.role === "-") return `- ${JSON.stringify(clipped(text))}`;
+  if (!node.role) return JSON.stringify(clipped(text));
   const states = node.states.join(" ");
   const marks = ref ? ` [ref=${ref}${states && ` ${states}`}]` : states && ` [${states}]`;
   return `${node.role}${node.name && ` ${JSON.stringify(cut(node.name))}`}${marks}${node.after}${extra}`;

@@ -74,7 +74,7 @@ async def type_text(call: Call) -> ToolResult:
             if not clear and target.kind in ("area", "code"):
                 before = (await fields.field_state(action, target) or {}).get("value")
             if secret:
-                await box.secrets.insert(action, target, text, clear=clear, keep=keep)
+                await box.secrets.insert(action, target, text, paste=insert)
             elif insert:
                 did = "Inserted into"
                 await text_entry.enter_text(action, target, text, clear=clear, keep=keep)

@@ -126,17 +126,17 @@ async def wait_for(call: Call) -> ToolResult:
         )
     page = await call.page()
     budget = WaitBudget(call, condition)
-    call.box.activity.wake(page)
     found = ""
-    if "url" in args:
-        await _wait_for_url(call, page, args["url"], budget)
-    if "loadState" in args:
-        await _wait_for_load(call, page, args["loadState"], budget)
-    if names_element(args):
-        state = "gone" if args.get("gone") else "shown"
-        found = await _wait_for_element(page, args, state, budget)
-    if args.get("networkIdle"):
-        await _wait_for_idle_network(call, page, budget)
+    with call.box.awake.awake(page):
+        if "url" in args:
+            await _wait_for_url(call, page, args["url"], budget)
+        if "loadState" in args:
+            await _wait_for_load(call, page, args["loadState"], budget)
+        if names_element(args):
+            state = "gone" if args.get("gone") else "shown"
+            found = await _wait_for_element(page, args, state, budget)
+        if args.get("networkIdle"):
+            await _wait_for_idle_network(call, page, budget)
     return _result(call, page, budget, condition, found)
 
 
@@ -153,8 +153,9 @@ async def wait_for_element(call: Call) -> ToolResult:
         raise InvalidArguments("No element is given.", hint="Give a selector, ref, text or role.")
     page, condition = await call.page(), _describe(call.args)
     budget = WaitBudget(call, condition)
-    call.box.activity.wake(page)
-    found = await _wait_for_element(page, call.args, "shown" if call.args.get("visible", True) else "there", budget)
+    wanted = "shown" if call.args.get("visible", True) else "there"
+    with call.box.awake.awake(page):
+        found = await _wait_for_element(page, call.args, wanted, budget)
     return _result(call, page, budget, condition, found)
 
 

@@ -310,7 +310,6 @@ class Activity:
     def __init__(self, browsers: Browsers, watch: TabWatch, downloads: HiddenDownloads) -> None:
         self._tabs: dict[TabKey, _Tab] = {}
         self._downloads = downloads
-        self._discarding: set[asyncio.Task[bool | None]] = set()
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
@@ -373,15 +372,9 @@ class Activity:
         for action in tab.actions:
             action.handle_event(method, params, child)
         if method == "Page.downloadWillBegin":
-            self._download_began(key, tab.actions, params)
-
-    def _download_began(self, key: TabKey, actions: list[TrackedAction], params: Params) -> None:
-        discarding = self._downloads.begun(key, params, acting=bool(actions))
-        if discarding is not None:
-            self._discarding.add(discarding)
-            discarding.add_done_callback(self._discarding.discard)
-            for action in actions:
-                action.discarded = discarding
+            discarded = self._downloads.begun(key, params, acting=bool(tab.actions))
+            for action in tab.actions:
+                action.discarded = discarded or action.discarded
 
     def _tabs_changed(self, change: Change) -> None:
         for tab in (*change.tabs.opened, *change.tabs.changed):

@@ -100,8 +100,10 @@ class PermissionCheck(Permission):
     # before a call
 
     def tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
-        own = session.tab if tool.source.kind in ("browser", "plugin") else None
-        tab_id = arguments.get("tabId", own)
+        if "tabId" in arguments:
+            tab_id = arguments["tabId"]
+        else:
+            tab_id = session.tab if tool.source.kind in ("browser", "plugin") else None
         return self._browsers.book.get(tab_id) if type(tab_id) is int else None
 
     def check(

@@ -9,6 +9,7 @@ from playwright.async_api import Playwright, async_playwright
 
 from tests.e2e import live
 from tests.e2e.agent_hub import create_agent_hub
+from tests.e2e.appsite import AppSite
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.pagesite import PageSite
 from tests.e2e.restartable_hub import RestartableHub
@@ -33,9 +34,20 @@ def zoo() -> Iterator[Zoo]:
 
 
 @pytest.fixture(scope="session")
+def apps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppSite]:
+    """The pages of `apps/`."""
+    site = AppSite(tmp_path_factory.mktemp("apps"))
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="session")
 def live_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """One hub for all tests that do not stop it."""
-    hub = live.start(tmp_path_factory.mktemp("live"))
+    """One hub for all tests that do not stop it. They change its settings more often than a person does."""
+    folder = tmp_path_factory.mktemp("live")
+    (folder / "home").mkdir(mode=0o700)
+    (folder / "home" / "config.json").write_text('{"limits": {"admin_rate": 1000}}')
+    hub = live.start(folder)
     yield hub
     live.stop(hub)
 

@@ -17,6 +17,7 @@ from typing import Any
 from tabhub.browser.driver.worlds import TabWorlds
 from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, EventListener, TabKey
+from tabhub.trust.value_mask import FieldMask
 
 EVENTS = (
     "Page.javascriptDialogOpening",
@@ -87,6 +88,8 @@ class TabState:
     """The parameters of Network.setBlockedURLs that keep the requests of the page off some sites."""
     holds: set[str] = field(default_factory=set)
     """Reasons to keep watching the tab while it is idle."""
+    fields: FieldMask = field(default_factory=FieldMask)
+    """What its secret fields hold, to be masked in results."""
     child_commands: dict[str, tuple[Command, ...]] = field(default_factory=dict)
     """Commands for new frames in other processes and new workers, sent before they run; by reason."""
 

@@ -1,5 +1,7 @@
 """browser_execute_script: runs the agent's code in the page, in one round trip.
 
+Before and after it the secret fields are read, whose values are masked in the result.
+
 The code is inserted unchanged on its own lines, so that line numbers the browser reports are the agent's. The result
 is converted to JSON in the page; an exception becomes an error result with its position.
 """
@@ -17,6 +19,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
+from tabhub.browser.secret_fields import read_secret_fields
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -79,10 +82,12 @@ async def execute_script(call: Call) -> ToolResult:
     page = await call.page()
     call.box.activity.wake(page)  # a script may wait for an animation frame
     code = call.args["code"]
+    in_frame = "frame" in call.args
+    await read_secret_fields(page, frames=in_frame)
     # The browser stops an endless loop shortly before the deadline of the call.
     timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
     try:
-        if "frame" in call.args:
+        if in_frame:
             answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), timeout_ms)
         else:
             answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), timeout_ms))
@@ -93,6 +98,7 @@ async def execute_script(call: Call) -> ToolResult:
             f"The script ran for {timeout_ms / 1000:g} s without yielding and was stopped.",
             hint="Split the script, or `await` between its steps.",
         ) from None
+    await read_secret_fields(page, frames=in_frame)  # what was entered while it ran
     try:
         evaluated = _EVALUATED.decode(answer)
     except msgspec.DecodeError as error:

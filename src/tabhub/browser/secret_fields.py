@@ -7,14 +7,17 @@ Owns which frames are asked, and that no call fails or waits long because of it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.errors import TabhubError
 
+ReadFields = Callable[[Page, bool], Awaitable[None]]
 
-async def read_secret_fields(page: Page, *, frames: bool) -> None:
+
+async def read_secret_fields(page: Page, frames: bool) -> None:
     """Remember the values of the secret fields of a page: of its document, or of all frames."""
     reader = Page(page.browsers, page.watch, page.ref, view=page.view)  # it does nothing for the call
     try:

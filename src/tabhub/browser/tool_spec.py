@@ -19,7 +19,7 @@ from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
 from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
-from tabhub.browser.secret_fields import read_secret_fields
+from tabhub.browser.secret_fields import ReadFields, read_secret_fields
 from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
@@ -121,6 +121,7 @@ class Toolbox:
     secrets: SecretText
     hub_facts: Callable[[], dict[str, Any]]
     file_urls: bool = False
+    read_fields: ReadFields = read_secret_fields
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins
     view: Callable[[Session], View] = everything
     """What a call of a session may show."""
@@ -163,7 +164,7 @@ class Call:
         self.ctx.visit(ref.tab.tab_id, ref.tab.site)
         page = self.worked_on = Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx, self.view)
         if self.repeats_page:
-            await read_secret_fields(page, frames=True)
+            await box.read_fields(page, True)
         return page
 
     def secret_fields(self) -> list[FieldMask]:

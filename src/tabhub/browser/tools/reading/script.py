@@ -19,7 +19,6 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
-from tabhub.browser.secret_fields import read_secret_fields
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -83,7 +82,7 @@ async def execute_script(call: Call) -> ToolResult:
     call.box.activity.wake(page)  # a script may wait for an animation frame
     code = call.args["code"]
     in_frame = "frame" in call.args
-    await read_secret_fields(page, frames=in_frame)
+    await call.box.read_fields(page, in_frame)
     # The browser stops an endless loop shortly before the deadline of the call.
     timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
     try:
@@ -98,7 +97,7 @@ async def execute_script(call: Call) -> ToolResult:
             f"The script ran for {timeout_ms / 1000:g} s without yielding and was stopped.",
             hint="Split the script, or `await` between its steps.",
         ) from None
-    await read_secret_fields(page, frames=in_frame)  # what was entered while it ran
+    await call.box.read_fields(page, in_frame)  # what was entered while it ran
     try:
         evaluated = _EVALUATED.decode(answer)
     except msgspec.DecodeError as error:

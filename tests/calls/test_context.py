@@ -22,6 +22,8 @@ KEYS: dict[str, Any] = {"tabId": 7, "actions": [{"action": "press", "key": key} 
 class Browser(Panel):
     """A person's browser whose page goes to another site when a key is pressed."""
 
+    has_frames = True
+
     def __init__(self, hub: RunningHub, goes_to: str = f"{BANK}/pay") -> None:
         super().__init__(hub, tabs=[tab(7, f"{EVIL}/news")])
         self.goes_to = goes_to

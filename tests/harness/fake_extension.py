@@ -71,7 +71,13 @@ def undeclared(message: dict[str, Any]) -> list[str]:
 
 
 class FakeExtension:
-    """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`."""
+    """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`.
+
+    Its pages have no frames that could be described, and so no secret fields, unless a test sets `has_frames`: being
+    asked for them is refused at once, and not kept.
+    """
+
+    has_frames = False
 
     def __init__(
         self, hub: Address, browser_id: str = "fake-browser", tabs: list[dict[str, Any]] | None = None
@@ -177,6 +183,11 @@ class FakeExtension:
     def _take(self, message: dict[str, Any], running: set[asyncio.Task[None]]) -> None:
         self.undeclared.extend(undeclared(message))
         if "method" in message and "id" in message:
+            if not self.has_frames and message.get("params", {}).get("method") == "Page.getFrameTree":
+                task = asyncio.create_task(self._refuse(message["id"], "No frame"))
+                running.add(task)
+                task.add_done_callback(running.discard)
+                return
             self.seen.put_nowait(message)
             task = asyncio.create_task(self._answer(message))
             running.add(task)
@@ -189,6 +200,9 @@ class FakeExtension:
             task.add_done_callback(running.discard)
         elif "method" in message:
             self.notices.put_nowait(message)
+
+    async def _refuse(self, number: Any, why: str) -> None:
+        await self.send({"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": why}})
 
     async def _answer(self, message: dict[str, Any]) -> None:
         handler = self.handlers.get(message["method"])

@@ -243,6 +243,7 @@ class Hub:
             config=lambda: settings.current,
             reload_settings=settings.reload,
             secrets=secret_store,
+            mask=mask,
             wall=wall,
         )
         built_in = browser_tools(

@@ -22,7 +22,7 @@ from tabhub.core.registry import Entry
 from tabhub.core.tab_routing import Candidate
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source, Tool, ToolResult
-from tabhub.errors import NoMatchingTab, TabhubError, TabMismatch
+from tabhub.errors import InvalidArguments, NoMatchingTab, TabhubError, TabMismatch
 from tabhub.links.browsers import Browsers
 from tabhub.links.transport import TabHubTransport
 from tabhub.plugins.adapters import Adapter
@@ -33,6 +33,7 @@ from tabhub.wire.browser_commands import DispatchResult
 from tabhub.wire.page_tools import PluginRequest
 
 _DECODED = 65_536
+_PLACEHOLDER = "{{setting:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,10 @@ class PluginCall(TabCall[Tab]):
         self._active = active
         self._tool = tool
         self._input, self._tab_id, self._instance = stripped(arguments, active.instances)
+        if _PLACEHOLDER in str(self._input):
+            raise InvalidArguments(
+                f"{_PLACEHOLDER}…}}}} may not be in the arguments: only the plugin itself uses its secrets. Nothing was sent."
+            )
         self._requests: set[asyncio.Task[dict[str, Any]]] = set()
         self._requested = 0
         self.exact = self._tab_id is not None

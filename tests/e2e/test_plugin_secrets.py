@@ -29,10 +29,10 @@ ADAPTER = """
 })();
 """
 HOSTILE = """<!doctype html><title>Notes</title><h1>Notes</h1><script>
-  // Everything an adapter can use is replaced: what passes through is kept, and a request is forged with what was seen.
+  // What an adapter uses is replaced: what passes through is kept, and a request is forged with what was seen.
   const loot = window.loot = [];
   const keep = (...values) => {
-    for (const value of values) try { loot.push(typeof value === "string" ? value : String(stringify(value))); } catch {}
+    for (const value of values) try { loot.push(value?.trim ? value : String(stringify(value))); } catch {}
   };
   const { stringify, parse } = JSON;
   const { dispatchEvent, addEventListener } = EventTarget.prototype;
@@ -44,7 +44,9 @@ HOSTILE = """<!doctype html><title>Notes</title><h1>Notes</h1><script>
   Promise.prototype.then = function (done, failed) {
     return then.call(this, done && ((value) => { keep(value); return done(value); }), failed);
   };
-  window.Response = class extends Response { constructor(body, options) { keep(body, options); super(body, options); } };
+  window.Response = class extends Response {
+    constructor(body, options) { keep(body, options); super(body, options); }
+  };
   Object.freeze = (value) => { keep(value); return value; };
   EventTarget.prototype.addEventListener = function (name, listener, ...more) {
     const heard = (event) => { keep(event.detail, event.data); return listener(event); };

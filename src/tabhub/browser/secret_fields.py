@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.errors import TabhubError
+from tabhub.errors import TabFailed, TabhubError
 
 ReadFields = Callable[[Page, bool], Awaitable[None]]
 
 
 async def read_secret_fields(page: Page, frames: bool) -> None:
-    """Remember the values of the secret fields of a page: of its document, or of all frames."""
+    """Remember the values of the secret fields of a page, or of all its frames. TabFailed if the tab is gone."""
     reader = Page(page.browsers, page.watch, page.ref, view=page.view)  # it does nothing for the call
     try:
         async with asyncio.timeout(page.link.limits.frame_answer):
@@ -27,6 +27,8 @@ async def read_secret_fields(page: Page, frames: bool) -> None:
             if frames and (has_frames or reader.has_remote_frames):
                 others = (await list_frames(reader))[1:]
                 await asyncio.gather(*map(_read, others), return_exceptions=True)
+    except TabFailed:
+        raise
     except (TabhubError, TimeoutError):  # a dialog blocks it, it navigates or hangs, or scripts cannot run there
         return
 

@@ -177,7 +177,7 @@ def _send_to(where: str, raw: Any) -> tuple[str, ...]:
     for item in raw:
         if item.isidentifier():
             continue
-        host = urlsplit(item).hostname if origin_of(item) == item else None
+        host = urlsplit(item).hostname if origin_of(item) == item and "*" not in item else None
         if host is None or not (item.startswith("https://") or names_this_machine(host)):
             raise PluginError(
                 f"{where}.sendTo: {item[:100]!r} must be an exact origin such as https://api.example.com "

@@ -72,7 +72,8 @@ class PluginCall(TabCall[Tab]):
         self._input, self._tab_id, self._instance = stripped(arguments, active.instances)
         if _PLACEHOLDER in str(self._input):
             raise InvalidArguments(
-                f"{_PLACEHOLDER}…}}}} may not be in the arguments: only the plugin itself uses its secrets. Nothing was sent."
+                f"{_PLACEHOLDER}…}}}} may not be in the arguments: only the plugin itself uses its secrets.",
+                hint="Nothing was sent.",
             )
         self._requests: set[asyncio.Task[dict[str, Any]]] = set()
         self._requested = 0

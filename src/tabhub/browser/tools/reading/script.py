@@ -9,6 +9,7 @@ is converted to JSON in the page; an exception becomes an error result with its 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, TabFailed
 
 _NAME = "tabhub-script.js"
 # A distinctive name, because the agent's code can see it.
@@ -97,7 +98,8 @@ async def execute_script(call: Call) -> ToolResult:
             f"The script ran for {timeout_ms / 1000:g} s without yielding and was stopped.",
             hint="Split the script, or `await` between its steps.",
         ) from None
-    await call.box.read_fields(page, in_frame)  # what was entered while it ran
+    with suppress(TabFailed):  # the script may have closed the tab
+        await call.box.read_fields(page, in_frame)  # what was entered while it ran
     try:
         evaluated = _EVALUATED.decode(answer)
     except msgspec.DecodeError as error:

@@ -194,15 +194,15 @@ export class RelayView {
     const pages = isWeb(top) ? [top] : pending === null ? [maker] : [];
     if (pending !== null) pages.push(pending);
     return (
-      pages.some((url) => this.levels.of(originOf(unwrapped(url))) === "nothing") ||
+      pages.some((url) => this.levels.of(originOf(unwrapped(url))) === "block") ||
       // Other frames are part of the page that shows them.
-      [...frames.values()].some((url) => this.levels.rule(originOf(unwrapped(url))) === "nothing")
+      [...frames.values()].some((url) => this.levels.rule(originOf(unwrapped(url))) === "block")
     );
   }
 
   /** @param {unknown} text */
   #isHiddenUrl(text) {
-    return typeof text === "string" && isWeb(text) && this.levels.of(originOf(unwrapped(text))) === "nothing";
+    return typeof text === "string" && isWeb(text) && this.levels.of(originOf(unwrapped(text))) === "block";
   }
 
   /** @param {number} tabId */

@@ -62,7 +62,7 @@ async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Ask]:
         ask = Ask(run)
         await run(f"{{ {CONNECT} }}")
         yield ask
-        await ask("relay.set", url="", token="", acting="ask", sites=[], instead=False)
+        await ask("relay.set", url="", token="", level="ask", sites=[], instead=False)
 
 
 async def connected(panel: Ask, relay: RunningRelay, user: str = "ann", **more: Any) -> None:
@@ -122,7 +122,7 @@ async def test_a_browser_that_reconnects_with_new_settings_is_not_shown_as_conne
 async def test_each_request_is_answered_under_its_id_and_unknown_ones_are_refused(
     relay: RunningRelay, panel: Ask
 ) -> None:
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
         await one.ready()
         await other.ready()
@@ -178,22 +178,22 @@ async def test_actions_need_one_approval_per_site_and_connection(
 
 
 async def test_actions_can_be_off_or_without_approval(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
-    await connected(panel, relay, acting="off")
+    await connected(panel, relay, level="read")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
-        assert "acting is off" in (await agent.error("createTab", {"url": site.url}))["message"]
-        assert "acting is off" in (await agent.error("getCookies", {"url": site.url}))["message"]
+        assert "may only look" in (await agent.error("createTab", {"url": site.url}))["message"]
+        assert "may only look" in (await agent.error("getCookies", {"url": site.url}))["message"]
         for along in ("ahead", "follow"):
             looking = {"tabId": 1, "method": "Page.getLayoutMetrics", along: [{"method": "Input.insertText"}]}
-            assert "acting is off" in (await agent.error("forwardCDPCommand", looking))["message"]
-        await panel("relay.set", acting="auto")
+            assert "may only look" in (await agent.error("forwardCDPCommand", looking))["message"]
+        await panel("relay.set", level="act")
         made = (await agent.result("createTab", {"url": f"{site.url}/"}))["tabId"]
         await agent.result("closeTab", {"tabId": made})
 
 
 async def test_events_go_to_their_subscribers(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         await wire.ask("subscribeCDPEvents", tabId=made, events=["Runtime.consoleAPICalled"])
@@ -215,7 +215,7 @@ async def test_what_concerns_one_agent_reaches_no_other(
     relay: RunningRelay, panel: Ask, hub: FakeHub, wire: Wire, chromium: Chromium, site: Site
 ) -> None:
     plugin = Bench(wire, chromium).plugin("relayed", "*://127.0.0.1/*")
-    await connected(panel, relay, acting="auto", instead=True)
+    await connected(panel, relay, level="act", instead=True)
     async with asyncio.timeout(30):
         await wire.closed.wait()
     count = len(hub.wires)
@@ -265,7 +265,7 @@ async def test_what_concerns_one_agent_reaches_no_other(
 
 async def test_the_code_of_plugins_is_approved_for_one_agent(relay: RunningRelay, panel: Ask, hub: FakeHub) -> None:
     count = len(hub.wires)
-    await connected(panel, relay, acting="ask", instead=True)
+    await connected(panel, relay, level="ask", instead=True)
     async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
         for agent in (await one.ready(), await other.ready()):
             await agent.send({"method": "sync.full", "params": {"plugins": [{}]}})
@@ -298,7 +298,7 @@ async def test_a_refused_token_and_unsafe_settings_are_reported(relay: RunningRe
     for wrong in (
         {"url": "ws://relay.example"},
         {"url": "https://relay.example"},
-        {"acting": "always"},
+        {"level": "always"},
         {"token": "a b"},
     ):
         assert "error" in await panel("relay.set", **wrong)
@@ -352,7 +352,7 @@ async def test_nothing_is_sent_before_authentication_and_ids_identify_the_sender
     async with serve(relay, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         access = token()
-        await panel("relay.set", url=f"ws://127.0.0.1:{port}", token=access, acting="auto")
+        await panel("relay.set", url=f"ws://127.0.0.1:{port}", token=access, level="act")
         socket = await asyncio.wait_for(came, 30)
         assert received_messages.empty()
         shown = await ask(id="proxy:1", method="authenticate")
@@ -380,7 +380,7 @@ async def test_nothing_is_sent_before_authentication_and_ids_identify_the_sender
 
 
 async def test_messages_reserved_for_the_local_hub_are_refused_from_agents(relay: RunningRelay, panel: Ask) -> None:
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         for method in ("extension.reload", "pages.settings", "agents.marks", "confirmation.done", "relay.set"):

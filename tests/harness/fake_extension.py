@@ -70,11 +70,18 @@ def undeclared(message: dict[str, Any]) -> list[str]:
     return []
 
 
+def _answer_cdp(params: dict[str, Any]) -> dict[str, Any]:
+    """A page without frames, in which every script returns the same."""
+    if params["method"] == "Page.getFrameTree":
+        return {"frameTree": {"frame": {"id": "F", "url": ""}}}
+    return {"result": {"type": "string", "value": "fake"}}
+
+
 class FakeExtension:
     """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`.
 
-    Its pages have no frames that could be described, and so no secret fields, unless a test sets `has_frames`: being
-    asked for them is refused at once, and not kept.
+    Scripts of the hub's own find nothing in its pages, such as secret fields: the commands before them are answered here
+    and not kept, unless a test sets `has_frames` and answers them itself.
     """
 
     has_frames = False
@@ -89,7 +96,7 @@ class FakeExtension:
             "getState": lambda params: {"browserId": browser_id, "debugger": {"attached": []}},
             "getTabs": lambda params: {"tabs": self.tabs},
             "createTab": self._create,
-            "forwardCDPCommand": lambda params: {"result": {"type": "string", "value": "fake"}},
+            "forwardCDPCommand": _answer_cdp,
             "subscribeCDPEvents": lambda params: {},
             "plugin.uninstall": lambda params: {},
         }
@@ -183,8 +190,10 @@ class FakeExtension:
     def _take(self, message: dict[str, Any], running: set[asyncio.Task[None]]) -> None:
         self.undeclared.extend(undeclared(message))
         if "method" in message and "id" in message:
-            if not self.has_frames and message.get("params", {}).get("method") == "Page.getFrameTree":
-                task = asyncio.create_task(self._refuse(message["id"], "No frame"))
+            params = message.get("params", {})
+            if not self.has_frames and params.get("method") in ("Page.getFrameTree", "Page.createIsolatedWorld"):
+                reply = {"jsonrpc": "2.0", "id": message["id"], "result": _answer_cdp(params)}
+                task = asyncio.create_task(self.send(reply))
                 running.add(task)
                 task.add_done_callback(running.discard)
                 return
@@ -200,9 +209,6 @@ class FakeExtension:
             task.add_done_callback(running.discard)
         elif "method" in message:
             self.notices.put_nowait(message)
-
-    async def _refuse(self, number: Any, why: str) -> None:
-        await self.send({"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": why}})
 
     async def _answer(self, message: dict[str, Any]) -> None:
         handler = self.handlers.get(message["method"])

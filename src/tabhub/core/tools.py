@@ -14,6 +14,7 @@ import jsonschema_rs
 import msgspec
 import orjson
 
+from tabhub.core.portable_schema import portable
 from tabhub.core.validators import CompiledSchema, shared_validator
 from tabhub.errors import InvalidArguments
 from tabhub.wire.param_headers import MARK as HEADER_MARK
@@ -21,6 +22,7 @@ from tabhub.wire.param_headers import ParamHeader, declared
 
 if TYPE_CHECKING:
     from tabhub.core.sessions import Session
+    from tabhub.core.tabs import Tab
 
 SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -104,6 +106,8 @@ class Tool:
     compiled: CompiledSchema | None = field(init=False, repr=False)
     """Of its arguments, once it was called."""
     read_only: bool = field(init=False, repr=False)
+    listed_schema: Mapping[str, Any] = field(init=False, repr=False)
+    """The input schema as agents are shown it."""
     param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
     """Arguments that stateless clients repeat as headers."""
     wire: bytes = field(init=False, repr=False)
@@ -112,6 +116,7 @@ class Tool:
     def __post_init__(self) -> None:
         object.__setattr__(self, "compiled", None)
         object.__setattr__(self, "read_only", self.annotations.get("readOnlyHint") is True)
+        object.__setattr__(self, "listed_schema", portable(self.input_schema))
         object.__setattr__(self, "wire", orjson.dumps(self.listing()))
         object.__setattr__(self, "param_headers", declared(self.input_schema) if _HEADER_MARK in self.wire else ())
 
@@ -121,7 +126,7 @@ class Tool:
         if self.title:
             entry["title"] = self.title
         entry["description"] = self.description
-        entry["inputSchema"] = dict(self.input_schema)
+        entry["inputSchema"] = dict(self.listed_schema)
         if self.output_schema is not None:
             entry["outputSchema"] = dict(self.output_schema)
         if self.annotations:
@@ -221,8 +226,15 @@ class CallContext(Protocol):
     def begin_step(self, tool: Tool, arguments: dict[str, Any]) -> None:
         """What is done from now on is a step of the call, which is checked like a call of its own."""
 
-    def require_site(self, tab_id: int, site: str) -> None:
-        """SiteChanged unless the call, or its step, may work on that site, which the tab shows now."""
+    def work_on(self, tab: Tab) -> None:
+        """Note the tab that the call works on. SiteChanged unless the call, or its step, may work on the site that it
+        shows now."""
+
+    async def require_frame(self, tab_id: int, site: str) -> None:
+        """PermissionDenied unless the call, or its step, may act in a frame of that site; the person may be asked."""
+
+    def frames_matter(self) -> bool:
+        """Whether it may depend on the frame that the call acts in; if not, nobody needs to find out which it is."""
 
     def confirm(self, text: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub (panel, notification, terminal) about a tab; None if that is not possible."""

@@ -52,11 +52,13 @@ class Revocations:
     def add(self, entries: Iterable[str], now: float) -> list[str]:
         """Add entries; returns those that are new or last longer, and are not expired."""
         new, refused = [], 0
+        if len(self._expiry) >= _MAX_ENTRIES:
+            self._drop_expired(now)
         for entry in entries:
             found = _LINE.fullmatch(entry.strip())
             if found is None or int(found[2]) <= max(now, self._expiry.get(found[1], 0)):
                 continue
-            if found[1] not in self._expiry and not self._has_room(now):
+            if found[1] not in self._expiry and len(self._expiry) >= _MAX_ENTRIES:
                 refused += 1
                 continue
             self._expiry[found[1]] = int(found[2])
@@ -69,11 +71,6 @@ class Revocations:
         """Drop expired entries and return the rest, for the other nodes."""
         self._drop_expired(now)
         return [f"{name} {expiry}" for name, expiry in self._expiry.items()]
-
-    def _has_room(self, now: float) -> bool:
-        if len(self._expiry) >= _MAX_ENTRIES:
-            self._drop_expired(now)
-        return len(self._expiry) < _MAX_ENTRIES
 
     def _drop_expired(self, now: float) -> None:
         self._expiry = {name: expiry for name, expiry in self._expiry.items() if expiry > now}

@@ -23,7 +23,7 @@ LOST = "tabhub:lost"
 _LETTERS = "eabcdghkmnpqrstuvwxyz"
 """Ref prefixes: the first document of a tab uses the first letter, the next one the second, and so on, so that a ref
 of an earlier document is not mistaken for one of the current document."""
-_KIT = ("roles", "accessible_name", "secret_fields", "states", "walk", "outline", "match", "search", "kit")
+_KIT = ("roles", "accessible_name", "secret_fields", "fields", "states", "walk", "outline", "match", "search", "kit")
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}
 """What acting needs; part of the kit, so that its source is sent once per document."""
 FrameKey = tuple[str | None, str]

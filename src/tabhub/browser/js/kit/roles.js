@@ -1,6 +1,8 @@
 // The role of an element, and whether it is interactive.
 const CLICKED = "button link checkbox radio switch tab menuitem menuitemcheckbox menuitemradio option treeitem";
-const WIDGETS = new Set(`${CLICKED} textbox searchbox combobox listbox slider spinbutton file color date`.split(" "));
+// Our own roles, for the fields that the browser draws.
+const DATES = "date time datetime month week";
+const WIDGETS = new Set(`${CLICKED} textbox searchbox combobox listbox slider spinbutton file color ${DATES}`.split(" "));
 const LANDMARKS = new Set("banner complementary contentinfo form main navigation region search dialog alertdialog".split(" "));
 const NAMED_BY_CONTENT = new Set(`${CLICKED} heading cell gridcell columnheader rowheader tooltip legend caption term`.split(" "));
 const KNOWN = new Set(
@@ -8,7 +10,7 @@ const KNOWN = new Set(
   region search dialog alertdialog heading cell gridcell columnheader rowheader row rowgroup table grid treegrid tree list
   listitem img image figure group radiogroup toolbar tablist tabpanel menu menubar alert status log marquee timer article
   progressbar meter scrollbar separator tooltip definition term math note feed document application directory caption
-  paragraph blockquote code deletion insertion emphasis strong subscript superscript time generic none presentation`
+  paragraph blockquote code deletion insertion emphasis strong subscript superscript generic none presentation`
     .split(/\s+/)
     .filter(Boolean),
 );
@@ -17,20 +19,20 @@ const INPUTS = {
   checkbox: "checkbox",
   color: "color",
   date: "date",
-  "datetime-local": "date",
+  "datetime-local": "datetime",
   email: "textbox",
   file: "file",
   hidden: "",
   image: "button",
-  month: "date",
+  month: "month",
   number: "spinbutton",
   radio: "radio",
   range: "slider",
   reset: "button",
   search: "searchbox",
   submit: "button",
-  time: "date",
-  week: "date",
+  time: "time",
+  week: "week",
 };
 const ROLES = {
   article: "article",

@@ -4,7 +4,7 @@ const BREAK = { gap: true };
 const LONG_NAME = 150;
 const UNNAMED = { name: "", content: false };
 const TRANSPARENT = new Set(
-  `paragraph blockquote code deletion insertion emphasis strong subscript superscript time generic none presentation
+  `paragraph blockquote code deletion insertion emphasis strong subscript superscript generic none presentation
   document definition term rowgroup legend caption directory`.split(/\s+/),
 );
 const ONLY_NAMED = new Set(["group", "figure", "img", "region", "form", "list", "toolbar", "note", "application"]);

@@ -171,9 +171,8 @@ async def test_a_request_has_the_secret_and_neither_page_nor_agent_sees_it(
     caller: Caller, hub: LiveHub, servers: tuple[Server, Server, Server]
 ) -> None:
     site, api, _ = servers
-    options = {"method": "POST", "headers": {"Authorization": "Bearer <<setting:token}}"}}
-    options |= {"body": '{"key": "<<setting:token}}", "n": 1}'}
-    options["headers"] |= {"Content-Type": "application/json"}
+    headers = {"Authorization": "Bearer <<setting:token}}", "Content-Type": "application/json"}
+    options = {"method": "POST", "headers": headers, "body": '{"key": "<<setting:token}}", "n": 1}'}
     answer = await caller.call("vault_ask", url=f"{api.url}/api?t=<<setting:token}}}}", options=options)
     assert not answer.get("isError"), answer
     request = api.received[-1]

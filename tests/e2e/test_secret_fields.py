@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser import SPECS
+from tabhub.browser.families import SPECS
 from tests.e2e.live import Caller
 from tests.e2e.zoo import Zoo
 

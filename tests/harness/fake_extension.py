@@ -80,8 +80,8 @@ def _answer_cdp(params: dict[str, Any]) -> dict[str, Any]:
 class FakeExtension:
     """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`.
 
-    Scripts of the hub's own find nothing in its pages, such as secret fields: the commands before them are answered here
-    and not kept, unless a test sets `has_frames` and answers them itself.
+    Scripts of the hub itself find nothing in its pages, such as secret fields: the commands before them are answered
+    here and not kept, unless a test sets `has_frames` and answers them itself.
     """
 
     has_frames = False

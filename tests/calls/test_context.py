@@ -22,6 +22,8 @@ KEYS: dict[str, Any] = {"tabId": 7, "actions": [{"action": "press", "key": key} 
 class Browser(Panel):
     """A person's browser whose page goes to another site when a key is pressed."""
 
+    has_frames = True
+
     def __init__(self, hub: RunningHub, goes_to: str = f"{BANK}/pay") -> None:
         super().__init__(hub, tabs=[tab(7, f"{EVIL}/news")])
         self.goes_to = goes_to
@@ -186,6 +188,8 @@ async def test_batch_stops_before_a_step_on_a_blocked_site(tmp_path: Path, step:
 
 class Framed(Browser):
     """The page has a frame of another site; keys go there while it has the focus."""
+
+    has_frames = True
 
     def __init__(self, hub: RunningHub) -> None:
         super().__init__(hub)

@@ -22,6 +22,8 @@ KEYS: dict[str, Any] = {"tabId": 7, "actions": [{"action": "press", "key": key} 
 class Browser(Panel):
     """A person's browser whose page goes to another site when a key is pressed."""
 
+    has_frames = True
+
     def __init__(self, hub: RunningHub, goes_to: str = f"{BANK}/pay") -> None:
         super().__init__(hub, tabs=[tab(7, f"{EVIL}/news")])
         self.goes_to = goes_to
@@ -35,7 +37,9 @@ class Browser(Panel):
             await self.moves(self.goes_to)
         if params["method"] == "Page.getFrameTree":
             return {"frameTree": {"frame": {"id": "F", "url": f"{EVIL}/"}}}
-        return {"result": {"type": "number", "value": 0}}
+        if params["method"] == "Page.createIsolatedWorld":
+            return {"executionContextId": 3}
+        return {"result": {"value": value_of(params)}}
 
     async def visits(self, params: dict[str, Any]) -> dict[str, Any]:
         await self.moves(params["url"])
@@ -44,6 +48,14 @@ class Browser(Panel):
     async def moves(self, url: str) -> None:
         frame = {"frame": {"id": "F", "url": url}}
         await self.notify("cdp.event", {"tabId": 7, "method": "Page.frameNavigated", "params": frame})
+
+
+def value_of(command: dict[str, Any]) -> Any:
+    """What a script of the hub returns in a page that is ready for input."""
+    expression = command.get("params", {}).get("expression", "")
+    if "tabhubKit ??=" in expression:
+        return ["token", "e"]
+    return {"go": True} if "watchReactions" in expression else 0
 
 
 def error_of(answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -187,6 +199,8 @@ async def test_batch_stops_before_a_step_on_a_blocked_site(tmp_path: Path, step:
 class Framed(Browser):
     """The page has a frame of another site; keys go there while it has the focus."""
 
+    has_frames = True
+
     def __init__(self, hub: RunningHub) -> None:
         super().__init__(hub)
         self.focused = True
@@ -210,10 +224,8 @@ class Framed(Browser):
             "DOM.resolveNode": {"object": {"objectId": "o"}},
             "Runtime.callFunctionOn": {"result": {"value": "e1"}},
         }
-        value: Any = 0
-        if "tabhubKit ??=" in given.get("expression", ""):
-            value = ["token", "e"]
-        elif "frame element" in given.get("expression", ""):
+        value = value_of(params)
+        if "frame element" in given.get("expression", ""):
             value = {"active": self.focused}
         return answers.get(method) or {"result": {"value": value}}
 
@@ -298,7 +310,9 @@ async def test_content_of_a_page_is_not_carried_into_a_frame_unasked(tmp_path: P
 async def test_frames_cost_no_round_trip_where_no_rule_tells_them_apart(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Framed(hub) as browser, Agent(hub) as agent:
         assert not (await agent.call(*press("a")))["result"].get("isError")
-        assert browser.pressed == ["a"]
+        browser.asked.clear()  # the first call found the page's own frame
+        assert not (await agent.call(*press("b")))["result"].get("isError")
+        assert browser.pressed == ["a", "b"]
         assert "Page.getFrameTree" not in browser.asked
 
 

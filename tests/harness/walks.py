@@ -114,6 +114,7 @@ async def _list_tabs(folder: Path) -> AsyncIterator[Call]:
 @asynccontextmanager
 async def _click(folder: Path) -> AsyncIterator[Call]:
     async with running_hub(folder) as hub, FakeExtension(hub, tabs=[tab(7, _SITE)]) as browser, _agent(hub) as agent:
+        browser.has_frames = True
         browser.handlers["forwardCDPCommand"] = _answer_cdp
         listed = await agent.call("browser_list_tabs")
         tab_id = listed["result"]["structuredContent"]["tabs"][0]["tabId"]

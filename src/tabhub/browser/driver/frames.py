@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import LOST, World, call_source, install_expression, world_name
 from tabhub.core.origins import origin_of
@@ -212,7 +213,10 @@ async def main_frame(page: Page) -> Frame:
     worlds = page.state.worlds
     if worlds.main is None or (None, worlds.main) not in worlds.by_frame:
         tree = await page.cdp("Page.getFrameTree")
-        worlds.main = str(tree["frameTree"]["frame"]["id"])
+        main = parse_object(parse_object(parse_object(tree).get("frameTree")).get("frame")).get("id")
+        if not isinstance(main, str):
+            raise CommandFailed("invalid response: the browser did not describe the tab's frames.")
+        worlds.main = main
     return Frame(page, worlds.main, None, page.tab.url, site=page.tab.site)
 
 

@@ -82,6 +82,7 @@ class Page:
         view: View = EVERYTHING,
     ) -> None:
         """`acting` is a call that may change something: it is marked as sent with every command."""
+        self.ref = ref
         self.link = ref.link
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id

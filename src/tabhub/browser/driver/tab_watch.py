@@ -18,6 +18,7 @@ from tabhub.browser.driver.worlds import TabWorlds
 from tabhub.core.origins import origin_of
 from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, EventListener, TabKey
+from tabhub.trust.value_mask import FieldMask
 from tabhub.trust.visibility import View
 
 EVENTS = (
@@ -95,6 +96,8 @@ class TabState:
     """The parameters of Network.setBlockedURLs that keep the requests of the page off those sites."""
     holds: set[str] = field(default_factory=set)
     """Reasons to keep watching the tab while it is idle."""
+    fields: FieldMask = field(default_factory=FieldMask)
+    """What its secret fields hold, to be masked in results."""
     child_commands: dict[str, tuple[Command, ...]] = field(default_factory=dict)
     """Commands for new frames in other processes and new workers, sent before they run; by reason."""
 

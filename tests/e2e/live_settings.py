@@ -21,6 +21,16 @@ def change(hub: LiveHub, settings: Mapping[str, str | None]) -> None:
             config.reset(home, key)
         else:
             config.set_value(home, key, value)
+    reload(hub)
+
+
+def set_sites(hub: LiveHub, sites: Mapping[str, str] | None) -> None:
+    """Set the site rules."""
+    config.set_at(Home(hub.home), ("sites",), sites)
+    reload(hub)
+
+
+def reload(hub: LiveHub) -> None:
     answer = httpx2.post(f"{hub.url}/reload", headers=hub.person.bearer, timeout=30, verify=False)
     output: dict[str, Any] = answer.json()
     assert answer.status_code == 200, output

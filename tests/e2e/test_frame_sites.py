@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.live import Caller, LiveHub
-from tests.e2e.test_blocked_site import keep_off
+from tests.e2e.live_settings import set_sites
 from tests.e2e.zoo import Zoo
 from tests.harness.agent import client
 from tests.harness.waiting import eventually
@@ -26,9 +26,9 @@ Arguments = dict[str, Any]
 async def ruled(live_hub: LiveHub) -> AsyncIterator[LiveHub]:
     (live_hub.home / "files").mkdir(exist_ok=True)
     (live_hub.home / "files" / "note.txt").write_text("note")
-    await keep_off(live_hub, RULES)
+    set_sites(live_hub, RULES)
     yield live_hub
-    await keep_off(live_hub, None)
+    set_sites(live_hub, None)
 
 
 async def visit(guest: Caller, zoo: Zoo, framed: str) -> dict[str, str]:
@@ -119,12 +119,12 @@ async def test_a_dialog_is_judged_by_the_frame_that_opened_it(guest: Caller, zoo
     await eventually(lambda: asks(guest))
     failed = await guest.fail("browser_handle_dialog", action="accept")
     assert f"lets agents only read on {PAY}" in failed["text"]
-    await keep_off(ruled, {**RULES, PAY: "act"})
+    set_sites(ruled, {**RULES, PAY: "act"})
     try:
         await guest.get("browser_handle_dialog", action="accept")
         assert await eventually(lambda: guest.run("return got.includes('confirmed true')"))
     finally:
-        await keep_off(ruled, RULES)
+        set_sites(ruled, RULES)
 
 
 async def asks(guest: Caller) -> bool:
@@ -133,7 +133,7 @@ async def asks(guest: Caller) -> bool:
 
 @pytest.mark.req("B25")
 async def test_the_question_names_the_frame_and_approves_its_site(guest: Caller, zoo: Zoo, ruled: LiveHub) -> None:
-    await keep_off(ruled, ASK)
+    set_sites(ruled, ASK)
     try:
         await visit(guest, zoo, PAY)
         site = f"http://{PAY}:{zoo.port}"
@@ -156,32 +156,32 @@ async def test_the_question_names_the_frame_and_approves_its_site(guest: Caller,
         await answered(ruled, guest, "deny", "browser_mouse", {"action": "click", "x": 480, "y": 170})
         assert await guest.run("return got") == []
     finally:
-        await keep_off(ruled, RULES)
+        set_sites(ruled, RULES)
 
 
 @pytest.mark.req("B25")
 async def test_what_a_frame_writes_into_its_popup_is_of_the_frames_site(
     guest: Caller, zoo: Zoo, ruled: LiveHub
 ) -> None:
-    await keep_off(ruled, {**RULES, PAY: "act"})
+    set_sites(ruled, {**RULES, PAY: "act"})
     try:
         await visit(guest, zoo, PAY)
         opened = (await guest.get("browser_click_element", selector="#popup"))["opened"]
         guest.opened += opened
         await guest.get("browser_wait_for", tabId=opened[0], text="Made")
-        await keep_off(ruled, RULES)
+        set_sites(ruled, RULES)
 
         async def refused() -> bool:
             answer = await guest.call("browser_click_element", tabId=opened[0], text="Made")
             return f"lets agents only read on {PAY}" in answer["content"][0]["text"]
 
         assert await eventually(refused)
-        await keep_off(ruled, {**RULES, PAY: "block"})
+        set_sites(ruled, {**RULES, PAY: "block"})
         listed = str(await guest.get("browser_list_tabs"))
         assert "Made by a frame" not in listed
         assert "1 tab is on a site" in listed
     finally:
-        await keep_off(ruled, RULES)
+        set_sites(ruled, RULES)
 
 
 async def answered(hub: LiveHub, guest: Caller, decision: str, name: str, arguments: Arguments) -> dict[str, Any]:

@@ -100,6 +100,11 @@ class Page:
             watch.block_requests(self.state, view)
 
     @property
+    def session(self) -> Any:
+        """The session of the call that acts; None for one that only reads."""
+        return self._acting.session if self._acting is not None else None
+
+    @property
     def state(self) -> TabState:
         """What the driver knows of the tab; it begins with the first command that needs it."""
         if self._state is None:
@@ -204,10 +209,11 @@ class Page:
         self._frame = None
         self.require_site()
 
-    async def require_frame(self, frame_id: str, sites: Sequence[str]) -> None:
+    async def require_frame(self, frame_id: str | None, sites: Sequence[str]) -> None:
         """Raise PermissionDenied unless the call may act in a frame from here on; the person may be asked.
 
-        `sites` are the frame's own and those of the frames around it.
+        `sites` are the frame's own and those of the frames around it. Without an id, the frame is one that shows, or is
+        about to show, the first of them.
         """
         self.require_top()
         if self._acting is None:
@@ -216,7 +222,7 @@ class Page:
         for site in dict.fromkeys(sites):
             if site != tab.site:
                 await self._acting.require_frame(self.tab_id, site)
-        self._frame = (frame_id, sites[0])
+        self._frame = (frame_id, sites[0]) if frame_id is not None else None
 
     @property
     def frames_matter(self) -> bool:

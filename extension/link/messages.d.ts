@@ -749,6 +749,7 @@ export type PageTool = {
   inputSchema?: Record<string, unknown>;
   outputSchema?: Record<string, unknown>;
   annotations?: Record<string, unknown>;
+  kind?: "prompt" | "resource" | "template";
 };
 
 /** What an open panel must load again. */
@@ -829,6 +830,15 @@ export type PluginLogEntry = {
 /** A plugin. */
 export type PluginName = {
   name: string;
+};
+
+/** An HTTP request that a plugin's adapter asks the hub to make while one of its tools runs, with placeholders. */
+export type PluginRequest = {
+  dispatchId: string | number;
+  url: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
 };
 
 /** Words to search plugins by. */
@@ -1020,6 +1030,7 @@ export type TabInfo = {
   incognito?: boolean;
   groupId?: number;
   openerTabId?: number;
+  openerOrigin?: string;
   discarded?: boolean;
   audible?: boolean;
   lastAccessed?: number;
@@ -1162,6 +1173,7 @@ export interface FromExtension {
   "browser/disconnected": PageDisconnected;
   "browser/elicitConfirmation": ElicitConfirmation;
   "tool.progress": ToolProgress;
+  "plugin.request": PluginRequest;
   "plugin.log": PluginLog;
   log: LogEntry;
   ping: Nothing;

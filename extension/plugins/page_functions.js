@@ -64,7 +64,9 @@ export function seal(name, hash) {
   for (const tool of adapter.tools) Object.freeze(tool);
   Object.freeze(adapter.tools);
   Object.freeze(adapter);
-  Object.defineProperty(box.adapters, name, { value: adapter, writable: false, configurable: false, enumerable: true });
+  /** @type {any} */
+  const fixed = { __proto__: null, value: adapter, writable: false, configurable: false, enumerable: true };
+  Object.defineProperty(box.adapters, name, fixed);
   return "";
 }
 
@@ -164,6 +166,36 @@ export async function run(name, toolName, input, dispatchId, channel, most) {
       const detail = JSON.stringify({ dispatchId, progress, total, message });
       document.dispatchEvent(new CustomEvent(channel, { detail }));
     },
+    /**
+     * Like fetch, for requests with a secret setting of the plugin: `{{setting:KEY}}` in the URL, a header or the body. The
+     * hub makes the request, so that the value does not enter the page; in the response it is masked.
+     * @param {string | URL} url
+     * @param {{ method?: string, headers?: HeadersInit, body?: string, signal?: AbortSignal }} [options]
+     * @returns {Promise<Response>}
+     */
+    async request(url, { method = "GET", headers = {}, body, signal = ending.signal } = {}) {
+      if (body !== undefined && body !== null && typeof body !== "string") throw new TypeError("The body of request() must be a text.");
+      const list = headers instanceof Headers || Array.isArray(headers) ? [...headers] : Object.entries(headers);
+      const id = crypto.randomUUID();
+      const detail = JSON.stringify({
+        dispatchId,
+        id,
+        url: String(url),
+        method,
+        headers: Object.fromEntries(list),
+        ...(body ? { body } : {}),
+      });
+      const answer = await new Promise((resolve, reject) => {
+        const answered = (/** @type {Event} */ event) => resolve(JSON.parse(/** @type {CustomEvent} */ (event).detail));
+        document.addEventListener(`${channel}:${id}`, answered, { once: true });
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        document.dispatchEvent(new CustomEvent(`${channel}:request`, { detail }));
+      });
+      if (typeof answer.error === "string") throw Object.assign(new Error(answer.error), { code: "REQUEST_FAILED" });
+      const empty = [101, 204, 205, 304].includes(answer.status) || method.toUpperCase() === "HEAD";
+      const response = new Response(empty ? null : answer.body, { status: answer.status, headers: answer.headers });
+      return Object.defineProperty(response, "url", { value: answer.url });
+    },
   };
   /** @type {(hook: string, ...args: unknown[]) => void} */
   const runHook = (hook, ...args) => {
@@ -173,11 +205,22 @@ export async function run(name, toolName, input, dispatchId, channel, most) {
       console.warn(`Tabhub: ${hook} of the plugin ${name} failed:`, error);
     }
   };
+  /** @type {(value: any) => any} */
+  const copied = (value) => {
+    // Libraries add a `toJSON` to arrays that gives text; only where there is one, the value is copied without it.
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return Object.setPrototypeOf(value.map(copied), null);
+    if (typeof value.toJSON === "function" && value.toJSON !== polluted) return value;
+    const fields = Object.keys(value).map((key) => [key, copied(value[key])]);
+    return Object.setPrototypeOf(Object.fromEntries(fields), null);
+  };
+  const polluted = /** @type {any} */ (Object.prototype).toJSON;
   const begun = performance.now();
   let success = false;
   runHook("onToolInvocationStart", toolName);
   try {
-    const text = JSON.stringify((await tool.handle(input, context)) ?? null) ?? "null";
+    const value = (await tool.handle(input, context)) ?? null;
+    const text = JSON.stringify("toJSON" in Array.prototype || polluted ? copied(value) : value) ?? "null";
     success = true;
     return text.length > most ? { kind: "huge", size: text.length } : { kind: "output", text };
   } catch (error) {

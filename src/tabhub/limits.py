@@ -172,6 +172,10 @@ class Limits:
 
     # plugins
     plugin_logs: int = _limit(1000, "log entries stored of one plugin")
+    plugin_requests: int = _limit(100, "requests with a secret that one call of a plugin's tool may make")
+    plugin_request_time: float = _limit(30.0, "time for such a request, redirects included")
+    plugin_request_bytes: int = _limit(1 * MB, "bytes of its body")
+    plugin_answer: int = _limit(2 * MB, "bytes of its response")
 
     # acting on pages
     frame_answer: float = _limit(3.0, "time for a frame of another site to answer; then the page is read without it")
@@ -179,6 +183,10 @@ class Limits:
     element_ready: float = _limit(5.0, "time for it to become visible, enabled, still and uncovered")
     typed_characters: int = _limit(5000, "longest text typed key by key")
     action_settle: float = _limit(2.0, "longest time an action waits for the page or tab that it opened")
+    first_content: float = _limit(3.0, "time for a page that scripts build to show its first content in a snapshot")
+    page_settle: float = _limit(1.0, "longest time a call waits for the page to react to the action before it")
+    download_copy: int = _limit(500 * MB, "largest download copied into the folder for files from elsewhere")
+    awake_idle: float = _limit(2.0, "time after which a background tab in which no call runs draws no more")
     wait_default: float = _limit(10.0, "how long the waiting tools wait by default")
     network_quiet: float = _limit(0.5, "time without traffic after which the network is idle")
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.families import SPECS
 from tabhub.browser.files import Folder
@@ -18,6 +20,7 @@ from tabhub.browser.hidden_downloads import HiddenDownloads, ReportDownload, no_
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
+from tabhub.browser.secret_fields import ReadFields, read_secret_fields
 from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
@@ -40,6 +43,7 @@ def browser_tools(
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
     secrets: SecretText | None = None,
     view: Callable[[Session], View] = everything,
+    read_fields: ReadFields = read_secret_fields,
     report_download: ReportDownload = no_report,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
@@ -49,15 +53,18 @@ def browser_tools(
     """
     watch = TabWatch(browsers)
     network = TabOverrides(browsers, watch, "network")
-    downloads = HiddenDownloads(browsers, watch, report_download)
-    activity, record = Activity(browsers, watch, downloads), Recorder(browsers, watch)
+    folder = Folder(files_dir, files_anywhere)
+    hidden, downloads = HiddenDownloads(browsers, watch, report_download), Downloads(browsers, watch, folder)
+    awake, record = AwakeTabs(browsers, watch), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
         watch,
         choice,
-        Folder(files_dir, files_anywhere),
-        activity=activity,
+        folder,
+        activity=Activity(browsers, watch, awake, downloads, hidden, choice.report_closed),
+        awake=awake,
         downloads=downloads,
+        hidden_downloads=hidden,
         record=record,
         network_overrides=network,
         interceptions=Interceptions(browsers, watch, network, record),
@@ -67,6 +74,7 @@ def browser_tools(
         secrets=secrets or SecretText(None, ValueMask(), time.time),
         hub_facts=hub_facts,
         file_urls=file_urls,
+        read_fields=read_fields,
         plugins=plugins,
         view=view,
     )

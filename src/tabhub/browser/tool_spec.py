@@ -13,6 +13,8 @@ import msgspec
 import orjson
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads, describe
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
@@ -21,6 +23,7 @@ from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
 from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
+from tabhub.browser.secret_fields import ReadFields, read_secret_fields
 from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
@@ -28,8 +31,9 @@ from tabhub.core.leases import Lease
 from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
-from tabhub.errors import TabLeased
+from tabhub.errors import TabhubError, TabLeased
 from tabhub.links.browsers import Browsers, TabRef
+from tabhub.trust.value_mask import FieldMask
 from tabhub.trust.visibility import EVERYTHING, View
 
 
@@ -44,6 +48,10 @@ class TabChoice(Protocol):
         ...
 
     async def open_for(self, session: Any) -> TabRef: ...
+
+    def report_closed(self, session: Any, tab_id: int) -> int | None:
+        """An answer reports that the session's tab has closed: the tab that it continues in."""
+        ...
 
     def adopt(self, session: Any, tab_id: int) -> None:
         """Make a tab the session opened its own."""
@@ -111,7 +119,9 @@ class Toolbox:
     choice: TabChoice
     folder: Folder
     activity: Activity
-    downloads: HiddenDownloads
+    awake: AwakeTabs
+    downloads: Downloads
+    hidden_downloads: HiddenDownloads
     record: Recorder
     network_overrides: TabOverrides
     interceptions: Interceptions
@@ -122,6 +132,7 @@ class Toolbox:
     secrets: SecretText
     hub_facts: Callable[[], dict[str, Any]]
     file_urls: bool = False
+    read_fields: ReadFields = read_secret_fields
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins
     view: Callable[[Session], View] = everything
     """What a call of a session may show."""
@@ -135,6 +146,10 @@ class Call(msgspec.Struct, eq=False):
     args: dict[str, Any]
     read_only: bool
     view: View = EVERYTHING
+    repeats_page: bool = False
+    """Whether the result may repeat whatever the page holds."""
+    worked_on: Page | None = None
+    """The page that the call was about last."""
 
     def hides_tab(self, tab: Tab) -> bool:
         """Whether the tab shows a site that the agent is kept off."""
@@ -154,12 +169,30 @@ class Call(msgspec.Struct, eq=False):
         ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(ctx.session)
-        tab = ref.tab
         if leaves:
-            ctx.visit(tab.tab_id, tab.site)
+            ctx.visit(ref.tab.tab_id, ref.tab.site)
         else:
-            ctx.work_on(tab)
-        return Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
+            await box.activity.settled((ref.link, ref.tab.chrome_id))
+            # It may have navigated or closed itself meanwhile.
+            ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
+            ctx.work_on(ref.tab)
+        page = self.worked_on = Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
+        if self.repeats_page:
+            await box.read_fields(page, True)
+        return page
+
+    def secret_fields(self) -> list[FieldMask]:
+        """What the secret fields of the call's tab hold, or of all tabs if it worked on none."""
+        tabs, page = self.box.watch.tabs, self.worked_on
+        states = tabs.values() if page is None else [state] if (state := tabs.get(page.key)) is not None else []
+        return [state.fields for state in states if state.fields.in_use]
+
+    def mask_file(self, data: bytes) -> bytes:
+        """What is written to a file, without the secrets that a result would not show."""
+        data = self.box.secrets.mask(data)
+        for fields in self.secret_fields():
+            data = fields.data(data)
+        return data
 
 
 def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
@@ -193,32 +226,46 @@ class ToolSpec:
     tool: Tool
     run: Run
     call_type: type[Call]
+    repeats_page: bool = False
 
     def bind(self, box: Toolbox) -> tuple[Tool, Runner]:
-        run, call_type, read_only = self.run, self.call_type, self.tool.read_only
+        run, call_type, read_only, repeats = self.run, self.call_type, self.tool.read_only, self.repeats_page
 
-        def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:
-            view = box.view(ctx.session)
-            if not view.active:
-                return run(call_type(box, ctx, args, read_only))
-            return _run_in_view(run, call_type(box, ctx, args, read_only, view))
+        async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+            call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
+            result = await _run_masked(run, call)
+            page = call.worked_on
+            if page is not None and box.downloads.may_have_news(page.key):
+                reports = await box.downloads.reports(page.key, call.view)
+                result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
+            note = call.view.note() if call.view.active else ""
+            return _noted(result, note) if note else result
 
         return self.tool, runner
 
 
-async def _run_in_view(run: Run, call: Call) -> ToolResult:
-    """Run a tool for an agent that is kept off some sites: the result says what was omitted."""
-    result = await run(call)
-    note = call.view.note()
-    return _noted(result, note) if note else result
+async def _run_masked(run: Run, call: Call) -> ToolResult:
+    """Run a tool; what its answer repeats of secret fields is masked."""
+    try:
+        result = await run(call)
+    except TabhubError as error:
+        for fields in call.secret_fields():
+            error.message = fields.text(error.message)
+            error.hint = error.hint and fields.text(error.hint)
+        raise
+    payload = result.payload
+    for fields in call.secret_fields():
+        payload = fields.result(payload)
+    return result if payload is result.payload else ToolResult(payload, result.is_error)
 
 
-def _noted(result: ToolResult, note: str) -> ToolResult:
-    """A finished result with one more note, in its facts and in its text."""
+def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
+    """A finished result with one more note, in its facts and in its text, and more facts."""
     body = orjson.loads(result.payload)
     first, facts = body["content"][0], body.get("structuredContent")
     if facts is not None:
         is_facts = first.get("text") == orjson.dumps(facts).decode()
+        facts.update(more)
         facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
         if is_facts:
             first["text"] = orjson.dumps(facts).decode()
@@ -240,8 +287,13 @@ def tool(
     open_world: bool = True,
     on_tab: bool = True,
     call_type: type[Call] = Call,
+    repeats_page: bool = False,
 ) -> Callable[[Run], ToolSpec]:
-    """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect."""
+    """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect.
+
+    The result of a tool that `repeats_page` may have anything that the page holds: the values of secret fields are read
+    when the tool begins, and masked in it. Tools whose scripts mask them in the page need no more.
+    """
     made = Tool(
         name=name,
         source=BROWSER,
@@ -256,4 +308,4 @@ def tool(
             "openWorldHint": open_world,
         },
     )
-    return lambda run: ToolSpec(made, run, call_type)
+    return lambda run: ToolSpec(made, run, call_type, repeats_page)

@@ -83,6 +83,8 @@ class TabInfo(Received):
     incognito: bool = False
     group_id: int = -1
     opener_tab_id: int | None = None
+    opener_origin: str | None = None
+    """The origin of the frame that opened it, if a frame did."""
     discarded: bool = False
     audible: bool = False
     last_accessed: float | None = None
@@ -196,6 +198,7 @@ FROM_EXTENSION: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "browser/disconnected": (page_tools.PageDisconnected,),
     "browser/elicitConfirmation": (page_tools.ElicitConfirmation,),
     "tool.progress": (page_tools.ToolProgress,),
+    "plugin.request": (page_tools.PluginRequest,),
     "plugin.log": (PluginLog,),
     "log": (LogEntry,),
     "ping": (Nothing,),

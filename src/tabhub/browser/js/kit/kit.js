@@ -19,7 +19,7 @@ const makeKit = (token, prefix) => {
   };
   const label = (found) => {
     const role = roleOf(found) || (actable(found, "") ? "clickable" : found.localName);
-    const name = cut(wholeName(found, role) || (found.matches("input, textarea, select") || isSecretField(found) ? "" : squeeze(contentText(found))), 80);
+    const name = cut(wholeName(found, role) || (found.matches("input, textarea, select") || editable(found) || isSecretField(found) ? "" : squeeze(contentText(found))), 80);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""} [${ref(found)}]`;
   };
   const focusOutside = (field) => {

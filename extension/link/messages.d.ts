@@ -749,6 +749,7 @@ export type PageTool = {
   inputSchema?: Record<string, unknown>;
   outputSchema?: Record<string, unknown>;
   annotations?: Record<string, unknown>;
+  kind?: "prompt" | "resource" | "template";
 };
 
 /** What an open panel must load again. */
@@ -1029,6 +1030,7 @@ export type TabInfo = {
   incognito?: boolean;
   groupId?: number;
   openerTabId?: number;
+  openerOrigin?: string;
   discarded?: boolean;
   audible?: boolean;
   lastAccessed?: number;

@@ -304,3 +304,28 @@ async def test_frames_cost_no_round_trip_where_no_rule_tells_them_apart(tmp_path
         assert not (await agent.call(*press("a")))["result"].get("isError")
         assert browser.pressed == ["a"]
         assert "Page.getFrameTree" not in browser.asked
+
+
+async def test_the_answer_to_an_intercepted_request_is_judged_by_the_document_it_is_for(tmp_path: Path) -> None:
+    """With a document of its own an agent would run scripts there."""
+    sites = {"evil.example": "act", "bank.example": "read"}
+    async with framed(tmp_path, sites=sites) as hub, Framed(hub) as browser, Agent(hub) as agent:
+        assert not (await agent.call("browser_intercept_requests", {"tabId": 7}))["result"].get("isError")
+
+        async def fulfilled(kind: str, url: str, frame: str) -> dict[str, Any]:
+            request = {"requestId": f"{kind} {url} {frame}", "resourceType": kind, "frameId": frame}
+            params = {**request, "request": {"url": url, "method": "GET"}}
+            await browser.notify("cdp.event", {"tabId": 7, "method": "Fetch.requestPaused", "params": params})
+            listed = await agent.call("browser_intercept_requests", {"tabId": 7})
+            (paused,) = listed["result"]["structuredContent"]["paused"]
+            answer = await agent.call("browser_fulfill_request", {"tabId": 7, "requestId": paused["id"], "status": 200})
+            if answer["result"].get("isError"):
+                await agent.call("browser_stop_intercepting", {"tabId": 7, "requestId": paused["id"]})
+            return answer
+
+        for kind, url, frame in (("Document", f"{BANK}/pay", "F"), ("Script", "https://cdn.example/a.js", "P")):
+            text, _ = error_of(await fulfilled(kind, url, frame))
+            assert "lets agents only read on bank.example" in text
+        assert "Fetch.fulfillRequest" not in browser.asked
+        assert not (await fulfilled("Script", "https://cdn.example/a.js", "F"))["result"].get("isError")
+        assert not (await fulfilled("Document", f"{EVIL}/next", "F"))["result"].get("isError")

@@ -13,6 +13,8 @@ import msgspec
 import orjson
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads, describe
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
@@ -30,7 +32,7 @@ from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
 from tabhub.errors import TabhubError, TabLeased
-from tabhub.links.browsers import Browsers, TabRef
+from tabhub.links.browsers import Browsers, TabKey, TabRef
 from tabhub.trust.value_mask import FieldMask
 from tabhub.trust.visibility import EVERYTHING, View
 
@@ -46,6 +48,10 @@ class TabChoice(Protocol):
         ...
 
     async def open_for(self, session: Any) -> TabRef: ...
+
+    def report_closed(self, session: Any, tab_id: int) -> int | None:
+        """An answer reports that the session's tab has closed: the tab that it continues in."""
+        ...
 
     def adopt(self, session: Any, tab_id: int) -> None:
         """Make a tab the session opened its own."""
@@ -113,7 +119,9 @@ class Toolbox:
     choice: TabChoice
     folder: Folder
     activity: Activity
-    downloads: HiddenDownloads
+    awake: AwakeTabs
+    downloads: Downloads
+    hidden_downloads: HiddenDownloads
     record: Recorder
     network_overrides: TabOverrides
     interceptions: Interceptions
@@ -140,8 +148,8 @@ class Call(msgspec.Struct, eq=False):
     view: View = EVERYTHING
     repeats_page: bool = False
     """Whether the result may repeat whatever the page holds."""
-    worked_on: Page | None = None
-    """The page that the call was about last."""
+    used: TabKey | None = None
+    """The tab that the call works on."""
 
     def hides_tab(self, tab: Tab) -> bool:
         """Whether the tab shows a site that the agent is kept off."""
@@ -161,20 +169,23 @@ class Call(msgspec.Struct, eq=False):
         ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(ctx.session)
-        tab = ref.tab
         if leaves:
-            ctx.visit(tab.tab_id, tab.site)
+            ctx.visit(ref.tab.tab_id, ref.tab.site)
         else:
-            ctx.work_on(tab)
-        page = self.worked_on = Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
+            await box.activity.settled((ref.link, ref.tab.chrome_id))
+            # It may have navigated or closed itself meanwhile.
+            ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
+            ctx.work_on(ref.tab)
+        page = Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
+        self.used = page.key
         if self.repeats_page:
             await box.read_fields(page, True)
         return page
 
     def secret_fields(self) -> list[FieldMask]:
         """What the secret fields of the call's tab hold, or of all tabs if it worked on none."""
-        tabs, page = self.box.watch.tabs, self.worked_on
-        states = tabs.values() if page is None else [state] if (state := tabs.get(page.key)) is not None else []
+        tabs, used = self.box.watch.tabs, self.used
+        states = tabs.values() if used is None else [state] if (state := tabs.get(used)) is not None else []
         return [state.fields for state in states if state.fields.in_use]
 
     def mask_file(self, data: bytes) -> bytes:
@@ -221,11 +232,14 @@ class ToolSpec:
     def bind(self, box: Toolbox) -> tuple[Tool, Runner]:
         run, call_type, read_only, repeats = self.run, self.call_type, self.tool.read_only, self.repeats_page
 
-        def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:
-            view = box.view(ctx.session)
-            if not view.active:
-                return _run_masked(run, call_type(box, ctx, args, read_only, repeats_page=repeats))
-            return _run_in_view(run, call_type(box, ctx, args, read_only, view, repeats))
+        async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+            call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
+            result = await _run_masked(run, call)
+            if call.used is not None and box.downloads.may_have_news(call.used):
+                reports = await box.downloads.reports(call.used, call.view)
+                result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
+            note = call.view.note() if call.view.active else ""
+            return _noted(result, note) if note else result
 
         return self.tool, runner
 
@@ -245,19 +259,13 @@ async def _run_masked(run: Run, call: Call) -> ToolResult:
     return result if payload is result.payload else ToolResult(payload, result.is_error)
 
 
-async def _run_in_view(run: Run, call: Call) -> ToolResult:
-    """Run a tool for an agent that is kept off some sites: the result says what was omitted."""
-    result = await _run_masked(run, call)
-    note = call.view.note()
-    return _noted(result, note) if note else result
-
-
-def _noted(result: ToolResult, note: str) -> ToolResult:
-    """A finished result with one more note, in its facts and in its text."""
+def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
+    """A finished result with one more note, in its facts and in its text, and more facts."""
     body = orjson.loads(result.payload)
     first, facts = body["content"][0], body.get("structuredContent")
     if facts is not None:
         is_facts = first.get("text") == orjson.dumps(facts).decode()
+        facts.update(more)
         facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
         if is_facts:
             first["text"] = orjson.dumps(facts).decode()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,12 +121,14 @@ class Frame:
 
         A frame is judged by its site and by those of the frames and the page around it.
         """
+        if self.parent is None:
+            return self.page.require_top()
         sites: list[str] = []
         frame = self
         while frame.parent is not None:
             sites.append(frame.site)
             frame = frame.parent
-        await self.page.require_frame(self.frame_id, sites)
+        return await self.page.require_frame(self.frame_id, sites)
 
     async def world(self) -> World:
         """The world of the frame's current document, created if needed."""
@@ -218,6 +220,14 @@ async def main_frame(page: Page) -> Frame:
     return Frame(page, worlds.main, None, page.tab.url, site=page.tab.site)
 
 
+async def child_frame(parent: Frame, ref: str) -> Frame | None:
+    """The frame that an element of the parent's document holds; None if it is gone, or the agent is kept off it."""
+    for frame in await list_frames(parent.page):
+        if frame.parent is not None and frame.parent.frame_id == parent.frame_id and await frame.owner_ref() == ref:
+            return frame
+    return None
+
+
 async def list_frames(page: Page) -> list[Frame]:
     """All frames in tree order, the main frame first, without those that the agent is kept off."""
     return (await list_all_frames(page))[0]
@@ -265,6 +275,11 @@ async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
     worlds = page.state.worlds
     worlds.main = str(trees[None]["frame"]["id"])
     add(worlds.main, None)
+    silent = [page.state.remote_frames.get(str(session), {}) for session, tree in trees.items() if not tree]
+    for facts in silent if page.view.active else ():
+        if (frame_here := _silent_frame(page, facts, found, listed)) is not None:
+            hidden.append(frame_here)
+            page.view.omit_frame(frame_here.frame_id)
     worlds.keep_only({(frame.session_id, frame.frame_id) for frame in listed.values()})
     for frame in (*listed.values(), *hidden):  # those that were there before the tab was watched
         if frame.parent is not None:
@@ -272,7 +287,20 @@ async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
     return list(listed.values()), hidden
 
 
-def _site(page: Page, facts: dict[str, Any], parent: Frame | None) -> str:
+def _silent_frame(
+    page: Page, facts: dict[str, str], found: Mapping[str, Any], listed: Mapping[str, Frame]
+) -> Frame | None:
+    """A frame that did not answer, if the agent is kept off it: its place is to be covered all the same."""
+    frame_id, around = facts.get("id", ""), facts.get("parentId", "")
+    parent = listed.get(around) or listed[str(page.state.worlds.main)]
+    if not frame_id or (around in found and around not in listed):  # inside a frame that is hidden
+        return None
+    url = page.state.frame_urls.get(frame_id) or facts["url"]
+    site = _site(page, {**facts, "url": url}, parent)
+    return Frame(page, frame_id, None, url, "", parent, site) if page.view.hides(site) else None
+
+
+def _site(page: Page, facts: Mapping[str, Any], parent: Frame | None) -> str:
     if parent is None:
         return page.tab.site
     before = page.state.frame_urls.get(str(facts.get("id")), "")

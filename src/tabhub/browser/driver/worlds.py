@@ -23,7 +23,10 @@ LOST = "tabhub:lost"
 _LETTERS = "eabcdghkmnpqrstuvwxyz"
 """Ref prefixes: the first document of a tab uses the first letter, the next one the second, and so on, so that a ref
 of an earlier document is not mistaken for one of the current document."""
-_KIT = ("roles", "accessible_name", "secret_fields", "fields", "states", "walk", "outline", "match", "search", "kit")
+_KIT = (
+    *("roles", "accessible_name", "secret_fields", "fields", "states", "walk", "outline", "match", "search"),
+    *("reactions", "kit"),
+)
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}
 """What acting needs; part of the kit, so that its source is sent once per document."""
 FrameKey = tuple[str | None, str]
@@ -106,6 +109,8 @@ class TabWorlds:
     """The ref of the frame element, by frame id."""
     silent: set[str] = field(default_factory=set)
     """Sessions of frames that did not answer last time."""
+    acted: set[FrameKey] = field(default_factory=set)
+    """The frames whose reaction to the running action is watched; see `js/kit/reactions.js`."""
     last_snapshots: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
     """The last snapshot of each session, to report changes against."""
 

@@ -128,13 +128,10 @@ class ActionableElement:
     y: float
     input_point: _Point
     """The same point in the viewport of the process that renders it: a frame of another site has its own."""
+    kind: str
+    """Kind of field: text, area, rich, whole, check, radio, switch, select, file, other."""
     facts: Mapping[str, Any]
-    """What the page reported: kind, checked, empty, url."""
-
-    @property
-    def kind(self) -> str:
-        """Kind of field: text, area, rich, whole, check, radio, switch, select, file, other."""
-        return str(self.facts.get("kind"))
+    """What the page reported besides: checked, empty, url."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +186,10 @@ async def wait_actionable(
                     raise
                 await asyncio.sleep(_COVERED_PAUSE)
                 continue
+        page.state.worlds.acted.add((element.frame.session_id, element.frame.frame_id))
         label = facts.get("label")
         element = replace(element, label=label[:500]) if isinstance(label, str) else element
-        return ActionableElement(element, x, y, point, facts)
+        return ActionableElement(element, x, y, point, str(facts.get("kind")), facts)
 
 
 async def _point_through_frames(element: Element, frame: Frame, x: float, y: float) -> tuple[_Point, _Point]:
@@ -237,7 +235,11 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
                 raise
             found = {"why": "absent"}
         if isinstance(element := found.get("element"), Element):
-            await element.frame.require_permitted()  # the page may also have navigated while it was looked for
+            # The page may also have navigated while it was looked for.
+            if element.frame.parent is None:
+                page.require_top()
+            else:
+                await element.frame.require_permitted()
             if check is None or "value" in found:
                 return element, found.get("value")
             checked = await _look_in_frame(element.frame, {"ref": element.ref}, check, near=False)
@@ -290,7 +292,10 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
     code, follow = f"return {find};", None
     if check is not None:
         follow = check.follow if frame.parent is None else None
-        await frame.require_permitted()
+        if frame.parent is None:
+            frame.page.require_top()
+        else:
+            await frame.require_permitted()
         # A match that other frames may still beat is not checked.
         code = (
             f"const found = {find};\nif (!found?.ref || found.frames) return found;\n"

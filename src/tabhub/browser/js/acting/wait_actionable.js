@@ -330,6 +330,7 @@ async function ({ need, within, patient, all, keep, value }) {
     looks += 1;
     found = await look();
   }
+  if (found.at && need !== "look") kit.watchReactions(element);
   if (!found.at) return { problem: { ...found, waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
   if (need === "click" || (pointed && need === "field")) guard();
   const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "combo", "area", "rich", "code"].includes(kind);

@@ -19,8 +19,13 @@ const makeKit = (token, prefix) => {
   };
   const label = (found) => {
     const role = roleOf(found) || (actable(found, "") ? "clickable" : found.localName);
-    const name = cut(wholeName(found, role) || (isSecretField(found) ? "" : squeeze(contentText(found))), 80);
+    const name = cut(wholeName(found, role) || (found.matches("input, textarea, select") || isSecretField(found) ? "" : squeeze(contentText(found))), 80);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""} [${ref(found)}]`;
+  };
+  const focusOutside = (field) => {
+    const active = field.getRootNode().activeElement ?? document.activeElement;
+    const own = !active || active === document.body || active.contains(field) || field.contains(active) || active.shadowRoot?.contains(field);
+    return own ? null : label(active);
   };
   return {
     token,
@@ -28,6 +33,7 @@ const makeKit = (token, prefix) => {
     ref,
     element,
     label,
+    focusOutside,
     role: roleOf,
     asRole,
     name: nameOf,
@@ -54,5 +60,6 @@ const makeKit = (token, prefix) => {
     all: (selector) => selectAll(selector),
     closed: (host, root) => closedRoots.set(host, root),
     hosts: untriedHosts,
+    ...makeReactions(),
   };
 };

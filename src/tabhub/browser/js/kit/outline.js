@@ -3,8 +3,9 @@ const LONGEST_TEXT = 400;
 const MANY = 10;
 
 const lineOf = (node, ref, extra) => {
-  if (node.role === "-") return `- ${JSON.stringify(clipped(node.text))}`;
-  if (!node.role) return JSON.stringify(clipped(node.text));
+  const text = node.exact ?? node.text;
+  if (node.role === "-") return `- ${JSON.stringify(clipped(text))}`;
+  if (!node.role) return JSON.stringify(clipped(text));
   const states = node.states.join(" ");
   const marks = ref ? ` [ref=${ref}${states && ` ${states}`}]` : states && ` [${states}]`;
   return `${node.role}${node.name && ` ${JSON.stringify(cut(node.name))}`}${marks}${node.after}${extra}`;
@@ -88,6 +89,9 @@ const snapshot = (kit, { ref, ...limits }) => {
   }
 };
 
+// Milliseconds in which a document may still get its first content.
+const YOUNG_MS = 10_000;
+
 const takeSnapshot = (kit, { ref, interactiveOnly, ...limits }) => {
   const start = ref ? kit.element(ref) : document.documentElement;
   if (!start && ref) return { gone: true };
@@ -110,6 +114,9 @@ const takeSnapshot = (kit, { ref, interactiveOnly, ...limits }) => {
     url: location.href.slice(0, 8192),
     title: maskValues(document.title, secrets).slice(0, 1000).toWellFormed(),
     loading: document.readyState === "loading",
+    // A page that scripts build shows nothing at first.
+    blank: !ref && nodes.length === 0,
+    building: !ref && nodes.length === 0 && performance.now() < YOUNG_MS && (document.readyState !== "complete" || document.scripts.length > 0),
     pdf: document.contentType === "application/pdf",
     token: kit.token,
   };

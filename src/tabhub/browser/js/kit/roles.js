@@ -137,6 +137,7 @@ const roleOf = (element) => {
         if (focusable(element)) break;
         return "";
       }
+      if (word === "document" && editable(element)) return "textbox";
       return word === "image" ? "img" : word;
     }
   }

@@ -32,7 +32,7 @@ from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
 from tabhub.errors import TabhubError, TabLeased
-from tabhub.links.browsers import Browsers, TabKey, TabRef
+from tabhub.links.browsers import Browsers, TabRef
 from tabhub.trust.value_mask import FieldMask
 from tabhub.trust.visibility import EVERYTHING, View
 
@@ -148,8 +148,8 @@ class Call(msgspec.Struct, eq=False):
     view: View = EVERYTHING
     repeats_page: bool = False
     """Whether the result may repeat whatever the page holds."""
-    used: TabKey | None = None
-    """The tab that the call works on."""
+    worked_on: Page | None = None
+    """The page that the call was about last."""
 
     def hides_tab(self, tab: Tab) -> bool:
         """Whether the tab shows a site that the agent is kept off."""
@@ -176,16 +176,15 @@ class Call(msgspec.Struct, eq=False):
             # It may have navigated or closed itself meanwhile.
             ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
             ctx.work_on(ref.tab)
-        page = Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
-        self.used = page.key
+        page = self.worked_on = Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
         if self.repeats_page:
             await box.read_fields(page, True)
         return page
 
     def secret_fields(self) -> list[FieldMask]:
         """What the secret fields of the call's tab hold, or of all tabs if it worked on none."""
-        tabs, used = self.box.watch.tabs, self.used
-        states = tabs.values() if used is None else [state] if (state := tabs.get(used)) is not None else []
+        tabs, page = self.box.watch.tabs, self.worked_on
+        states = tabs.values() if page is None else [state] if (state := tabs.get(page.key)) is not None else []
         return [state.fields for state in states if state.fields.in_use]
 
     def mask_file(self, data: bytes) -> bytes:
@@ -235,8 +234,9 @@ class ToolSpec:
         async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
             call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
             result = await _run_masked(run, call)
-            if call.used is not None and box.downloads.may_have_news(call.used):
-                reports = await box.downloads.reports(call.used, call.view)
+            page = call.worked_on
+            if page is not None and box.downloads.may_have_news(page.key):
+                reports = await box.downloads.reports(page.key, call.view)
                 result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
             note = call.view.note() if call.view.active else ""
             return _noted(result, note) if note else result

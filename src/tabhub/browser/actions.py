@@ -347,6 +347,11 @@ class Activity:
     def requests(self, page: Page) -> PendingRequests:
         return self._tab(page.key).requests
 
+    def is_requesting(self, key: TabKey) -> bool:
+        """Whether the page waits for a response, as far as is known."""
+        tab = self._tabs.get(key)
+        return tab is not None and tab.requests.quiet(key[0].loop.time())[0] == 0.0
+
     def _on_event(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
         tab = self._tab(key)
         if method == "detached":

@@ -155,7 +155,8 @@ class Call:
         if not leaves:
             self.ctx.require_site(ref.tab.tab_id, ref.tab.site)
         self.ctx.visit(ref.tab.tab_id, ref.tab.site)
-        return Page(box.browsers, box.watch, ref, None if self.read_only else self.ctx, self.view)
+        acting = None if self.read_only else self.ctx
+        return Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
 
 
 def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Owns sending a tool's command over the link and translating its failure. A tool 
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -78,8 +78,10 @@ class Page:
         ref: TabRef,
         acting: CallContext | None = None,
         view: View = EVERYTHING,
+        requesting: Callable[[TabKey], bool] | None = None,
     ) -> None:
-        """`acting` is a call that may change something: it is marked as sent with every command."""
+        """`acting` is a call that may change something: it is marked as sent with every command. `requesting` says
+        whether the page waits for a response."""
         self.link = ref.link
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id
@@ -92,6 +94,7 @@ class Page:
         """The tab as it was when its site was last checked, at first by the caller."""
         self.view = view
         self._state: TabState | None = None
+        self._requesting = requesting
         if view.active:
             watch.block_requests(self.state, view.requests)
 
@@ -110,6 +113,11 @@ class Page:
         if dialog is not None and self.view.active and self.view.hides(dialog.url):
             return Dialog(dialog.kind, MASK, url=dialog.url)
         return dialog
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether requests of the page are under way, as far as is known."""
+        return self._requesting is not None and self._requesting(self.key)
 
     @property
     def is_hidden(self) -> bool:

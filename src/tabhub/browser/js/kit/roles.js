@@ -1,6 +1,6 @@
 // The role of an element, and whether it is interactive.
 const CLICKED = "button link checkbox radio switch tab menuitem menuitemcheckbox menuitemradio option treeitem";
-const WIDGETS = new Set(`${CLICKED} textbox searchbox combobox listbox slider spinbutton file color date`.split(" "));
+const WIDGETS = new Set(`${CLICKED} textbox searchbox combobox listbox slider spinbutton file color date time`.split(" "));
 const LANDMARKS = new Set("banner complementary contentinfo form main navigation region search dialog alertdialog".split(" "));
 const NAMED_BY_CONTENT = new Set(`${CLICKED} heading cell gridcell columnheader rowheader tooltip legend caption term`.split(" "));
 const KNOWN = new Set(
@@ -8,7 +8,7 @@ const KNOWN = new Set(
   region search dialog alertdialog heading cell gridcell columnheader rowheader row rowgroup table grid treegrid tree list
   listitem img image figure group radiogroup toolbar tablist tabpanel menu menubar alert status log marquee timer article
   progressbar meter scrollbar separator tooltip definition term math note feed document application directory caption
-  paragraph blockquote code deletion insertion emphasis strong subscript superscript time generic none presentation`
+  paragraph blockquote code deletion insertion emphasis strong subscript superscript generic none presentation`
     .split(/\s+/)
     .filter(Boolean),
 );
@@ -29,7 +29,7 @@ const INPUTS = {
   reset: "button",
   search: "searchbox",
   submit: "button",
-  time: "date",
+  time: "time",
   week: "date",
 };
 const ROLES = {
@@ -120,6 +120,8 @@ const nativeRole = (element) => {
 const focusable = (element) =>
   element.hasAttribute("tabindex") ? element.tabIndex >= 0 : WIDGETS.has(nativeRole(element)) && !element.disabled;
 
+// Where their content can be edited, these are fields.
+const EDITED = new Set(["document", "region", "group", "paragraph", "article", "application"]);
 const editable = (element) => {
   const value = element.getAttribute("contenteditable");
   return value !== null && value !== "false";
@@ -135,6 +137,7 @@ const roleOf = (element) => {
         if (focusable(element)) break;
         return "";
       }
+      if (EDITED.has(word) && editable(element)) return "textbox";
       return word === "image" ? "img" : word;
     }
   }

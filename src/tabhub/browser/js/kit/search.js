@@ -19,7 +19,8 @@ const placeOf = (element) => {
   return words.join(", ");
 };
 
-const search = (kit, { text, role: asked, limit, near }) => {
+const search = (kit, wanted) => oneLook(() => searched(kit, wanted));
+const searched = (kit, { text, role: asked, limit, near, offset }) => {
   const role = asRole(asked);
   const secrets = secretValues();
   const apart = withoutNested(matches(text, role));
@@ -30,7 +31,8 @@ const search = (kit, { text, role: asked, limit, near }) => {
     where: maskValues(placeOf(element), secrets),
     visible,
     rank,
-    states: statesOf(element, own, activeElement()).join(" "),
+    states: [...statesOf(element, own, activeElement()), ...(isClipped(element) ? ["clipped"] : []), name ? "" : hintOf(element)].filter(Boolean).join(" "),
+    ...(offset ? { box: boxOf(element, offset) } : {}),
   }));
   const shown = { found: list, total: apart.length, frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length };
   return !list.length && near ? { ...shown, nearest: nearText(kit.label, text, role) } : shown;

@@ -28,7 +28,6 @@ _KEY_TIMEOUT_MS = 60
     params={
         **TARGET,
         "text": {"type": "string", "description": "what to type"},
-        "label?": {"type": "string", "description": "the field's name"},
         "clear?": "boolean",
         "submit?": {"type": "boolean", "description": "press Enter after"},
     },
@@ -70,9 +69,8 @@ async def type_text(call: Call) -> ToolResult:
 
 
 def field_target(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The target of a tool whose `text` is what to type: the field's own text comes as `label`."""
-    wanted = {name: args[name] for name in ("selector", "ref", "role") if name in args}
-    return wanted | ({"text": args["label"]} if "label" in args else {})
+    """The target of a tool whose `text` is what to type."""
+    return {name: args[name] for name in ("selector", "ref", "role", "label") if name in args}
 
 
 def _enter(submit: bool) -> list[pointer.Event]:

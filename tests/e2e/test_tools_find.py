@@ -16,9 +16,9 @@ async def test_exact_matches_come_first_ignoring_case(guest: Caller, zoo: Zoo) -
     await guest.read(zoo.at("forms.html"))
     assert await found(guest, text="send") == [
         ("button", "Send"),
+        ("checkbox", "Send me news"),
         ("button", "Send now"),
         ("label", "Send me news"),
-        ("checkbox", "Send me news"),
     ]
     assert (await found(guest, text="  i   AGREE "))[0] == ("checkbox", "I agree")
 

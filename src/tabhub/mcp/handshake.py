@@ -17,7 +17,6 @@ from tabhub.calls.engine import Engine
 from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
 from tabhub.core.sessions import Session
 from tabhub.errors import (
-    InvalidArguments,
     InvalidParams,
     InvalidRequest,
     MethodNotFound,
@@ -59,8 +58,6 @@ from tabhub.wire.mcp import (
 )
 
 _BATCHES = "2025-03-26"
-_TOOL_ERRORS_SINCE = "2025-11-25"
-"""From this revision on invalid arguments are a tool error, before it a protocol error."""
 _NO_RESOURCE = -32002
 """The error code for an unknown resource in these revisions."""
 
@@ -245,8 +242,6 @@ class HandshakeEdge:
         except (UnknownTool, MissingCapability):
             raise
         except TabhubError as error:
-            if isinstance(error, InvalidArguments) and caller.mcp.version < _TOOL_ERRORS_SINCE:
-                raise
             return failure_result(error).payload
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:

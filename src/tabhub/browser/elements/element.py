@@ -21,17 +21,16 @@ from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.driver.worlds import World, literal, source
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element_errors import missing_error, problem_error
-from tabhub.browser.schemas import text
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
 
 TARGET: dict[str, Any] = {
-    "selector?": text("CSS selector"),
-    "ref?": text("ref of a snapshot"),
-    "text?": text("its name or text"),
+    "selector?": "string",
+    "ref?": "string",
+    "text?": "string",
     "role?": "string",
-    "label?": text("a field's label"),
+    "label?": "string",
 }
-"""The parameters that name an element."""
+"""The parameters that name an element: by CSS selector, by ref, by name or text, by role, or a field by its label."""
 TARGET_NAMES = tuple(name.removesuffix("?") for name in TARGET)
 REF = re.compile(r"^(f[0-9]{1,6})?[a-z][0-9]{1,7}$")
 _FRAME_REF = re.compile(r"(f[0-9]+)e[0-9]+")

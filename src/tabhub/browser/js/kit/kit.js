@@ -21,7 +21,7 @@ const makeKit = (token, prefix) => {
     const role = lookup(found).role || found.localName;
     const content = isSecretField(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
     const name = cut(wholeName(found, role) || content, 80);
-    const hint = name ? "" : hintOf(found);
+    const hint = name ? "" : hintOf(found, holdsActing(found));
     const more = moreOf(found, "", name);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""}${more} [${ref(found)}${hint && ` ${hint}`}]`;
   };
@@ -39,7 +39,6 @@ const makeKit = (token, prefix) => {
     shownRole: (found) => lookup(found).role,
     list: (wanted) => oneLook(() => listTargets({ element }, wanted)),
     heard: (found) => listening.add(found),
-    hint: hintOf,
     seenByPeople,
     isClipped,
     changing: isChanging,

@@ -95,7 +95,9 @@ const namesOf = (element, name) => [name, ...NAMING.map((attribute) => squeeze(e
 
 // Whether its content may name an element so; finding out the name itself takes a style per element inside.
 const NAMED_INSIDE = "[alt], [aria-label], [aria-labelledby], [title], input, slot";
+const NAMED_OUTSIDE = new Set(["input", "select", "textarea", "option"]);
 const mayName = (element, role, folded) => {
+  if (NAMED_OUTSIDE.has(element.localName)) return true;
   if (!(NAMED_BY_CONTENT.has(role) || role === "listitem" || role === "") || element.hasAttribute("aria-labelledby")) return true;
   if (rootOf(element) || squeeze(element.textContent).toLowerCase().includes(folded)) return true;
   return NAMING.some((attribute) => element.hasAttribute(attribute)) || element.hasAttribute("aria-label") || element.querySelector(NAMED_INSIDE) !== null;
@@ -190,7 +192,7 @@ const matchingFields = (label, role) => {
 const quickName = (element, role) => {
   const given = element.getAttribute("aria-label") || element.getAttribute("title") || element.getAttribute("alt") || element.getAttribute("placeholder");
   if (given) return squeeze(given);
-  if (FIELD_ROLES.has(role)) return wholeName(element, role);
+  if (FIELD_ROLES.has(role) || element.localName === "input") return wholeName(element, role);
   return squeeze(element.textContent.slice(0, 1000));
 };
 

@@ -12,7 +12,7 @@ const lineOf = (node, ref, extra, offset) => {
   if (node.role === "-") return `- ${JSON.stringify(clipped(node.text))}`;
   if (!node.role) return JSON.stringify(clipped(node.text));
   const words = [...node.states];
-  if (ref && !node.name && node.acts) words.push(hintOf(node.element));
+  if (ref && !node.name && node.acts) words.push(hintOf(node.element, node.holds));
   if (ref && offset) words.push(`box=${Object.values(boxOf(node.element, offset))}`);
   const states = words.filter(Boolean).join(" ");
   const marks = ref ? ` [ref=${ref}${states && ` ${states}`}]` : states && ` [${states}]`;

@@ -31,7 +31,7 @@ const searched = (kit, { text, role: asked, limit, near, offset }) => {
     where: maskValues(placeOf(element), secrets),
     visible,
     rank,
-    states: [...statesOf(element, own, activeElement()), ...(isClipped(element) ? ["clipped"] : []), name ? "" : hintOf(element)].filter(Boolean).join(" "),
+    states: [...statesOf(element, own, activeElement()), ...(isClipped(element) ? ["clipped"] : []), name ? "" : hintOf(element, holdsActing(element))].filter(Boolean).join(" "),
     ...(offset ? { box: boxOf(element, offset) } : {}),
   }));
   const shown = { found: list, total: apart.length, frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length };

@@ -95,8 +95,8 @@ const WORD = /^[A-Za-z][\w-]{1,39}$/;
 const ICON = /(?:^|-)(?:icons?|glyphicon|fa|fas|far|fab|bi|mdi|ti|lucide|feather)-([\w-]+)$/;
 const STYLING = /^(fa|fas|far|fab|bi|mdi|ti|icon|icons|btn|button|lucide|feather|svg-icon|material-icons)$|^(css|sc|jsx|_)-?|--|\d{3,}/;
 const classesOf = (element) => [...element.classList].filter((name) => WORD.test(name));
-const iconOf = (element) => {
-  const inner = [element, ...element.querySelectorAll("svg, use, i, span, img, [data-icon]")].slice(0, 8);
+const iconOf = (element, holds) => {
+  const inner = [element, ...(holds ? [] : element.querySelectorAll("svg, use, i, span, img, [data-icon]"))].slice(0, 8);
   for (const one of inner) {
     const given = one.getAttribute("data-icon") ?? one.getAttribute("data-lucide");
     const used = one.localName === "use" && (one.getAttribute("href") ?? one.getAttribute("xlink:href"))?.split("#")[1];
@@ -107,8 +107,9 @@ const iconOf = (element) => {
   }
   return "";
 };
-const hintOf = (element) => {
-  const icon = iconOf(element);
+// `holds`: its icons belong to what acts inside it.
+const hintOf = (element, holds) => {
+  const icon = iconOf(element, holds);
   if (icon) return `icon=${icon}`;
   const told = ["name", "data-testid", "data-action", "id"].map((name) => element.getAttribute(name)).find((name) => name && WORD.test(name) && !/\d{3,}/.test(name));
   const own = classesOf(element).find((name) => !STYLING.test(name));

@@ -34,6 +34,14 @@ const isActing = (element, role, style, over, holds) => {
 
 const shownRole = (role, acts, holds) => (acts && NOT_INTERACTIVE.has(role) ? (!role && holds() ? "group" : "clickable") : role);
 
+// A label stands for its control if that is not displayed, such as the checkbox behind a styled one.
+const controlOf = (label) => {
+  const { control } = label;
+  return control && control.type !== "file" && getComputedStyle(control).display === "none" && roleOf(control) ? control : null;
+};
+const hasStandIn = (element) =>
+  element.localName === "input" && getComputedStyle(element).display === "none" && Array.from(labelsOf(element) ?? []).some((label) => seen(label) && controlOf(label));
+
 // The same for one element, outside a walk of the whole tree.
 const acts = (element) => lookup(element).acts;
 const holdsActing = (element) => {
@@ -43,6 +51,8 @@ const holdsActing = (element) => {
 const lookup = (element) => {
   const known = look?.acting.get(element);
   if (known) return known;
+  const control = element.localName === "label" ? controlOf(element) : null;
+  if (control) return { acts: seen(element), role: roleOf(control) };
   const own = roleOf(element);
   const around = parentOf(element);
   const over = around && !spreads(around, roleOf(around)) ? getComputedStyle(around) : null;

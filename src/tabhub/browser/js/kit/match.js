@@ -156,13 +156,14 @@ const matches = (text, role) => {
     found.set(element, { element, role: own, name, fit, visible, rank: rankOf(fit, visible, acts(element)) });
   };
   for (const element of elementsOf()) {
-    let own = roleOf(element);
+    if (hasStandIn(element)) continue;
+    let own = element.localName === "label" ? lookup(element).role : roleOf(element);
     if (role === "clickable" ? !NOT_INTERACTIVE.has(own) : role && own !== role) continue;
     if (!role && !own && !listening.has(element) && !actable(element, own) && !NAMING.some((name) => element.hasAttribute(name)) && !element.hasAttribute("aria-label")) continue;
     if (wanted && !mayName(element, own, folded)) continue;
     if (!own || role === "clickable") own = lookup(element).role;
     if (role && own !== role) continue;
-    add(element, own, wholeName(element, own));
+    add(element, own, wholeName(element.localName === "label" && own ? element.control : element, own));
   }
   if (wanted && !role) for (const element of innermostWithText(folded)) add(element, lookup(element).role, squeeze(contentText(element)));
   return [...found.values()].sort((a, b) => a.rank - b.rank);

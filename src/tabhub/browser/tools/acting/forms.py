@@ -165,7 +165,7 @@ def _texts(value: Any) -> list[str]:
     params={
         **TARGET,
         "value?": _ONE_OR_MORE,
-        "label?": {**_ONE_OR_MORE, "description": "the option's; beside value without another target, the field's"},
+        "label?": {**_ONE_OR_MORE, "description": "the option's; beside value alone, the field's"},
     },
     output=OUTPUT,
     destructive=True,

@@ -57,7 +57,7 @@ class FrameSnapshot:
         "depth?": integer(least=1),
         "interactiveOnly?": "boolean",
         "changes?": boolean("only what changed since your last one"),
-        "boxes?": boolean("positions in CSS pixels: box=x,y,width,height"),
+        "boxes?": boolean("adds box=x,y,width,height"),
         "maxTokens?": integer(least=100),
     },
     output={

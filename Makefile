@@ -23,11 +23,11 @@ run: ready ## start the hub, with a managed browser if none connects (ARGS="--po
 test: ready check ## all checks, then all tests (ARGS="-k name" chooses)
 	@.venv/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: ready ## lint, formatting, types, import layers, documented API only, the extension, requirements, no clocks in tests
+check: ready ## lint, formatting, types, import layers, documented API only, the extension, requirements, tool schemas, no clocks in tests
 	@$(MAKE) --no-print-directory -j 2 $(CHECKS)
 
 # The longest first: two run at a time.
-CHECKS = check-types check-lint check-format check-extension check-layers check-private-api check-requirements check-clocks
+CHECKS = check-types check-lint check-format check-extension check-layers check-private-api check-requirements check-tool-schemas check-clocks
 .PHONY: $(CHECKS)
 check-types: ; @.venv/bin/mypy && echo "ok: types (mypy --strict)"
 check-lint: ; @.venv/bin/ruff check --quiet && echo "ok: lint (ruff)"
@@ -36,6 +36,7 @@ check-extension: ; @node_modules/.bin/tsc -p tsconfig.json && echo "ok: types of
 check-layers: ; @.venv/bin/lint-imports --no-logo && echo "ok: import layers"
 check-private-api: ; @.venv/bin/python tests/check_private_api.py && echo "ok: documented API of packages only"
 check-requirements: ; @.venv/bin/python tests/check_requirements.py && echo "ok: requirements"
+check-tool-schemas: ; @.venv/bin/python -m tests.check_tool_schemas && echo "ok: schemas of the built-in tools"
 check-clocks: ; @.venv/bin/python tests/check_clocks.py && echo "ok: no clocks in tests"
 
 bench: ## measure the hub against a bare pass-through

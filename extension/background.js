@@ -245,6 +245,7 @@ async function introduce(opened, managed) {
   await scripts.ready;
   if (rpc !== opened) return;
   hubs.direct = opened;
+  hubs.pluginsOf = undefined;
   opened.notify("extension.hello", hello);
   sendLogTo((entry) => opened.notify("log", entry));
   if (await reportAll()) panel.introduce();
@@ -286,7 +287,11 @@ const relay = new Relay({
     plugins: plugins.notifications(),
     direct: () => hubs.direct !== null,
     // Their code would also run in the pages that agents get nothing of.
-    may: async () => !relayView.levels.hides && relayPermissions.may(RELAY, "", "run the code of its plugins in your pages"),
+    may: async (from) =>
+      !relayView.levels.hides && relayPermissions.may(`${RELAY} ${from}`, "", "run the code of its plugins in your pages"),
+    accepted: (from) => {
+      hubs.pluginsOf = from;
+    },
     note: (message) => log("warning", "relay", message),
   }),
   identity: async () => ({ instanceId: await identity, ...(await facts) }),

@@ -2,7 +2,8 @@
  * The recipients of what the extension reports: the hub on this computer, and agents over a relay.
  *
  * Owns which recipient gets which message. The local hub gets notifications and requests; over a relay there are only
- * notifications. Messages about one call go to where the call came from: ids of calls over a relay are "conn-…:…".
+ * notifications. What concerns one agent (a call, a subscription, its plugins) goes to that agent alone: ids of calls over a
+ * relay are "conn-…:…". What concerns the browser (tabs, tools of pages) goes to all.
  */
 
 /** @typedef {Record<string, unknown>} Params */
@@ -11,13 +12,10 @@
  * How the parts of the extension report: each message has the parameters that src/tabhub/wire declares.
  * @typedef {{ notify: <M extends keyof FromExtension>(method: M, params: FromExtension[M]) => boolean, request: <M extends keyof FromExtension>(method: M, params: FromExtension[M]) => Promise<unknown> }} Hub
  */
-/** @typedef {{ notify: (method: string, params: Params) => boolean, request: (method: string, params: Params) => Promise<unknown> }} Member */
+/** @typedef {{ notify: (method: string, params: Params, connectionId?: string) => boolean, request: (method: string, params: Params) => Promise<unknown> }} Member */
 
 export const DIRECT = "hub";
 export const RELAY = "relay";
-/** Notifications that go only to the local hub if it is connected. */
-const LOCAL_ONLY = ["plugin.log"];
-
 /**
  * Who sent a request: the local hub, or one connection of a relay.
  * @param {unknown} id
@@ -31,6 +29,8 @@ export class Hubs {
   direct = null;
   /** @type {Member | null} */
   relay = null;
+  /** The connection whose plugins run; undefined for those of the local hub. @type {string | undefined} */
+  pluginsOf;
   #ask;
 
   /** @param {(question: Params) => Promise<unknown>} ask asks the person at this browser on behalf of a page */
@@ -48,9 +48,9 @@ export class Hubs {
    * @param {FromExtension[M]} params
    */
   notify(method, params) {
-    if (method === "tool.progress") return this.#of(idIn(params, "dispatchId"))?.notify(method, params) ?? false;
+    if (method === "tool.progress") return this.#notifyOne(ownerOf(idIn(params, "dispatchId")), method, params);
+    if (method === "plugin.log") return this.#notifyOne(this.direct ? DIRECT : this.pluginsOf, method, params);
     const sent = this.direct?.notify(method, params) ?? false;
-    if (sent && LOCAL_ONLY.includes(method)) return sent;
     return (this.relay?.notify(method, params) ?? false) || sent;
   }
 
@@ -62,8 +62,8 @@ export class Hubs {
    * @param {() => FromExtension[M]} redacted the parameters as they are sent over a relay
    */
   notifyOwners(owners, method, params, redacted) {
-    if (owners.includes(DIRECT)) this.direct?.notify(method, params);
-    if (owners.some((owner) => owner !== DIRECT)) this.relay?.notify(method, redacted());
+    const shown = owners.some((owner) => owner !== DIRECT) ? redacted() : params;
+    for (const owner of owners) this.#notifyOne(owner, method, owner === DIRECT ? params : shown);
   }
 
   /**
@@ -81,9 +81,14 @@ export class Hubs {
     return this.direct?.request(method, params) ?? Promise.resolve({});
   }
 
-  /** @param {unknown} id of a call */
-  #of(id) {
-    return ownerOf(id) === DIRECT ? this.direct : this.relay;
+  /**
+   * @param {string | undefined} owner
+   * @param {string} method
+   * @param {Params} params
+   */
+  #notifyOne(owner, method, params) {
+    if (owner === undefined) return false;
+    return (owner === DIRECT ? this.direct?.notify(method, params) : this.relay?.notify(method, params, owner)) ?? false;
   }
 }
 

@@ -6,20 +6,19 @@
  */
 
 import { Heartbeat } from "./keepalive.js";
-import { LEVELS, Levels, readSites } from "./relay_levels.js";
+import { Levels, migrate } from "./relay_levels.js";
+import { UNSET, readSettings, urlOf } from "./relay_settings.js";
 import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
 /** @typedef {import("./rpc.js").Handler} Handler */
-/** @typedef {import("./relay_levels.js").Level} Level */
-/** @typedef {import("./relay_levels.js").SiteLevel} SiteLevel */
-/** @typedef {{ url: string, token: string, acting: Level, sites: SiteLevel[], instead: boolean }} Settings `acting` is the level of sites that are not in `sites` */
+/** @typedef {import("./relay_settings.js").Settings} Settings */
 /** @typedef {{ instanceId: string, browserName: string, browserVersion: string }} Identity */
 
 /**
  * @typedef {object} Wiring
  * @property {ReadonlyMap<string, Handler>} methods
- * @property {ReadonlyMap<string, (params: Params) => void>} notifications
+ * @property {ReadonlyMap<string, (params: Params, from: string | undefined) => void>} notifications
  * @property {() => Promise<Identity>} identity
  * @property {(rpc: Rpc | null) => void} agentsChanged called when another agent has connected, and with null when the last has disconnected
  * @property {() => void} changed
@@ -32,9 +31,6 @@ const MAX_DELAY = 30_000;
 const HANDSHAKE_MS = 10_000;
 const STABLE_MS = 5_000;
 const MAX_UNSENT = 32 * 1024 * 1024;
-const MAX_TOKEN_LENGTH = 8192;
-/** @type {Settings} */
-const UNSET = { url: "", token: "", acting: "ask", sites: [], instead: false };
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
   [4000, "The same browser has connected to the relay again. This happens with a copied profile."],
@@ -76,26 +72,35 @@ export class Relay {
   }
 
   get levels() {
-    return new Levels(this.settings.acting, this.settings.sites);
+    return new Levels(this.settings.level, this.settings.sites);
   }
 
   /** The state for a panel, without the token. */
   state() {
-    const { url, token, acting, sites, instead } = this.settings;
+    const { url, token, level, sites, instead, migrated } = this.settings;
     const connection = { phase: this.#phase, reason: this.#reason, retryAt: this.#retryAt };
-    return { url, hasToken: token !== "", acting, sites, instead, user: this.#user, agents: this.#agents, ...connection };
+    return { url, hasToken: token !== "", level, sites, instead, migrated, user: this.#user, agents: this.#agents, ...connection };
   }
 
   /** Read the settings and connect. */
   async start() {
     try {
       const { [STORAGE_KEY]: stored } = await chrome.storage.local.get(STORAGE_KEY);
-      if (isObject(stored)) this.settings = readSettings(stored, UNSET);
+      if (isObject(stored)) await this.#restore(migrate(stored));
     } catch (error) {
       this.#wiring.note(`The relay's settings cannot be used: ${textOf(error)}`);
     }
     this.#wiring.changed();
     this.wake();
+  }
+
+  /** @param {ReturnType<typeof migrate>} found */
+  async #restore({ settings, migrated }) {
+    this.settings = readSettings(settings, UNSET);
+    if (!migrated) return;
+    this.settings.migrated = true;
+    await chrome.storage.local.set({ [STORAGE_KEY]: this.settings });
+    this.#wiring.note("The levels of sites for agents over the relay were rewritten in the form of site rules. Check them in the panel.");
   }
 
   /**
@@ -108,8 +113,8 @@ export class Relay {
     const { settings } = this;
     const moved = urlOf(next) !== urlOf(settings) || next.token !== settings.token;
     // Connected agents keep what they have seen, so they start again without it.
-    const hidden = [next, settings].some(({ acting, sites }) => new Levels(acting, sites).hides);
-    const other = next.acting !== settings.acting || JSON.stringify(next.sites) !== JSON.stringify(settings.sites);
+    const hidden = [next, settings].some(({ level, sites }) => new Levels(level, sites).hides);
+    const other = next.level !== settings.level || JSON.stringify(next.sites) !== JSON.stringify(settings.sites);
     this.settings = next;
     this.#wiring.changed();
     if (moved || (hidden && other)) this.#reconnect();
@@ -233,47 +238,4 @@ export class Relay {
     [this.#phase, this.#reason, this.#retryAt] = [phase, reason, retryAt];
     this.#wiring.changed();
   }
-}
-
-/**
- * @param {Params} given
- * @param {Settings} before
- * @returns {Settings}
- */
-export function readSettings(given, before) {
-  const { url = before.url, token = before.token, acting = before.acting, instead = before.instead } = given;
-  const sites = readSites(given["sites"] ?? before.sites);
-  if (typeof url !== "string" || typeof token !== "string") throw new Error("The relay's URL and token must be strings.");
-  const level = LEVELS.find((each) => each === acting);
-  if (!level) throw new Error(`acting must be ${LEVELS.join(", ")}.`);
-  const [address, secret] = [url.trim().replace(/\/+(extension|mcp)?$/, ""), token.trim()];
-  if (secret.length > MAX_TOKEN_LENGTH || /[^A-Za-z0-9._-]/.test(secret)) throw new Error("This is not a relay token.");
-  const next = { url: address, token: secret, acting: level, sites, instead: instead === true };
-  if (address) checkUrl(address);
-  if (secret) checkUrl(urlOf({ ...next, url: address || "wss://relay.invalid" }));
-  return next;
-}
-
-/**
- * The URL to connect to; the token may name another one.
- * @param {Settings} settings
- */
-function urlOf({ url, token }) {
-  try {
-    const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
-    const { connection_url: named } = JSON.parse(atob(payload));
-    return typeof named === "string" && named && url ? named.replace(/\/+(extension|mcp)?$/, "") : url;
-  } catch {
-    return url; // not a JWT: the relay will refuse it
-  }
-}
-
-/** @param {string} url */
-function checkUrl(url) {
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  const here = ["127.0.0.1", "localhost"].includes(parsed?.hostname ?? "");
-  if (!parsed || !["ws:", "wss:"].includes(parsed.protocol) || parsed.username || parsed.search || parsed.hash) {
-    throw new Error("Enter a URL like wss://relay.example.com");
-  }
-  if (parsed.protocol === "ws:" && !here) throw new Error("Without TLS the token could be intercepted. Use wss://");
 }

@@ -1,20 +1,26 @@
 /**
- * What agents over a relay may do on each site, as the person has set it. Pure.
+ * What agents over a relay may do on each site, as the person has set it, in the words of the hub's site rules. Pure.
  *
- * Owns the form of a site in these settings and which rule applies: the one with the longest host, and of two for one host
- * the one for an exact origin. `bank.example` covers its subdomains, every scheme and port; `https://bank.example` is that
- * origin alone; `https://*.bank.example` adds its subdomains.
+ * Owns the levels of sites in the relay's settings, and how settings of version 0.1 are read. Which pattern decides belongs to
+ * site_rules.js; what each level allows, to relay_permissions.js.
  */
 
-/** @typedef {"nothing" | "off" | "ask" | "auto"} Level */
-/** @typedef {{ site: string, level: Level }} SiteLevel */
-/** @typedef {{ scheme: string, wide: boolean, host: string, port: string, level: Level }} Rule */
+import { SiteRules, parsePattern, patternText } from "./site_rules.js";
 
-/** From the strictest: no access, looking, asking, acting. @type {readonly Level[]} */
-export const LEVELS = ["nothing", "off", "ask", "auto"];
+/** @typedef {"block" | "read" | "ask" | "act"} Level */
+/** @typedef {{ site: string, level: Level }} SiteLevel */
+
+/** From the strictest. @type {readonly Level[]} */
+export const LEVELS = ["block", "read", "ask", "act"];
 const MAX_SITES = 500;
-const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
-const SITE = /^(?:(https?):\/\/)?(\*\.)?([^/?#@\s:[\]]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?\/?$/i;
+/** @type {ReadonlyMap<unknown, Level>} */
+const OLD_LEVELS = new Map([
+  ["nothing", "block"],
+  ["off", "read"],
+  ["ask", "ask"],
+  ["auto", "act"],
+]);
+const OLD_SITE = /^(?:(https?):\/\/)?(\*\.)?(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/;
 
 export class Levels {
   /** The level of sites without a rule, and of the browser itself. @type {Level} */
@@ -25,7 +31,7 @@ export class Levels {
   unrestricted;
   /** Whether agents may act anywhere, asked or not. */
   mayAct;
-  /** @type {Rule[]} */
+  /** @type {SiteRules<Level>} */
   #rules;
 
   /**
@@ -35,10 +41,10 @@ export class Levels {
   constructor(fallback, sites) {
     const all = [fallback, ...sites.map(({ level }) => level)];
     this.fallback = fallback;
-    this.hides = all.includes("nothing");
-    this.unrestricted = all.every((level) => level === "auto");
-    this.mayAct = all.some((level) => level === "ask" || level === "auto");
-    this.#rules = sites.map(({ site, level }) => ({ ...readSite(site), level }));
+    this.hides = all.includes("block");
+    this.unrestricted = all.every((level) => level === "act");
+    this.mayAct = all.some((level) => level === "ask" || level === "act");
+    this.#rules = new SiteRules(sites.map(({ site, level }) => ({ pattern: parsePattern(site), level })));
   }
 
   /**
@@ -52,18 +58,9 @@ export class Levels {
   /**
    * The level that a rule gives a site, if one does.
    * @param {string} origin
-   * @returns {Level | undefined}
    */
   rule(origin) {
-    if (this.#rules.length === 0 || !URL.canParse(origin)) return undefined;
-    const { protocol, hostname, port } = new URL(origin.replace(/^ws/, "http"));
-    const [scheme, host] = [protocol.slice(0, -1), hostname.replace(/\.$/, "")];
-    const found = this.#rules.filter(
-      (rule) =>
-        (host === rule.host || (rule.wide && host.endsWith(`.${rule.host}`))) &&
-        (rule.scheme === "" ? rule.port === "" || rule.port === (port || standardPort(scheme)) : rule.scheme === scheme && rule.port === port),
-    );
-    return found.sort((one, other) => rank(other) - rank(one) || LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level))[0]?.level;
+    return this.#rules.level(origin);
   }
 }
 
@@ -77,37 +74,40 @@ export function readSites(given) {
   const sites = new Map(
     given.map((each) => {
       const { site, level } = /** @type {{ site?: unknown, level?: unknown }} */ (each ?? {});
-      const known = LEVELS.find((name) => name === level);
-      if (!known) throw new Error(`The level of a site must be ${LEVELS.join(", ")}.`);
-      return [siteText(readSite(site)), known];
+      return [patternText(parsePattern(typeof site === "string" ? site.trim() : site)), readLevel(level)];
     }),
   );
   return [...sites].map(([site, level]) => ({ site, level }));
 }
 
 /**
- * @param {unknown} text
- * @returns {Omit<Rule, "level">}
+ * @param {unknown} given
+ * @returns {Level}
  */
-function readSite(text) {
-  const [, scheme = "", star, name = "", port = ""] = (typeof text === "string" && SITE.exec(text.trim())) || [];
-  const url = URL.parse(`${scheme || "https"}://${name}${port && `:${port}`}`);
-  const host = url?.hostname.replace(/\.$/, "");
-  if (!url || !host || !HOST.test(host)) throw new Error("Enter a site like bank.example or https://bank.example");
-  return { scheme: scheme.toLowerCase(), wide: star !== undefined || scheme === "", host, port: scheme ? url.port : port };
+export function readLevel(given) {
+  const level = LEVELS.find((each) => each === given);
+  if (!level) throw new Error(`A level must be ${LEVELS.join(", ")}.`);
+  return level;
 }
 
-/** @param {Omit<Rule, "level">} site */
-function siteText({ scheme, wide, host, port }) {
-  return `${scheme && `${scheme}://${wide ? "*." : ""}`}${host}${port && `:${port}`}`;
+/**
+ * Stored settings, with the levels and patterns of version 0.1 rewritten. There `bank.example` covered subdomains too, and
+ * `https://bank.example` its standard port only; `acting` was the level of all other sites.
+ * @param {Record<string, unknown>} stored
+ * @returns {{ settings: Record<string, unknown>, migrated: boolean }}
+ */
+export function migrate(stored) {
+  const { acting, sites, ...others } = stored;
+  if (acting === undefined) return { settings: stored, migrated: false };
+  const listed = Array.isArray(sites) ? sites : [];
+  const rewritten = listed.map(({ site, level }) => ({ site: oldPattern(String(site)), level: OLD_LEVELS.get(level) }));
+  return { settings: { ...others, level: OLD_LEVELS.get(acting), sites: rewritten }, migrated: true };
 }
 
-/** @param {Rule} rule */
-function rank({ host, wide, port, scheme }) {
-  return host.length * 8 + (wide ? 0 : 4) + (port ? 2 : 0) + (scheme ? 1 : 0);
-}
-
-/** @param {string} scheme */
-function standardPort(scheme) {
-  return scheme === "https" ? "443" : scheme === "http" ? "80" : "";
+/** @param {string} site */
+function oldPattern(site) {
+  const [, scheme, star = "", host = "", port] = OLD_SITE.exec(site) ?? [];
+  if (scheme) return `${scheme}://${star}${host}:${port ?? (scheme === "https" ? 443 : 80)}`;
+  const address = host.startsWith("[") || /(?:^|\.)[0-9]+$/.test(host);
+  return `${address ? "" : "*."}${host}${port ? `:${port}` : ""}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Permissions of agents over a relay: the level of a site decides whether they get nothing of it, may look, may act once
- * they are approved, or may act.
+ * Permissions of agents over a relay: the level of a site (block, read, ask, act) decides whether they get nothing of it, may
+ * look, may act once they are approved, or may act.
  *
  * Owns the list of commands that only look (all others act), the pending approvals, and what was approved: for one
  * connection of the relay and one site, until that connection ends. Looking shows tabs, titles, URLs and pictures, with
@@ -83,6 +83,8 @@ export class RelayPermissions {
   async #check(name, run, params, call) {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
+    // Progress goes to the agent that a call is named after.
+    if ("dispatchId" in params) params = { ...params, dispatchId: call.id };
     await refuseFileTab(params);
     const { view } = this.#wiring;
     await view.check(name, params);
@@ -118,7 +120,7 @@ export class RelayPermissions {
    */
   async #mayAlreadyAct(owner, name, params) {
     const { page = "" } = await targetsOf(name === "screenshot" ? "click" : name, params);
-    if (this.#wiring.view.levels.of(page) === "auto") return true;
+    if (this.#wiring.view.levels.of(page) === "act") return true;
     const deciding = this.#wiring.view.levels.of(page) === "ask" ? this.#approved.get(`${owner} ${page}`) : undefined;
     return Promise.race([deciding ?? false, Promise.resolve().then(() => false)]);
   }
@@ -126,9 +128,9 @@ export class RelayPermissions {
   /** @param {string} site */
   #denialText(site) {
     const level = this.#wiring.view.levels.of(site);
-    if (level === "nothing") return "The person keeps agents over a relay off this site.";
-    const off = "Agents over a relay may only look in this browser: acting is off in its Tabhub settings.";
-    return level === "off" ? off : "The person at the browser did not allow it.";
+    if (level === "block") return "The person keeps agents over a relay off this site.";
+    const read = `Agents over a relay may only look ${site === "" ? "in this browser" : "at this site"}: its level in the settings of Tabhub is read.`;
+    return level === "read" ? read : "The person at the browser did not allow it.";
   }
 
   /**
@@ -140,7 +142,7 @@ export class RelayPermissions {
    */
   async may(owner, site, what) {
     const level = this.#wiring.view.levels.of(site);
-    if (level !== "ask") return level === "auto";
+    if (level !== "ask") return level === "act";
     const key = `${owner} ${site}`;
     const known = this.#approved.get(key);
     if (known) return known;

@@ -108,18 +108,18 @@ export class RelayView {
    * @returns {Member}
    */
   member(rpc) {
-    /** @param {string} method @param {Params} params */
-    const send = async (method, params) => {
+    /** @param {string} method @param {Params} params @param {string} [connectionId] */
+    const send = async (method, params, connectionId) => {
       await this.#seeded;
       // The first events of a page may come before its navigation is reported.
       if (method === "cdp.event") await this.isHidden(params["tabId"]);
       const kept = this.notification(method, params);
-      if (kept) rpc.notify(method, kept);
+      if (kept) rpc.notify(method, kept, connectionId);
     };
     return {
-      notify: (method, params) => {
-        if (!this.levels.hides) return rpc.notify(method, params);
-        this.#sent = this.#sent.then(() => send(method, params));
+      notify: (method, params, connectionId) => {
+        if (!this.levels.hides) return rpc.notify(method, params, connectionId);
+        this.#sent = this.#sent.then(() => send(method, params, connectionId));
         return true;
       },
       request: (method, params) => rpc.request(method, params),
@@ -194,15 +194,15 @@ export class RelayView {
     const pages = isWeb(top) ? [top] : pending === null ? [maker] : [];
     if (pending !== null) pages.push(pending);
     return (
-      pages.some((url) => this.levels.of(originOf(unwrapped(url))) === "nothing") ||
+      pages.some((url) => this.levels.of(originOf(unwrapped(url))) === "block") ||
       // Other frames are part of the page that shows them.
-      [...frames.values()].some((url) => this.levels.rule(originOf(unwrapped(url))) === "nothing")
+      [...frames.values()].some((url) => this.levels.rule(originOf(unwrapped(url))) === "block")
     );
   }
 
   /** @param {unknown} text */
   #isHiddenUrl(text) {
-    return typeof text === "string" && isWeb(text) && this.levels.of(originOf(unwrapped(text))) === "nothing";
+    return typeof text === "string" && isWeb(text) && this.levels.of(originOf(unwrapped(text))) === "block";
   }
 
   /** @param {number} tabId */

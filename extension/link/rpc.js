@@ -65,7 +65,7 @@ export class Rpc {
    * @param {object} wiring
    * @param {(text: string) => void} wiring.send
    * @param {ReadonlyMap<string, Handler>} wiring.methods the allow-list; a Map, which has no inherited names
-   * @param {ReadonlyMap<string, (params: Params) => void>} wiring.notifications
+   * @param {ReadonlyMap<string, (params: Params, from: string | undefined) => void>} wiring.notifications
    * @param {(message: string) => void} wiring.note logs a dropped message
    */
   constructor({ send, methods, notifications, note }) {
@@ -104,7 +104,7 @@ export class Rpc {
       return;
     }
     const params = message["params"] ?? {};
-    if (id === undefined) this.#handleNotification(method, params);
+    if (id === undefined) this.#handleNotification(method, params, message["connectionId"]);
     else this.#call(id, method, params);
   }
 
@@ -124,12 +124,13 @@ export class Rpc {
   }
 
   /**
-   * Send a notification to the hub; false if it is too large.
+   * Send a notification to the hub, or over a relay to all agents or one; false if it is too large.
    * @param {string} method
    * @param {Params} params
+   * @param {string} [connectionId] the connection of that agent
    */
-  notify(method, params) {
-    return this.#write({ jsonrpc: "2.0", method, params });
+  notify(method, params, connectionId) {
+    return this.#write({ jsonrpc: "2.0", method, params, ...(connectionId === undefined ? {} : { connectionId }) });
   }
 
   /**
@@ -207,12 +208,13 @@ export class Rpc {
   /**
    * @param {string} method
    * @param {unknown} params
+   * @param {unknown} from the connection of the agent that sent it over a relay
    */
-  #handleNotification(method, params) {
+  #handleNotification(method, params, from) {
     const handler = this.#notifications.get(method);
     if (!handler || !isObject(params)) return this.#note(`Dropped a notification: ${method.slice(0, 100)}`);
     try {
-      handler(params);
+      handler(params, typeof from === "string" ? from : undefined);
     } catch (error) {
       this.#note(`The notification ${method} failed: ${textOf(error)}`);
     }

@@ -8,6 +8,7 @@ import { glyph } from "./glyphs.js";
 /** @typedef {import("./dom.js").Child} Child */
 /** @typedef {import("./types.js").App} App */
 /** @typedef {import("./types.js").Permission} Permission */
+/** @typedef {import("./types.js").SiteLevel} SiteLevel */
 /** @typedef {"good" | "warn" | "bad" | "quiet" | "accent"} Tone */
 
 /** @type {readonly { value: Permission, label: string, means: string }[]} */
@@ -15,6 +16,13 @@ const LEVELS = [
   { value: "off", label: "Off", means: "hidden from agents" },
   { value: "ask", label: "Ask", means: "you approve each call" },
   { value: "auto", label: "Auto", means: "runs without approval" },
+];
+/** @type {readonly { level: SiteLevel, label: string }[]} */
+const SITE_LEVELS = [
+  { level: "block", label: "Keep off" },
+  { level: "read", label: "Only read" },
+  { level: "ask", label: "Ask me" },
+  { level: "act", label: "Act freely" },
 ];
 
 /**
@@ -266,5 +274,24 @@ export function expander(app, key, { title, side, body, open, level = 2, class: 
       side,
     ),
     shown ? h("div", { class: "expander-body" }, body()) : null,
+  );
+}
+
+/**
+ * What agents may do on a site, to choose from.
+ * @param {string} label
+ * @param {SiteLevel} level
+ * @param {(level: SiteLevel) => unknown} pick
+ */
+export function levelSelect(label, level, pick) {
+  return h(
+    "select",
+    {
+      "aria-label": label,
+      value: level,
+      onchange: (/** @type {Event} */ event) =>
+        pick(/** @type {SiteLevel} */ (/** @type {HTMLSelectElement} */ (event.target).value)),
+    },
+    SITE_LEVELS.map(({ level: value, label: text }) => h("option", { value }, text)),
   );
 }

@@ -4,12 +4,11 @@
  */
 
 /** @typedef {"off" | "ask" | "auto"} Permission */
-/** @typedef {import("../link/relay_levels.js").Level} RelayLevel */
 /** @typedef {import("../link/relay_levels.js").SiteLevel} RelaySite */
 /** @typedef {"allow_once" | "allow_session" | "allow_always" | "deny"} Decision */
 
 /** @typedef {"every_site" | "every_agent"} WiderScope */
-/** @typedef {"block" | "read" | "ask" | "act"} SiteLevel */
+/** @typedef {import("../link/relay_levels.js").Level} SiteLevel */
 /** A rule for everyone, or for one agent. @typedef {{ pattern: string, agent: string | null, level: SiteLevel }} SiteRule */
 /** An approval that always holds, and what it allows as a sentence. @typedef {{ id: string, text: string, created: number, approvedBy: string }} Grant */
 
@@ -194,8 +193,9 @@
  * @typedef {object} RelayFacts
  * @property {string} url
  * @property {boolean} hasToken
- * @property {RelayLevel} acting what agents over it may do on sites without a level of their own
+ * @property {SiteLevel} level what agents over it may do on sites without a level of their own
  * @property {RelaySite[]} sites
+ * @property {boolean} migrated whether the levels of sites were rewritten from settings of version 0.1
  * @property {boolean} instead whether the hub on this computer is not connected to
  * @property {"off" | "connecting" | "connected" | "waiting"} phase
  * @property {string | null} reason
@@ -218,7 +218,7 @@
  * @property {readonly Approval[]} waiting pending approvals, of the hub's agents and of agents over a relay
  * @property {<M extends string>(method: M, params?: ParamsOf<M>) => Promise<any>} ask
  * @property {<M extends string>(method: M, params?: ParamsOf<M>, success?: string, change?: (state: HubState) => void) => Promise<any>} act send a request, show the result and read the state again; undefined if it was refused. `change` is applied to the state at once, and to every state from before the hub's answer
- * @property {(changes: { url?: string, token?: string, acting?: RelayLevel, sites?: RelaySite[], instead?: boolean }, success?: string) => Promise<boolean>} changeRelay the same for the relay's settings; false if it was refused
+ * @property {(changes: { url?: string, token?: string, level?: SiteLevel, sites?: RelaySite[], instead?: boolean }, success?: string) => Promise<boolean>} changeRelay the same for the relay's settings; false if it was refused
  * @property {(view: string) => void} go
  * @property {() => void} changed request a redraw
  * @property {(text: string, tone?: "good" | "bad") => void} say

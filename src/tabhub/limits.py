@@ -132,6 +132,9 @@ class Limits:
     page_tools_all: int = _limit(10_000, "tools of all pages; beyond that the sites with the most give way")
     page_bytes_all: int = _limit(8 * MB, "bytes of their definitions")
     page_documents: int = _limit(50, "documents of one tab whose tools are known")
+    page_early_bytes: int = _limit(
+        2 * MB, "bytes of lists of tools that wait until one browser has reported their tabs"
+    )
     page_cached: int = _limit(1000, "tools cached after their page has closed; the site with the most gives way")
     page_cached_bytes: int = _limit(2 * MB, "bytes of their definitions")
     page_cache_age: float = _limit(3600.0, "cached tools not seen for that time are dropped when the hub starts")
@@ -208,6 +211,9 @@ class Limits:
     audit_ring: int = _limit(500, "calls /audit can show")
     audit_bytes: int = _limit(10 * MB, "size at which audit.log is rotated")
     audit_line: int = _limit(64 * 1024, "longest audit line; arguments that do not fit are left out")
+    metric_sites: int = _limit(
+        200, "origins with tools that `/metrics` counts one by one; beyond that the sites with the most give way"
+    )
 
     @classmethod
     def parse(cls, values: Mapping[str, int | float]) -> Limits:

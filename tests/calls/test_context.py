@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.agent import Agent
+from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.panel import Panel
@@ -37,6 +37,10 @@ class Browser(Panel):
             return {"frameTree": {"frame": {"id": "F", "url": f"{EVIL}/"}}}
         return {"result": {"type": "number", "value": 0}}
 
+    async def visits(self, params: dict[str, Any]) -> dict[str, Any]:
+        await self.moves(params["url"])
+        return {"tabId": 7, "url": params["url"], "title": "There", "status": "complete"}
+
     async def moves(self, url: str) -> None:
         frame = {"frame": {"id": "F", "url": url}}
         await self.notify("cdp.event", {"tabId": 7, "method": "Page.frameNavigated", "params": frame})
@@ -59,7 +63,7 @@ async def test_batch_approved_for_one_site_stops_before_it_acts_on_another(tmp_p
         assert browser.pressed == [f"a {EVIL}"]
         assert "Action 2 of 3 (press) was not done" in text
         assert f"Tab 7 went from {EVIL} to {BANK}" in text
-        assert "Done before: Pressed a." in text
+        assert "Done before: 1. Pressed a. Not begun: 3. press." in text
         assert f"To act on {BANK} make a new call" in text
         assert (error["outcome"], error["category"]) == ("failed", "permission")
         assert hub.hub.engine.audit.recent(1)[0]["origin"] == EVIL
@@ -67,6 +71,35 @@ async def test_batch_approved_for_one_site_stops_before_it_acts_on_another(tmp_p
         calling = asyncio.create_task(agent.call("browser_press_key", {"tabId": 7, "key": "d"}))
         assert (await browser.decide("allow_once"))["origin"] == BANK
         assert not (await calling)["result"].get("isError")
+
+
+@pytest.mark.parametrize("via", ["mcp", "rest"])
+async def test_batch_that_navigates_to_a_site_not_approved_stops_there_and_reports_its_steps(
+    tmp_path: Path, via: str
+) -> None:
+    async with (
+        running_hub(tmp_path, permissions=None) as hub,
+        Browser(hub, f"{EVIL}/more") as browser,
+        Agent(hub) as agent,
+        client(hub) as http,
+    ):
+        browser.handlers["browser_navigate"] = browser.visits
+        steps = [KEYS["actions"][0], {"action": "navigate", "url": f"{BANK}/pay"}, *KEYS["actions"][1:]]
+        batch = {"tabId": 7, "actions": steps}
+        if via == "mcp":
+            calling: asyncio.Task[Any] = asyncio.create_task(agent.call("browser_act", batch))
+        else:
+            calling = asyncio.create_task(http.post("/tools/browser_act/call", json={"arguments": batch}))
+        await browser.decide("allow_once")
+        answer = await calling
+        text, error = error_of(answer if via == "mcp" else {"result": answer.json()})
+        assert browser.pressed == [f"a {EVIL}"]
+        assert text.startswith(f"Action 3 of 4 (press) was not done: Tab 7 went from {EVIL} to {BANK}")
+        assert f"Done before: 1. Pressed a; 2. navigate {BANK}/pay. Not begun: 4. press." in text
+        assert f"To act on {BANK} make a new call" in error["hint"]
+        done = ["1. Pressed a", f"2. navigate {BANK}/pay"]
+        assert error["batch"] == {"done": done, "stoppedAt": 3, "notBegun": ["4. press"]}
+        assert error["outcome"] == "failed"
 
 
 async def test_batch_goes_on_where_its_steps_need_no_approval_and_the_audit_line_names_all_sites(

@@ -60,6 +60,38 @@ def test_doctor_reports_the_broken_part_behind_the_hub(
     assert found["checks"][broken]["remedy"]
 
 
+OWN = {"name": "Chromium", "running": True, "pid": 7, "starting": True}
+
+
+def test_doctor_waits_for_the_hubs_own_browser_while_it_starts(hub: FakeHub, tabhub: Run) -> None:
+    starting = {**HEALTH, "legs": {"browsers": [], "managedBrowser": OWN}}
+    answers = [{**HEALTH, "legs": {"browsers": [CHROMIUM], "managedBrowser": OWN}}, starting, starting]
+    hub.on("GET /health", lambda _asked, reply: reply.json(answers[-1] if len(answers) == 1 else answers.pop()))
+    done = tabhub("doctor")
+    assert "wait  browser    The hub's own browser, Chromium, is starting. Waiting up to 30 s." in done.stdout
+    assert "ok    browser    Chromium 156: 3 tabs" in done.stdout
+    assert "Broken" not in done.stdout
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (OWN, "The hub's own browser, Chromium, has not connected after 0 s."),
+        ({**OWN, "starting": False}, "No browser is connected."),
+    ],
+)
+def test_doctor_does_not_wait_longer_than_a_browser_may_take(
+    home: Path, hub: FakeHub, tabhub: Run, own: dict[str, Any], expected: str
+) -> None:
+    (home / "config.json").write_text(json.dumps({"limits": {"browser_start": 0}}))
+    hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [], "managedBrowser": own}})
+    code, found = report(tabhub)
+    assert (code, found["broken"]) == (1, "browser")
+    assert found["checks"]["browser"]["message"] == expected
+    assert "tabhub start --launch" in found["checks"]["browser"]["remedy"]
+
+
 @pytest.mark.parametrize(
     ("browser", "expected"),
     [

@@ -57,7 +57,7 @@ def test_status_shows_a_lost_browser_and_a_degraded_hub(hub: FakeHub, tabhub: Ru
 
 
 def test_status_shows_the_managed_browser_before_it_connects(hub: FakeHub, tabhub: Run) -> None:
-    own = {"name": "Chromium (no window)", "running": False, "pid": None}
+    own = {"name": "Chromium (no window)", "running": False, "pid": None, "starting": True}
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [], "managedBrowser": own}})
     assert "the hub's own, Chromium (no window), is starting" in tabhub("status").stdout
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [], "managedBrowser": {**own, "error": "no such file"}}})

@@ -168,7 +168,7 @@ async def test_one_approval_for_a_site_does_not_reach_the_site_that_it_links_to(
         change(hub, {"permissions.default": None, "permissions.browser.tools.browser_wait_for": None})
     assert "Action 3 of 4 (type) was not done" in error["text"]
     assert f"went from {site.url} to {site.elsewhere}" in error["text"]
-    assert "Done before: Clicked" in error["text"]
+    assert "Done before: 1. Clicked" in error["text"]
     assert site.count("/paid") == 0
     assert await agent.run("return document.querySelector('#to').value") == ""
 

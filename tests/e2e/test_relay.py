@@ -140,7 +140,7 @@ async def chromium_at(folder: Path, url: str) -> AsyncIterator[Chromium]:
         await hub.connection(1, within=40)
         (browser.extension / "panel" / "test.html").write_text("<!doctype html><title>Test</title>")
         async with browser.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
-            given = json.dumps({"url": url, "token": token("ann"), "acting": "auto", "instead": True})
+            given = json.dumps({"url": url, "token": token("ann"), "level": "act", "instead": True})
             answer = await command("Runtime.evaluate", expression=_SET % given, awaitPromise=True, returnByValue=True)
             assert "error" not in answer["result"]["value"], answer
         yield browser

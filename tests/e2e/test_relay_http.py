@@ -145,10 +145,10 @@ async def used_page_tools(ann: Client, page_site: PageSite) -> None:
 
 async def the_person_decides(ann: Client, person: Person, script: dict[str, Any], page_site: PageSite) -> None:
     """The relay grants no permissions: the browser's gate decides."""
-    await person.ask("relay.set", acting="off")
-    assert "acting is off" in await fail(ann, "browser_execute_script", **script)
+    await person.ask("relay.set", level="read")
+    assert "may only look" in await fail(ann, "browser_execute_script", **script)
     assert (await call(ann, "browser_list_tabs"))["tabs"]
-    await person.ask("relay.set", acting="ask")
+    await person.ask("relay.set", level="ask")
     under_way = asyncio.create_task(call(ann, "browser_execute_script", **script))
     question = await person.answer(allow=True)
     assert question["what"] == "act in the page"
@@ -157,7 +157,7 @@ async def the_person_decides(ann: Client, person: Person, script: dict[str, Any]
     refused = asyncio.create_task(fail(ann, "browser_navigate_tab", **away))
     assert (await person.answer(allow=False))["site"] == page_site.elsewhere
     assert "did not allow it" in await refused
-    await person.ask("relay.set", acting="auto")
+    await person.ask("relay.set", level="act")
 
 
 async def kept_from_bob(node: Node, tab_id: int) -> None:

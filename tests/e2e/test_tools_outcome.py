@@ -153,7 +153,7 @@ async def test_a_batch_stops_at_a_failure_and_lists_completed_actions(guest: Cal
     ]
     error = await guest.fail(ACT, actions=steps)
     assert "Action 2 of 3 (click)" in error["text"]
-    assert 'Done before: Typed into textbox "Name"' in error["text"]
+    assert 'Done before: 1. Typed into textbox "Name"' in error["text"]
     assert await guest.run("return document.getElementById('mail').value") == ""
     answer = await guest.get(ACT, actions=steps, onError="continue")
     assert answer["did"] == "Did 2 of 3 actions"

@@ -6,7 +6,7 @@
 
 /** A browser without a relay. */
 const RELAY = {
-  ...{ url: "", hasToken: false, acting: "ask", sites: [], instead: false, user: "", agents: 0 },
+  ...{ url: "", hasToken: false, level: "ask", sites: [], instead: false, user: "", agents: 0 },
   ...{ phase: "off", reason: null, retryAt: null, questions: [] },
 };
 

@@ -72,18 +72,18 @@ async def test_the_level_of_a_site_over_the_relay_is_added_changed_and_removed(b
         await field.fill(" bank.example ")
         await field.press("Enter")
         level = section.get_by_label("Level of bank.example")
-        await expect(level).to_have_value("nothing")
+        await expect(level).to_have_value("block")
         await expect(field).to_have_value("")
         assert await overflow(page) == [0, 0, 0]
         assert await violations(page) == []
-        await level.select_option("off")
-        await expect(level).to_have_value("off")
+        await level.select_option("read")
+        await expect(level).to_have_value("read")
         await section.get_by_role("button", name="Remove bank.example").click()
         await expect(level).to_have_count(0)
         levels = [given["sites"] for given in await asked(page, "relay.set")]
-        assert levels == [*([{"site": "bank.example", "level": level}] for level in ("nothing", "off")), []]
+        assert levels == [*([{"site": "bank.example", "level": level}] for level in ("block", "read")), []]
         choices = page.get_by_label("Agents over the relay", exact=True).locator("option")
-        await expect(choices).to_have_text(["No access", "Look only", "Ask me first", "Act without approval"])
+        await expect(choices).to_have_text(["Keep off", "Only read", "Ask me", "Act freely"])
 
 
 async def test_the_themes_are_dark_and_light(browser: Browser, address: str) -> None:

@@ -80,7 +80,7 @@ async def test_a_change_of_the_relay_is_shown_until_the_worker_confirms_it(brows
         switch = page.get_by_role("switch", name="Relay only")
         await hold(page, "relay.set")
         await switch.check(force=True)
-        off = "url: '', hasToken: false, acting: 'ask', sites: [], instead: false"
+        off = "url: '', hasToken: false, level: 'ask', sites: [], instead: false"
         unchanged = f"{{{off}, phase: 'off', agents: 0, questions: []}}"
         await page.evaluate(f"async () => {{ panelFake.event('relay.changed', {unchanged}); {FRAMES} }}")
         await expect(switch).to_be_checked()

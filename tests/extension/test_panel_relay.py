@@ -60,13 +60,13 @@ async def panel(wire: Wire, context: BrowserContext) -> AsyncIterator[Page]:
     await page.goto(f"chrome-extension://{EXTENSION_ID}/panel/panel.html?full#home")
     await expect(page.locator("#bar")).to_contain_text("Connected")
     yield page
-    off = {"url": "", "token": "", "acting": "ask", "sites": [], "instead": False}
+    off = {"url": "", "token": "", "level": "ask", "sites": [], "instead": False}
     await page.evaluate(ANSWER, ["relay.set", off])
     await page.close()
 
 
 async def at_relay(page: Page, relay: RunningRelay, **more: Any) -> None:
-    given = {"url": relay.url, "token": token("ann"), "acting": "ask", **more}
+    given = {"url": relay.url, "token": token("ann"), "level": "ask", **more}
     assert "error" not in await page.evaluate(ANSWER, ["relay.set", given])
     await go(page, "settings")
     await expect(page.locator("[data-setting=relay]")).to_contain_text("Connected as ann")

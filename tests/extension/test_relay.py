@@ -13,6 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from tests.extension.conftest import EXTENSION_ID, Chromium, Site
 from tests.extension.fakehub import FakeHub, Wire
+from tests.extension.pluginbench import Bench
 from tests.extension.test_panel_port import CONNECT
 from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent
@@ -61,7 +62,7 @@ async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Ask]:
         ask = Ask(run)
         await run(f"{{ {CONNECT} }}")
         yield ask
-        await ask("relay.set", url="", token="", acting="ask", sites=[], instead=False)
+        await ask("relay.set", url="", token="", level="ask", sites=[], instead=False)
 
 
 async def connected(panel: Ask, relay: RunningRelay, user: str = "ann", **more: Any) -> None:
@@ -121,7 +122,7 @@ async def test_a_browser_that_reconnects_with_new_settings_is_not_shown_as_conne
 async def test_each_request_is_answered_under_its_id_and_unknown_ones_are_refused(
     relay: RunningRelay, panel: Ask
 ) -> None:
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
         await one.ready()
         await other.ready()
@@ -177,22 +178,22 @@ async def test_actions_need_one_approval_per_site_and_connection(
 
 
 async def test_actions_can_be_off_or_without_approval(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
-    await connected(panel, relay, acting="off")
+    await connected(panel, relay, level="read")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
-        assert "acting is off" in (await agent.error("createTab", {"url": site.url}))["message"]
-        assert "acting is off" in (await agent.error("getCookies", {"url": site.url}))["message"]
+        assert "may only look" in (await agent.error("createTab", {"url": site.url}))["message"]
+        assert "may only look" in (await agent.error("getCookies", {"url": site.url}))["message"]
         for along in ("ahead", "follow"):
             looking = {"tabId": 1, "method": "Page.getLayoutMetrics", along: [{"method": "Input.insertText"}]}
-            assert "acting is off" in (await agent.error("forwardCDPCommand", looking))["message"]
-        await panel("relay.set", acting="auto")
+            assert "may only look" in (await agent.error("forwardCDPCommand", looking))["message"]
+        await panel("relay.set", level="act")
         made = (await agent.result("createTab", {"url": f"{site.url}/"}))["tabId"]
         await agent.result("closeTab", {"tabId": made})
 
 
 async def test_events_go_to_their_subscribers(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         await wire.ask("subscribeCDPEvents", tabId=made, events=["Runtime.consoleAPICalled"])
@@ -208,6 +209,75 @@ async def test_events_go_to_their_subscribers(relay: RunningRelay, panel: Ask, w
         await wire.notified("cdp.event", after=at, method="Runtime.consoleAPICalled")
         assert not [m for m in wire.seen[at:] if m.get("params", {}).get("method") == "Page.loadEventFired"]
     await wire.ask("closeTab", tabId=made)
+
+
+async def test_what_concerns_one_agent_reaches_no_other(
+    relay: RunningRelay, panel: Ask, hub: FakeHub, wire: Wire, chromium: Chromium, site: Site
+) -> None:
+    plugin = Bench(wire, chromium).plugin("relayed", "*://127.0.0.1/*")
+    await connected(panel, relay, level="act", instead=True)
+    async with asyncio.timeout(30):
+        await wire.closed.wait()
+    count = len(hub.wires)
+    async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
+        await one.ready()
+        await other.ready()
+        await one.send({"method": "sync.full", "params": {"plugins": [plugin]}})
+        tab = (await one.result("createTab", {"url": f"{site.url}/", "waitUntil": "load"}))["tabId"]
+        await plugin_ready(one, tab)
+        await one.result("subscribeCDPEvents", {"tabId": tab, "events": ["Runtime.consoleAPICalled"]})
+        await other.result("subscribeCDPEvents", {"tabId": tab, "events": ["Page.frameNavigated"]})
+        for method in ("Runtime.enable", "Page.enable"):
+            await one.result("forwardCDPCommand", {"tabId": tab, "method": method})
+        logged = {"method": "Runtime.evaluate", "params": {"expression": "console.log('one')"}}
+        await one.result("forwardCDPCommand", {"tabId": tab, **logged})
+        assert (await one.notified("cdp.event"))["method"] == "Runtime.consoleAPICalled"
+        call = {"plugin": "relayed", "tabId": tab, "dispatchId": "names the call of nobody else"}
+        await one.result("tool.dispatch", {**call, "tool": "says", "input": {"lines": [["info", "secret"]]}})
+        assert (await one.notified("plugin.log"))["entries"][0]["message"] == "secret"
+        await one.result("tool.dispatch", {**call, "tool": "steps", "input": {"steps": [{"progress": 1}]}}, id=99)
+        assert await one.notified("tool.progress") == {"dispatchId": f"{one.connection_id}:99", "progress": 1}
+        forged = {
+            **call,
+            "dispatchId": f"{one.connection_id}:99",
+            "tool": "steps",
+            "input": {"steps": [{"progress": 2}]},
+        }
+        await other.result("tool.dispatch", forged)
+        assert (await other.notified("tool.progress"))["progress"] == 2
+        await other.send({"method": "sync.full", "params": {"plugins": []}})  # removes none but its own
+        await other.result("browser_navigate", {"tabId": tab, "url": f"{site.url}/other"})
+        assert (await other.notified("cdp.event"))["method"] == "Page.frameNavigated"
+        await one.result("closeTab", {"tabId": tab})
+        for agent, own in ((one, {"Runtime.consoleAPICalled"}), (other, {"Page.frameNavigated"})):
+            while (await agent.notified("tab.stateChanged")).get("change") != "removed":
+                pass
+            events = [each["params"]["method"] for each in agent.received if each.get("method") == "cdp.event"]
+            assert set(events) == own
+        progress = [each["params"]["progress"] for each in one.received if each.get("method") == "tool.progress"]
+        assert progress == [1]
+        assert "plugin.log" not in {each.get("method") for each in other.received}
+        assert [each["plugin"] for each in (await one.result("getAdapters"))["adapters"]] == ["relayed"]
+        await one.send({"method": "sync.full", "params": {"plugins": []}})
+    await panel("relay.set", instead=False)
+    await hub.connection(count + 1)
+
+
+async def test_the_code_of_plugins_is_approved_for_one_agent(relay: RunningRelay, panel: Ask, hub: FakeHub) -> None:
+    count = len(hub.wires)
+    await connected(panel, relay, level="ask", instead=True)
+    async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
+        for agent in (await one.ready(), await other.ready()):
+            await agent.send({"method": "sync.full", "params": {"plugins": [{}]}})
+            assert (await answered(panel, True))["what"] == "run the code of its plugins in your pages"
+    await panel("relay.set", instead=False)
+    await hub.connection(count + 1)
+
+
+async def plugin_ready(agent: IndependentAgent, tab: int) -> None:
+    async with asyncio.timeout(30):
+        while {"tabId": tab, "ready": True} not in (await agent.notified("tab.stateChanged")).get("tabs", []):
+            pass
 
 
 async def test_the_browser_reconnects_with_the_same_id_and_a_new_token(relay: RunningRelay, panel: Ask) -> None:
@@ -228,7 +298,7 @@ async def test_a_refused_token_and_unsafe_settings_are_reported(relay: RunningRe
     for wrong in (
         {"url": "ws://relay.example"},
         {"url": "https://relay.example"},
-        {"acting": "always"},
+        {"level": "always"},
         {"token": "a b"},
     ):
         assert "error" in await panel("relay.set", **wrong)
@@ -282,7 +352,7 @@ async def test_nothing_is_sent_before_authentication_and_ids_identify_the_sender
     async with serve(relay, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         access = token()
-        await panel("relay.set", url=f"ws://127.0.0.1:{port}", token=access, acting="auto")
+        await panel("relay.set", url=f"ws://127.0.0.1:{port}", token=access, level="act")
         socket = await asyncio.wait_for(came, 30)
         assert received_messages.empty()
         shown = await ask(id="proxy:1", method="authenticate")
@@ -310,7 +380,7 @@ async def test_nothing_is_sent_before_authentication_and_ids_identify_the_sender
 
 
 async def test_messages_reserved_for_the_local_hub_are_refused_from_agents(relay: RunningRelay, panel: Ask) -> None:
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         for method in ("extension.reload", "pages.settings", "agents.marks", "confirmation.done", "relay.set"):

@@ -26,7 +26,7 @@ async def test_an_agent_over_a_relay_cannot_name_local_files(
     secret = tmp_path / "secret.txt"
     secret.write_text("private")
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
 
@@ -57,7 +57,7 @@ async def test_an_agent_over_a_relay_cannot_open_local_files(
     secret = tmp_path / "secret.html"
     secret.write_text("<title>private</title>")
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting="auto")
+    await connected(panel, relay, level="act")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         url = secret.as_uri().replace("file:", "FILE:")
@@ -75,14 +75,14 @@ async def test_an_agent_over_a_relay_cannot_open_local_files(
     await wire.ask("closeTab", tabId=made)
 
 
-@pytest.mark.parametrize("level", ["ask", "auto"])
+@pytest.mark.parametrize("level", ["ask", "act"])
 async def test_an_agent_over_a_relay_cannot_read_an_open_local_file(
     relay: RunningRelay, panel: Ask, wire: Wire, tmp_path: Path, level: str
 ) -> None:
     secret = tmp_path / "secret.html"
     secret.write_text("<title>private</title>what nobody else may read")
     made = (await wire.ask("createTab", url=secret.as_uri(), waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting=level)
+    await connected(panel, relay, level=level)
     looks: list[tuple[str, dict[str, Any]]] = [
         ("screenshot", {}),
         ("forwardCDPCommand", {"method": "DOM.getDocument", "params": {"depth": -1}}),

@@ -1,13 +1,17 @@
-"""What agents over a relay get at the levels "no access" and "look only": a real Chromium and relay."""
+"""What agents over a relay get at the levels `block` and `read`, and which rule decides: a real Chromium and relay."""
 
 from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+import random
+from typing import Any, cast
 
 import pytest
 
+from tabhub.config.sites import SiteLevel, SitePattern
+from tabhub.errors import SetupError
+from tabhub.trust.site_rules import SiteRule, SiteRules
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Wire
 from tests.extension.test_relay import Ask, answered, connected, panel, relay, state
@@ -99,17 +103,17 @@ async def test_looking_gives_neither_fields_nor_storage(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
     made = await opened(wire, f"{site.url}/", SECRET_PAGE)
-    await connected(panel, relay, acting="off")
+    await connected(panel, relay, level="read")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         for method, params in READS:
             refused = await agent.error(method, {"tabId": made, **filled(params, site.url)})
-            assert "acting is off" in refused["message"], (method, params)
+            assert "may only look" in refused["message"], (method, params)
         for method, params in LOOKS:
             assert await agent.result(method, {"tabId": made, **params}) is not None
         assert "Login" in str(agent.received)
         assert not [secret for secret in SECRETS if secret in str(agent.received)]
-    await panel("relay.set", acting="ask")
+    await panel("relay.set", level="ask")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         method, params = READS[0]
@@ -125,7 +129,7 @@ async def test_pictures_show_secret_fields_only_to_agents_that_may_act(
 ) -> None:
     made = await opened(wire, f"{site.url}/", SECRET_PAGE)
     await wire.ask("activateTab", tabId=made)  # a tab in the background draws nothing
-    await connected(panel, relay, acting="off")
+    await connected(panel, relay, level="read")
     command = (method, {}) if method == "screenshot" else cdp(method)
 
     async def pictures(agent: IndependentAgent) -> list[str]:
@@ -140,10 +144,10 @@ async def test_pictures_show_secret_fields_only_to_agents_that_may_act(
         one, other = await pictures(agent)
         assert base64.b64decode(one).startswith((b"\x89PNG", b"\xff\xd8"))
         assert one == other
-        await panel("relay.set", acting="auto")
+        await panel("relay.set", level="act")
         one, other = await pictures(agent)
         assert one != other
-        await panel("relay.set", acting="ask")
+        await panel("relay.set", level="ask")
         script, params = cdp("Runtime.evaluate", expression="1")
         acting = await agent.begin(script, {"tabId": made, **params})
         one, other = await pictures(agent)  # the person has not decided yet
@@ -230,7 +234,7 @@ async def test_agents_get_nothing_of_a_hidden_site(relay: RunningRelay, panel: A
     framed = await opened(wire, f"{site.url}/framed")
     plain = await opened(wire, f"{site.url}/")
     hidden = [secret, framed, *popup_ids]
-    await connected(panel, relay, acting="auto", sites=[{"site": "localhost", "level": "nothing"}])
+    await connected(panel, relay, level="act", sites=[{"site": "localhost", "level": "block"}])
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         listed = {tab["tabId"]: tab for tab in (await agent.result("getTabs"))["tabs"]}
@@ -278,7 +282,7 @@ async def test_agents_over_mcp_at_the_relay_get_nothing_of_a_hidden_site(panel: 
     bank = f"http://localhost:{site.port}"
     secret = await opened(wire, f"{bank}/other", "document.title = 'Balance 3,000'")
     async with http_relay() as relay, relay.agent() as agent:
-        await connected(panel, relay.relay, acting="auto", sites=[{"site": bank, "level": "nothing"}])
+        await connected(panel, relay.relay, level="act", sites=[{"site": bank, "level": "block"}])
         (engine,) = relay.engines()
         await until(lambda: any(tab.chrome_id == secret for tab in engine.browsers.book))
         (tab_id,) = [tab.tab_id for tab in engine.browsers.book if tab.chrome_id == secret]
@@ -299,7 +303,7 @@ async def test_without_access_by_default_only_sites_with_a_level_are_seen(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
     shown, other = await opened(wire, f"{site.url}/"), await opened(wire, f"http://localhost:{site.port}/other")
-    await connected(panel, relay, acting="nothing", sites=[{"site": site.url, "level": "ask"}])
+    await connected(panel, relay, level="block", sites=[{"site": site.url, "level": "ask"}])
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         tabs = (await agent.result("getTabs"))["tabs"]
@@ -322,62 +326,182 @@ async def test_without_access_by_default_only_sites_with_a_level_are_seen(
         await wire.ask("closeTab", tabId=tab_id)
 
 
-LEVEL = """import(chrome.runtime.getURL("link/relay_levels.js")).then(({ Levels, readSites }) => {
-  const levels = new Levels("ask", readSites(%s));
-  return %s.map((origin) => levels.of(origin));
+RULES = """import(chrome.runtime.getURL("link/site_rules.js")).then(({ SiteRules, parsePattern, patternText }) => {
+  const parse = (text) => { try { return parsePattern(text); } catch { return null; } };
+  const parsed = %s.map(parse);
+  const rules = parsed.flatMap((pattern, level) => (pattern ? [{ pattern, level }] : []));
+  const decide = (origin) => new SiteRules(rules).level(origin) ?? null;
+  return [parsed.map((pattern) => pattern && patternText(pattern)), %s.map(decide)];
 })"""
-SITES = [
-    {"site": "Bank.example.", "level": "nothing"},
-    {"site": "https://news.bank.example", "level": "off"},
-    {"site": "*.shop.bank.example", "level": "auto"},
-    {"site": "https://*.mail.example:8443", "level": "nothing"},
-    {"site": "intern:8080", "level": "off"},
-    {"site": "bücher.example", "level": "off"},
-    {"site": "[::1]:80", "level": "nothing"},
+PATTERNS = [
+    *(
+        "Bank.example.",
+        "https://news.bank.example",
+        "*.shop.bank.example",
+        "https://*.mail.example:8443",
+        "intern:8080",
+    ),
+    *(
+        "bücher.example",
+        "[::1]:80",
+        "http://*",
+        "*:8443",
+        "*.bank.example",
+        "https://bank.example/",
+        "WSS://a.bank.example",
+    ),
+    *("2130706433", "0x7f.1:99", "*.localhost", "*", "bank.example:", "_dmarc.bank.example", "faß.example"),
+    *(
+        "",
+        "https://",
+        "https://bank.example/path",
+        "bank.example?x",
+        "me@bank.example",
+        "ftp://bank.example",
+        "file:///a",
+    ),
+    *(
+        "bank.example:0",
+        "bank.example:65536",
+        "bank.example:http",
+        "*.127.0.0.1",
+        "*.[::1]",
+        "a b.example",
+        "%62ank.example",
+    ),
+    *(
+        "-bank.example",
+        "bank..example",
+        "*bank.example",
+        "*.*.example",
+        "[::1",
+        "[fe80::1%25eth0]",
+        "1.2.3.256",
+        "\t",
+        "a\nb",
+    ),
 ]
-ORIGINS = {
-    "https://bank.example": "nothing",
-    "http://www.bank.example:81": "nothing",
-    "https://bank.example.": "nothing",
-    "wss://bank.example": "nothing",
-    "https://notbank.example": "ask",
-    "https://bank.example.evil.example": "ask",
-    "https://news.bank.example": "off",
-    "http://news.bank.example": "nothing",
-    "https://a.news.bank.example": "nothing",
-    "https://a.shop.bank.example": "auto",
-    "https://a.mail.example:8443": "nothing",
-    "https://a.mail.example": "ask",
-    "http://intern:8080": "off",
-    "http://intern": "ask",
-    "https://xn--bcher-kva.example": "off",
-    "http://[::1]": "nothing",
-    "": "ask",
-    "about:": "ask",
-}
+HOSTS = ["bank.example", "www.bank.example", "shop.bank.example", "a.shop.bank.example", "notbank.example", "localhost"]
+ORIGINS = [
+    *(
+        "https://bank.example.",
+        "https://bank.example.evil.example",
+        "https://news.bank.example",
+        "http://[::1]",
+        "",
+        "about:",
+    ),
+    *("https://a.mail.example:8443", "https://a.mail.example", "http://intern:8080", "http://intern", "file:", "data:"),
+    *("https://xn--bcher-kva.example", "http://127.0.0.1:99", "https://127.0.0.1", "https://a.localhost", "chrome:"),
+    *(
+        f"{scheme}://{host}{port}"
+        for scheme in ("http", "https", "ws")
+        for host in HOSTS
+        for port in ("", ":81", ":8443")
+    ),
+]
 
 
-async def test_the_most_specific_site_decides(panel: Ask) -> None:
-    found = await panel.evaluate(LEVEL % (json.dumps(SITES), json.dumps(list(ORIGINS))))
-    assert dict(zip(ORIGINS, found, strict=True)) == ORIGINS
+async def test_the_extension_reads_patterns_of_sites_and_decides_as_the_hub_does(panel: Ask) -> None:
+    chosen = random.Random(14)
+    parts = (["", "http://", "https://"], ["", "*."], HOSTS[:5], ["", ":80", ":443", ":8443"])
+    made = {"".join(map(chosen.choice, parts)) for _ in range(60)}
+    groups = [PATTERNS, *(chosen.sample(sorted(made), 12) for _ in range(20))]
+    for patterns in groups:
+        parsed = [_pattern(text) for text in patterns]
+        rules = SiteRules(
+            SiteRule(pattern, None, cast("SiteLevel", number)) for number, pattern in enumerate(parsed) if pattern
+        )
+        found = await panel.evaluate(RULES % (json.dumps(patterns), json.dumps(ORIGINS)))
+        assert found[0] == [str(pattern) if pattern else None for pattern in parsed]
+        # Two spellings of one pattern: the first counts.
+        assert found[1] == [rules.level("file:///" if origin == "file:" else origin, None) for origin in ORIGINS]
 
 
-async def test_levels_are_checked_and_kept_and_older_settings_have_none(panel: Ask) -> None:
+def _pattern(text: str) -> SitePattern | None:
+    try:
+        return SitePattern.parse(text)
+    except SetupError:
+        return None
+
+
+async def test_levels_are_checked_and_kept(panel: Ask) -> None:
     for wrong in (
-        {"acting": "none"},
+        {"level": "none"},
         {"sites": "bank.example"},
         {"sites": [{"site": "bank.example", "level": "allow"}]},
-        {"sites": [{"site": "https://bank.example/path", "level": "off"}]},
-        {"sites": [{"site": "", "level": "off"}]},
-        {"sites": [{"site": "*", "level": "off"}]},
+        {"sites": [{"site": "https://bank.example/path", "level": "read"}]},
+        {"sites": [{"site": "", "level": "read"}]},
         {"sites": [None]},
-        {"sites": [{"site": f"{number}.example", "level": "off"} for number in range(501)]},
+        {"sites": [{"site": f"{number}.example", "level": "read"} for number in range(501)]},
     ):
         assert "error" in await panel("relay.set", **wrong), wrong
-    facts = (await panel("relay.set", sites=[{"site": "HTTPS://Bank.example:443", "level": "nothing"}]))["result"]
-    assert facts["sites"] == [{"site": "https://bank.example", "level": "nothing"}]
-    assert (await panel("relay.set", acting="off"))["result"]["sites"] == facts["sites"]
-    read = 'import(chrome.runtime.getURL("link/relay.js")).then(({ readSettings }) => readSettings(%s, %s))'
-    old = {"url": "wss://relay.example", "token": "", "acting": "off", "instead": True}
-    unset = {"url": "", "token": "", "acting": "ask", "sites": [], "instead": False}
-    assert await panel.evaluate(read % (json.dumps(old), json.dumps(unset))) == {**old, "sites": []}
+    facts = (await panel("relay.set", sites=[{"site": " HTTPS://Bank.example/", "level": "block"}]))["result"]
+    assert facts["sites"] == [{"site": "https://bank.example", "level": "block"}]
+    assert (await panel("relay.set", level="read"))["result"]["sites"] == facts["sites"]
+
+
+OLD = {
+    "url": "wss://relay.example",
+    "token": "",
+    "acting": "off",
+    "sites": [
+        {"site": "bank.example", "level": "nothing"},
+        {"site": "https://news.bank.example", "level": "ask"},
+        {"site": "https://*.mail.example:8443", "level": "nothing"},
+        {"site": "shop.bank.example", "level": "auto"},
+        {"site": "intern:8080", "level": "auto"},
+        {"site": "[::1]:80", "level": "nothing"},
+    ],
+    "instead": True,
+}
+NEW = [
+    {"site": "*.bank.example", "level": "block"},
+    {"site": "https://news.bank.example:443", "level": "ask"},
+    {"site": "https://*.mail.example:8443", "level": "block"},
+    {"site": "*.shop.bank.example", "level": "act"},
+    {"site": "*.intern:8080", "level": "act"},
+    {"site": "[::1]:80", "level": "block"},
+]
+MEANING = {
+    "https://bank.example": "block",
+    "http://www.bank.example:81": "block",
+    "https://news.bank.example": "ask",
+    "https://news.bank.example:8443": "block",
+    "https://a.news.bank.example": "block",
+    "https://a.shop.bank.example": "act",
+    "https://a.mail.example": "read",
+    "http://intern:8080": "act",
+    "http://[::1]": "block",
+    "https://other.example": "read",
+    "": "read",
+}
+RESTART = """import(chrome.runtime.getURL("link/relay.js")).then(async ({ Relay }) => {
+  const notes = [];
+  const ignored = { methods: new Map(), notifications: new Map(), agentsChanged() {}, changed() {} };
+  const start = async () => {
+    const relay = new Relay({ ...ignored, note: (text) => notes.push(text) });
+    await relay.start();
+    return relay;
+  };
+  await chrome.storage.local.set({ relay: %s });
+  const [first, second] = [await start(), await start()];
+  const found = [first.state(), second.state(), %s.map((origin) => second.levels.of(origin)), notes];
+  await second.change({});
+  return [...found, (await start()).state().migrated];
+})"""
+
+
+async def test_settings_of_version_0_1_keep_their_meaning_and_the_person_is_told(panel: Ask) -> None:
+    first, second, levels, notes, later = await panel.evaluate(RESTART % (json.dumps(OLD), json.dumps(list(MEANING))))
+    assert first == second
+    assert {name: second[name] for name in ("url", "level", "sites", "instead", "migrated")} == {
+        "url": "wss://relay.example",
+        "level": "read",
+        "sites": NEW,
+        "instead": True,
+        "migrated": True,
+    }
+    assert dict(zip(MEANING, levels, strict=True)) == MEANING
+    assert [("rewritten" in note) for note in notes] == [True]
+    assert later is False

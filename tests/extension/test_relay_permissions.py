@@ -1,7 +1,7 @@
 """Permissions at the extension's own gate, for agents over a relay without a hub: a real Chromium and relay.
 
 Some agents speak the relay's protocol, some MCP over HTTP. The levels mean the same as in a hub's settings: reading is
-free, and acting is off, asked for, or auto. Whatever the level, the panel belongs to the person.
+free, and acting is refused (read), asked for (ask) or free (act). Whatever the level, the panel belongs to the person.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ ACTING = [
 ]
 """One of each kind: a script, input, leaving the page, subscribing, configuring frames, stored data, opening, the
 window."""
-CASES = [("off", None), ("ask", False), ("ask", True), ("auto", None)]
-OFF, DENIED = "acting is off in its Tabhub settings", "The person at the browser did not allow it."
+CASES = [("read", None), ("ask", False), ("ask", True), ("act", None)]
+LOOK, DENIED = "may only look", "The person at the browser did not allow it."
 
 
 @pytest.mark.parametrize(("level", "allow"), CASES)
@@ -55,7 +55,7 @@ async def test_every_level_works_as_in_the_hub(
 ) -> None:
     there = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]}
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting=level)
+    await connected(panel, relay, level=level)
     for method, given in (*LOOKING, *ACTING):
         await wire.ask("browser_navigate", tabId=made, url=f"{site.url}/", waitUntil="load")
         params = {"tabId": made, **given}
@@ -69,7 +69,7 @@ async def test_every_level_works_as_in_the_hub(
                 question = await answered(panel, allow=allow)
                 assert question["site"] == site.url, method
             answer = await calling
-        refused = {"off": OFF, "ask": None if allow else DENIED, "auto": None}[level]
+        refused = {"read": LOOK, "ask": None if allow else DENIED, "act": None}[level]
         if (method, given) in LOOKING or refused is None:
             assert "result" in answer, (method, answer)
         else:
@@ -89,7 +89,7 @@ async def test_every_level_applies_to_agents_over_mcp_at_the_relay(
 ) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     async with http_relay() as relay, relay.agent() as agent:
-        await connected(panel, relay.relay, acting=level)
+        await connected(panel, relay.relay, level=level)
         (engine,) = relay.engines()
         await until(lambda: any(tab.chrome_id == made for tab in engine.browsers.book))
         listed = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
@@ -99,7 +99,7 @@ async def test_every_level_applies_to_agents_over_mcp_at_the_relay(
         if allow is not None:
             assert (await answered(panel, allow=allow))["site"] == site.url
         answer = (await calling)["result"]
-        refused = {"off": OFF, "ask": None if allow else DENIED, "auto": None}[level]
+        refused = {"read": LOOK, "ask": None if allow else DENIED, "act": None}[level]
         assert bool(answer.get("isError")) is (refused is not None), answer
         if refused is None:
             assert answer["structuredContent"]["value"] == "Home"
@@ -111,7 +111,7 @@ async def test_every_level_applies_to_agents_over_mcp_at_the_relay(
 
 async def test_asking_is_the_default(relay: RunningRelay, panel: Ask, site: Site) -> None:
     await connected(panel, relay)
-    assert (await state(panel, lambda facts: True))["acting"] == "ask"
+    assert (await state(panel, lambda facts: True))["level"] == "ask"
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         calling = await agent.begin("createTab", {"url": f"{site.url}/"})
@@ -123,7 +123,7 @@ async def test_an_approval_for_one_site_does_not_apply_after_the_tab_navigates(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting="ask")
+    await connected(panel, relay, level="ask")
     script = {"method": "Runtime.evaluate", "params": {"expression": "document.title = 'acted'"}}
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
@@ -138,12 +138,12 @@ async def test_an_approval_for_one_site_does_not_apply_after_the_tab_navigates(
     await wire.ask("closeTab", tabId=made)
 
 
-@pytest.mark.parametrize("level", ["ask", "auto"])
+@pytest.mark.parametrize("level", ["ask", "act"])
 async def test_no_agent_acts_in_the_panel_whatever_the_level(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, level: str
 ) -> None:
     (made,) = [tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"] if tab["url"].startswith(OWN)]
-    await connected(panel, relay, acting=level)
+    await connected(panel, relay, level=level)
     script = {"tabId": made, "method": "Runtime.evaluate", "params": {"expression": "document.title"}}
     key = {"tabId": made, "method": "Input.dispatchKeyEvent", "params": {"type": "char", "text": "a"}}
     async with IndependentAgent(relay.url, token()) as agent:
@@ -161,7 +161,7 @@ async def test_no_agent_acts_in_the_panel_whatever_the_level(
 
 
 async def test_many_denials_stop_further_questions(relay: RunningRelay, panel: Ask, site: Site) -> None:
-    await connected(panel, relay, acting="ask")
+    await connected(panel, relay, level="ask")
     for turn in ("a", "b"):
         async with IndependentAgent(relay.url, token()) as agent:
             await agent.ready()
@@ -180,7 +180,7 @@ async def test_many_denials_stop_further_questions(relay: RunningRelay, panel: A
         refused = await agent.error("createTab", {"url": "http://one-more.example/"})
         assert "denied 10 requests in the last minute" in refused["message"]
         assert not (await state(panel, lambda facts: True))["questions"]
-    await connected(panel, relay, acting="ask")  # the person sets it again
+    await connected(panel, relay, level="ask")  # the person sets it again
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         opening = await agent.begin("createTab", {"url": "http://a1.example/"})

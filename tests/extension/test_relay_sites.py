@@ -71,7 +71,7 @@ async def allowed(
 ) -> AsyncIterator[tuple[IndependentAgent, int]]:
     """An agent that may act on a tab's site, and has run a script there."""
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting=level)
+    await connected(panel, relay, level=level)
     async with acting(relay, panel, site, made, script, level) as agent:
         yield agent, made
     await wire.ask("closeTab", tabId=made)
@@ -156,9 +156,9 @@ async def test_permission_for_one_tab_does_not_extend_to_others(
 ) -> None:
     other = "http://localhost:1"
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
-    await connected(panel, relay, acting="ask")
+    await connected(panel, relay, level="ask")
     for method, params, asked in FURTHER:
-        await panel("relay.set", acting="ask")  # a person who has denied often is asked again
+        await panel("relay.set", level="ask")  # a person who has denied often is asked again
         async with acting(relay, panel, site, made) as agent:
             calling = await agent.begin(method, {"tabId": made, **filled(params, other)})
             assert (await answered(panel, allow=False))["site"] == asked.format(bank=other), (method, params)
@@ -210,7 +210,7 @@ async def test_scripts_that_stay_on_their_site_return_their_results(
         assert not (await state(panel, lambda facts: True))["questions"]
 
 
-@pytest.mark.parametrize("level", ["ask", "auto"])
+@pytest.mark.parametrize("level", ["ask", "act"])
 async def test_events_for_one_site_have_no_cookies_of_the_next(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, level: str
 ) -> None:
@@ -228,4 +228,4 @@ async def test_events_for_one_site_have_no_cookies_of_the_next(
                 event = await agent.notified("cdp.event")
                 events += [event] if event["method"] in names else []
         assert {event["method"] for event in events} == set(names)
-        assert ("secret" in str(events)) is (level == "auto")
+        assert ("secret" in str(events)) is (level == "act")

@@ -150,7 +150,24 @@ async def test_messages_of_a_page_wait_until_its_tab_is_known() -> None:
     assert messages == [(5, RegisterTools)] * 2
     for number in range(1000):
         browser.notify("browser/registerTools", tabId=100 + number, **PAGE)
-    assert len(transport._early) == 200
+    messages.clear()
+    for number in range(1000):
+        browser.notify("tab.stateChanged", tabId=100 + number, change="created", tab=tab(100 + number))
+    assert messages == [(100 + number, RegisterTools) for number in range(800, 1000)]
+
+
+async def test_early_messages_are_bounded_in_bytes_and_the_tab_with_the_most_loses() -> None:
+    _, browser, transport = joined(1)
+    titles: list[str] = []
+    transport.on_message(lambda _, message: titles.append(str(getattr(message, "title", ""))))
+    browser.notify("browser/registerTools", tabId=5, title="small", **PAGE)
+    large = browser.link.limits.page_early_bytes // 10
+    for number in range(50):
+        browser.notify("browser/registerTools", tabId=6, title=f"{number}".ljust(large), **PAGE)
+    for tab_id in (5, 6):
+        browser.notify("tab.stateChanged", tabId=tab_id, change="created", tab=tab(tab_id))
+    assert [title.strip() for title in titles] == ["small", *(str(number) for number in range(41, 50))]
+    assert transport._early[browser.link.browser_id].bytes == 0
 
 
 async def test_a_document_disconnects_from_a_tab_that_was_renumbered() -> None:

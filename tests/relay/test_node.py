@@ -159,6 +159,22 @@ async def test_a_browser_that_changes_nodes_is_listed_once(two: Two) -> None:
         assert len(second.requests) == 1
 
 
+async def test_a_notification_for_one_agent_reaches_it_on_another_node_and_no_other(two: Two) -> None:
+    async with (
+        IndependentExtension(two.here.url, token("ann")) as browser,
+        IndependentAgent(two.there.url, token("ann")) as agent,
+        IndependentAgent(two.there.url, token("ann")) as other,
+    ):
+        for each in (agent, other):
+            await each.handshake()
+            await each.join((await each.listed(1))[0]["id"])
+        await browser.send({"method": "own", "params": {}, "connectionId": agent.connection_id})
+        await browser.notify("last", {})
+        await agent.notified("own")
+        await other.notified("last")
+        assert "own" not in {message.get("method") for message in other.received}
+
+
 async def test_limits_and_revocations_apply_on_all_nodes(two: Two) -> None:
     stolen = token("ann", ident="t1")
     async with (
@@ -234,3 +250,21 @@ def test_revocations_are_kept_until_the_tokens_expire() -> None:
     assert not known.names_any({"b"})
     assert known.entries(150) == ["d 200"]
     assert not known.names_any({"a"})
+
+
+def test_of_two_revocations_of_one_token_the_longer_one_counts() -> None:
+    known = Revocations(None)
+    assert known.add(["a 100", "a 999999999999", "a 50"], 10) == ["a 100", "a 999999999999"]
+    assert known.entries(150) == ["a 999999999999"]
+
+
+def test_a_full_list_of_revocations_makes_room_for_expired_ones_and_reports_what_it_refuses(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tabhub.relay.revocations._MAX_ENTRIES", 2)
+    known = Revocations(None)
+    assert known.add(["a 100", "b 200"], 10) == ["a 100", "b 200"]
+    assert known.add(["c 300"], 150) == ["c 300"]
+    assert caplog.records == []
+    assert known.add(["d 400", "c 500"], 150) == ["c 500"]
+    assert "1 revoked tokens are not refused" in caplog.text

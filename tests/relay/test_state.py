@@ -237,6 +237,35 @@ def test_a_cancellation_carries_the_mapped_id() -> None:
     ]
 
 
+def test_a_notification_that_names_a_connection_reaches_that_agent_only() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    other, elsewhere = play.agent("ann"), play.agent("ann")
+    play.connect(other, browser)
+    foreign = play.connect(elsewhere, play.browser("ann", "Other"))
+    for client in (agent, other, elsewhere):
+        play.take(client)
+    event = {"method": "tool.progress", "params": {"progress": 1}}
+    play.say(browser, {**event, "connectionId": connection})
+    for wrong in (foreign, "", "conn-00000000-0000-4000-8000-000000000000"):
+        play.say(browser, {**event, "connectionId": wrong})
+    assert play.take(agent) == [{"jsonrpc": "2.0", **event}]
+    assert play.take(other) == play.take(elsewhere) == []
+    assert play.relay.tables.counts.foreign == 3
+    play.say(browser, event)
+    assert methods(play.take(agent)) == methods(play.take(other)) == ["tool.progress"]
+
+
+def test_a_browser_is_told_which_agent_a_notification_comes_from() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(agent, {"method": "sync.full", "params": {"plugins": []}, "connectionId": connection})
+    play.say(agent, {"method": "cancel", "params": {"id": 1}})
+    assert [m["connectionId"] for m in play.take(browser)] == [connection] * 2
+    play.say(agent, {"method": "sync.full", "params": {"plugins": []}, "connectionId": "conn-other"})
+    assert play.take(browser) == []
+
+
 def test_requests_of_a_disconnected_agent_are_cancelled() -> None:
     play = Play()
     agent, browser, connection = play.pair()

@@ -21,6 +21,7 @@ from tests.harness.waiting import until
 OLD_SECRET = "0d" * 32
 TOOL = "browser_execute_script"
 ARGUMENTS = {"tabId": 7, "code": "return 1"}
+PERSONS = ("/audit", "/sessions", "/pause", "/reload", "/plugin-settings", "/approvals/x", "/upstream/add", "/ws-info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +113,26 @@ async def test_a_token_admits_to_agent_routes_only(hub: RunningHub) -> None:
         ):
             answer = await http.request(method, path)
             assert (answer.status_code, "for the person" in answer.text) == (403, True), path
+
+
+async def test_a_metrics_token_survives_restarts_and_opens_the_metrics_only(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub:
+        scraper = As(port=hub.port, token=create(hub.home, "prometheus", 1.0, "metrics"))
+        async with client(scraper) as http:
+            assert (await http.get("/metrics")).status_code == 200
+    async with running_hub(tmp_path) as hub:
+        scraper = As(port=hub.port, token=scraper.token)
+        async with client(scraper) as http, client(named(hub, "ci")) as agent, connected(hub) as bridge:
+            assert "tabhub_calls_in_flight 0.0" in (await http.get("/metrics")).text
+            assert (await agent.get("/metrics")).status_code == 403
+            for path in ("/mcp", "/mcp/gateway", "/tools/browser_list_tabs/call", "/nothing", *PERSONS):
+                answer = await http.post(path, json={}, headers=ACCEPT)
+                assert (answer.status_code, "opens /metrics and nothing else" in answer.text) == (403, True), path
+            assert (await http.get("/health")).json() == {"status": "ok"}
+            bridge.send("REGISTER", client="x", agentToken=scraper.token)
+            assert (await bridge.receive())["type"] == "ERROR"
+            revoke(hub.home, "prometheus")
+            assert (await http.get("/metrics")).status_code == 401
 
 
 @pytest.mark.req("B9")

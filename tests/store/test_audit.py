@@ -11,9 +11,10 @@ import pytest
 from tabhub.core.tools import BROWSER, Source
 from tabhub.errors import CallTimeout, CommandFailed
 from tabhub.limits import Limits
-from tabhub.store.audit import BUCKETS, AuditLog, digest, stamp
+from tabhub.store.audit import AuditLog, digest, stamp
 from tabhub.store.audit_reader import read_log
 from tabhub.store.audit_record import CallRecord, call_error
+from tabhub.store.call_figures import BUCKETS
 
 NOON = 1_771_669_800.0  # 2026-02-21T10:30:00Z
 DAY = 86_400.0

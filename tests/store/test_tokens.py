@@ -33,20 +33,20 @@ def test_new_and_revoked_tokens_apply_at_once(home: Home) -> None:
     store = TokenStore(home)
     token = create(home, "ci", 1.0)
     other = create(home, "laptop", 2.0)
-    assert store.name_of(token.encode()) == "ci"
-    assert store.name_of(other.encode()) == "laptop"
+    assert store.agent_of(token.encode()) == "ci"
+    assert store.agent_of(other.encode()) == "laptop"
     revoke(home, "ci")
-    assert store.name_of(token.encode()) is None
-    assert store.name_of(other.encode()) == "laptop"
+    assert store.agent_of(token.encode()) is None
+    assert store.agent_of(other.encode()) == "laptop"
 
 
 @pytest.mark.parametrize("wrong", [b"", b"thb_", b"ci", b"thb_" + b"0" * 64, b"thb_" + b"0" * 5000, b"\xff" * 68])
 def test_a_malformed_token_has_no_name(home: Home, wrong: bytes) -> None:
     store, token = TokenStore(home), create(home, "ci", 1.0).encode()
-    assert store.name_of(wrong) is None
-    assert store.name_of(token[:-1]) is None
-    assert store.name_of(token + b"0") is None
-    assert store.name_of(token.upper()) is None
+    assert store.agent_of(wrong) is None
+    assert store.agent_of(token[:-1]) is None
+    assert store.agent_of(token + b"0") is None
+    assert store.agent_of(token.upper()) is None
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "é", "a" * 65, "a.b"])
@@ -65,9 +65,9 @@ def test_a_name_is_unique_and_an_unknown_one_cannot_be_revoked(home: Home) -> No
 
 def test_a_broken_file_admits_no_token_and_is_reported(home: Home) -> None:
     store, token = TokenStore(home), create(home, "ci", 1.0)
-    assert store.name_of(token.encode()) == "ci"
+    assert store.agent_of(token.encode()) == "ci"
     (home.root / "tokens.json").write_text("[{")
-    assert store.name_of(token.encode()) is None
+    assert store.agent_of(token.encode()) is None
     assert store.error is not None
     assert "is broken" in store.error
     with pytest.raises(SetupError, match="is broken"):
@@ -83,7 +83,7 @@ def test_names_of_the_hubs_own_are_reserved(home: Home, name: str) -> None:
 def test_a_clients_token_is_kept_privately_until_it_is_revoked(home: Home) -> None:
     token, how = client_token(home, "cursor", 1.0)
     file = home.client_tokens / "cursor"
-    assert (how, TokenStore(home).name_of(token.encode())) == ("created", "cursor")
+    assert (how, TokenStore(home).agent_of(token.encode())) == ("created", "cursor")
     assert file.read_text() == f"{token}\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(home.client_tokens.stat().st_mode) == 0o700
@@ -97,4 +97,4 @@ def test_a_token_that_is_kept_nowhere_is_replaced(home: Home) -> None:
     first = create(home, "cursor", 1.0)
     token, how = client_token(home, "cursor", 2.0)
     store = TokenStore(home)
-    assert (how, store.name_of(token.encode()), store.name_of(first.encode())) == ("replaced", "cursor", None)
+    assert (how, store.agent_of(token.encode()), store.agent_of(first.encode())) == ("replaced", "cursor", None)

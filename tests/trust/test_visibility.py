@@ -65,6 +65,7 @@ def test_a_site_of_the_same_domain_may_share_cookies() -> None:
     assert visibility().hides_near("shop.bank.example")
     assert visibility(rules={"*": "block", "shop.example": "act"}).hides_near("shop.example")
     assert not visibility().hides_near("shop.example")
+    assert not visibility(rules={"bank.co.uk": "block"}).hides_near("shop.co.uk")
     assert not EVERYTHING.hides_near("bank.example")
 
 

@@ -4,18 +4,10 @@
  */
 
 import { h } from "../dom.js";
-import { button, iconButton, section, toggle } from "../components.js";
+import { button, iconButton, levelSelect, section, toggle } from "../components.js";
 
 /** @typedef {import("../types.js").App} App */
 /** @typedef {import("../types.js").RelayFacts} RelayFacts */
-/** @typedef {import("../types.js").RelayLevel} RelayLevel */
-
-const LEVELS = [
-  ["nothing", "No access"],
-  ["off", "Look only"],
-  ["ask", "Ask me first"],
-  ["auto", "Act without approval"],
-];
 
 /** @param {App} app */
 export function relaySection(app) {
@@ -24,7 +16,7 @@ export function relaySection(app) {
   return section(
     "Relay",
     null,
-    h("div", { class: "card settings" }, address(app, relay), acting(app, relay), sites(app, relay), instead(app, relay)),
+    h("div", { class: "card settings" }, address(app, relay), everywhere(app, relay), sites(app, relay), instead(app, relay)),
   );
 }
 
@@ -88,34 +80,22 @@ function address(app, relay) {
  * @param {App} app
  * @param {RelayFacts} relay
  */
-function acting(app, relay) {
+function everywhere(app, relay) {
   return h(
     "div",
-    { class: "setting", key: "acting" },
+    { class: "setting", key: "level" },
     h(
       "div",
       null,
-      h("h3", { id: "label-relay-acting" }, "Agents over the relay"),
+      h("h3", null, "Agents over the relay"),
       h(
         "p",
         { class: "quiet" },
-        "To look is to see tabs, addresses and pictures, with secret fields covered. You approve everything else once per site and connection.",
+        "To read is to see tabs, addresses and pictures, with secret fields covered. You approve everything else once per site and connection.",
       ),
     ),
-    levelChoice({ "aria-labelledby": "label-relay-acting" }, relay.acting, (level) => app.changeRelay({ acting: level })),
+    levelSelect("Agents over the relay", relay.level, (level) => app.changeRelay({ level })),
   );
-}
-
-/**
- * @param {Record<string, string>} label
- * @param {RelayLevel} value
- * @param {(level: RelayLevel) => Promise<boolean>} pick
- */
-function levelChoice(label, value, pick) {
-  const onchange = (/** @type {Event} */ event) =>
-    void pick(/** @type {RelayLevel} */ (/** @type {HTMLSelectElement} */ (event.target).value));
-  const options = LEVELS.map(([level, text]) => h("option", { value: level }, text));
-  return h("select", { ...label, value, onchange }, options);
 }
 
 /**
@@ -128,7 +108,7 @@ function sites(app, relay) {
   const others = (/** @type {string} */ site) => rows.filter((row) => row.site !== site);
   const add = async () => {
     const site = draft().trim();
-    if (await app.changeRelay({ sites: [...rows, { site, level: "nothing" }] }, `Relay: no access to ${site}.`)) delete app.ui["relay site"];
+    if (await app.changeRelay({ sites: [...rows, { site, level: "block" }] }, `Relay: agents are kept off ${site}.`)) delete app.ui["relay site"];
     app.changed();
   };
   return h(
@@ -138,14 +118,17 @@ function sites(app, relay) {
       "div",
       null,
       h("h3", null, "Sites with a level of their own"),
-      h("p", { class: "quiet" }, "With no access, agents over the relay get nothing of a site: no address, no picture, no history."),
+      h("p", { class: "quiet" }, "Agents over the relay get nothing of a site that they are kept off: no address, no picture, no history."),
+      relay.migrated
+        ? h("p", { role: "status" }, "These were rewritten as site rules: *.bank.example is the site with its subdomains. ", seen(app))
+        : null,
     ),
     rows.map(({ site, level }) =>
       h(
         "div",
         { class: "field site-level", key: site, "data-site": site },
         h("span", { class: "path" }, site),
-        levelChoice({ "aria-label": `Level of ${site}` }, level, (level) =>
+        levelSelect(`Level of ${site}`, level, (level) =>
           app.changeRelay({ sites: rows.map((row) => (row.site === site ? { site, level } : row)) }),
         ),
         iconButton(`Remove ${site}`, "close", () => void app.changeRelay({ sites: others(site) })),
@@ -158,7 +141,7 @@ function sites(app, relay) {
       h("input", {
         type: "text",
         id: "relay-site",
-        placeholder: "bank.example",
+        placeholder: "*.bank.example",
         autocomplete: "off",
         spellcheck: "false",
         value: draft(),
@@ -173,6 +156,11 @@ function sites(app, relay) {
     ),
     draft().trim() ? button("Add", { small: true, kind: "primary", onclick: () => void add() }) : null,
   );
+}
+
+/** @param {App} app */
+function seen(app) {
+  return button("OK", { small: true, onclick: () => void app.changeRelay({}) });
 }
 
 /**

@@ -5,7 +5,7 @@
 import { h } from "../dom.js";
 import { ago, agentName, counted, host } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, confirmButton, iconButton, section } from "../components.js";
+import { badge, button, confirmButton, iconButton, levelSelect, section } from "../components.js";
 
 /** @typedef {import("../types.js").App} App */
 /** @typedef {import("../types.js").SiteLevel} SiteLevel */
@@ -13,13 +13,6 @@ import { badge, button, confirmButton, iconButton, section } from "../components
 /** @typedef {import("../types.js").View} View */
 /** @typedef {{ key: string, pattern: string | null, level: SiteLevel | null, explanations: string[] }} PageFacts */
 
-/** @type {readonly { level: SiteLevel, label: string }[]} */
-const LEVELS = [
-  { level: "block", label: "Keep off" },
-  { level: "read", label: "Only read" },
-  { level: "ask", label: "Ask me" },
-  { level: "act", label: "Act freely" },
-];
 const BY = /** @type {Record<string, string>} */ ({
   panel: "in the panel",
   terminal: "in a terminal",
@@ -188,24 +181,6 @@ function ruleRow(app, { pattern, agent, level }) {
       () => void app.act("sites.set", { ...of, level: null }, "The rule was removed."),
       { key: "remove" },
     ),
-  );
-}
-
-/**
- * @param {string} label
- * @param {SiteLevel} level
- * @param {(level: SiteLevel) => unknown} pick
- */
-function levelSelect(label, level, pick) {
-  return h(
-    "select",
-    {
-      "aria-label": label,
-      value: level,
-      onchange: (/** @type {Event} */ event) =>
-        pick(/** @type {SiteLevel} */ (/** @type {HTMLSelectElement} */ (event.target).value)),
-    },
-    LEVELS.map(({ level: value, label: text }) => h("option", { value }, text)),
   );
 }
 

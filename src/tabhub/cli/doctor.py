@@ -20,28 +20,30 @@ from typing import Any, Literal
 
 from tabhub import __version__
 from tabhub.cli.command import JSON, Command
-from tabhub.cli.hub.client import HOST, Hub, decode, find_hub, is_json, request, response_error
+from tabhub.cli.hub.client import HOST, Hub, decode, fetch, find_hub, is_json, request, response_error
 from tabhub.cli.hub.port import holder, taken
 from tabhub.cli.hub.settings import home_and_config
 from tabhub.cli.status import SKIPPED, attached_tabs, browsers, describe_browser, own_browser
 from tabhub.cli.terminal import count, paint, print_json, safe
 from tabhub.client_errors import CliError, HubDownError
 from tabhub.errors import SetupError, TabhubError
+from tabhub.limits import DEFAULTS
 from tabhub.links.launch.extension_files import extension_version, packaged_extension
 from tabhub.net.http_client import Response
 from tabhub.platform.files import make_private_folder
 from tabhub.store.home import Home
 
-Level = Literal["ok", "warn", "fail"]
+Level = Literal["ok", "wait", "warn", "fail"]
 _START = "Start it with: tabhub start --background"
 _ROTATE = "Create a new one: tabhub config rotate-secret"
 _CLOCK_SLACK = 5.0
 _LITTLE_ROOM = 50_000_000
 _NO_ROOM = 1_000_000
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+_STYLES = {"ok": "green", "wait": "cyan", "warn": "yellow", "fail": "red"}
 _RESTART = "Restart the hub: tabhub stop && tabhub start --background"
 _RELOAD = "Reload the extension on chrome://extensions"
 _LONGEST_SILENCE = 40
+_POLL = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def doctor(args: Namespace) -> int:
 
 def _show(finding: Finding) -> None:
     label = paint(finding.level.ljust(4), _STYLES[finding.level])
-    print(f"{label}  {finding.name.ljust(9)}  {safe(finding.message)}")
+    print(f"{label}  {finding.name.ljust(9)}  {safe(finding.message)}", flush=True)
     if finding.remedy and finding.level != "ok":
         print(f"{' ' * 17}{paint('->', 'cyan')} {safe(finding.remedy)}", flush=True)
 
@@ -209,7 +211,7 @@ def _hub(hub: Hub) -> Iterator[Finding]:
     else:
         yield Finding("hub", "ok", f"answers on http://{hub.address}")
     for notice in facts.get("notices") or []:
-        yield Finding("tokens", "warn", notice)
+        yield Finding("notice", "warn", notice)
     if facts.get("skipPermissions"):
         remedy = "tabhub config set skipPermissions false, and start without TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
         yield Finding("permissions", "warn", SKIPPED, remedy)
@@ -218,7 +220,7 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         yield Finding("pages", "warn", " ".join(notices), remedy)
     yield _clock(answer, sent)
     yield _bridge(hub)
-    yield from _run("browser", lambda: _browsers(facts), "warn")
+    yield from _run("browser", lambda: _browsers(hub, facts), "warn")
 
 
 def _another_port(port: int) -> str:
@@ -269,7 +271,20 @@ def _bridge(hub: Hub) -> Finding:
     return Finding("socket", "ok", f"{shown} answers, {count(status.get('activeSessions', 0), 'open session')}")
 
 
-def _browsers(facts: dict[str, Any]) -> Iterator[Finding]:
+def _browsers(hub: Hub, facts: dict[str, Any]) -> Iterator[Finding]:
+    if _is_starting(facts):
+        longest = _start_time()
+        message = f"The hub's own browser, {own_browser(facts).get('name')}, is starting. Waiting up to {longest:g} s."
+        yield Finding("browser", "wait", message)
+        facts = _await_browser(hub, facts, longest)
+        if _is_starting(facts):
+            message = f"The hub's own browser, {own_browser(facts).get('name')}, has not connected after {longest:g} s."
+            remedy = (
+                "On a busy machine, run `tabhub doctor` again. Otherwise see `tabhub logs` and logs/browser.log in the "
+                "hub's home; then: tabhub stop && tabhub start --launch"
+            )
+            yield Finding("browser", "fail", message, remedy)
+            return
     known = browsers(facts)
     connected = [browser for browser in known if browser.get("connected")]
     if not connected:
@@ -300,6 +315,30 @@ def _browsers(facts: dict[str, Any]) -> Iterator[Finding]:
         attached = attached_tabs(browser)
         state = f"attached to {count(attached, 'tab')}" if attached else "idle (attaches when needed)"
         yield Finding("debugger", "ok", state)
+
+
+def _is_starting(facts: dict[str, Any]) -> bool:
+    """Whether the only browser to be expected is the hub's own, which has not connected yet."""
+    connected = any(browser.get("connected") for browser in browsers(facts))
+    return not connected and own_browser(facts).get("starting") is True
+
+
+def _start_time() -> float:
+    """How long the hub's own browser may take to start."""
+    try:
+        return home_and_config()[1].limits.browser_start
+    except SetupError:
+        return DEFAULTS.browser_start  # the check of the settings has reported it
+
+
+def _await_browser(hub: Hub, facts: dict[str, Any], longest: float) -> dict[str, Any]:
+    """The hub's health once its own browser no longer starts, or after the longest time."""
+    end = time.monotonic() + longest
+    while _is_starting(facts) and time.monotonic() < end:
+        time.sleep(_POLL)
+        found = fetch("/health", hub=hub, timeout=5.0)
+        facts = found if isinstance(found, dict) else facts
+    return facts
 
 
 COMMAND = Command(

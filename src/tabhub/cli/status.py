@@ -94,6 +94,8 @@ def _missing_browser(own: dict[str, Any]) -> str:
         return NO_BROWSER
     if own.get("error"):
         return f"the hub's own, {own.get('name')}, did not start: {own['error']}"
+    if not own.get("starting"):
+        return NO_BROWSER
     return f"the hub's own, {own.get('name')}, is starting"
 
 

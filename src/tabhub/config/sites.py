@@ -14,6 +14,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal, cast, get_args
 
+from tabhub.config.public_suffixes import is_public_suffix
 from tabhub.config.setting_types import mapping, shown
 from tabhub.errors import SetupError
 
@@ -33,10 +34,6 @@ _NOT_IN_HOSTS = re.compile(r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _IGNORED = re.compile("[\u00ad\u034f\u180b-\u180f\u200b\u2060\u2064\ufe00-\ufe0f\ufeff]")
 """What browsers drop from host names."""
-_PRIVATE_ENDINGS = frozenset({"localhost", "local", "internal", "home", "lan", "corp", "test", "example", "invalid"})
-"""Top-level domains in which no sites of strangers are registered."""
-_REGISTRIES = frozenset({"ac", "co", "com", "edu", "gob", "gov", "go", "ne", "net", "nom", "or", "org"})
-"""Second-level domains below which countries register sites, as in co.uk."""
 _HINT = (
     "Write a host, with `*.` for its subdomains too, and a scheme or port if only those are meant: bank.example, "
     "*.bank.example, https://bank.example:8443, or * for every site."
@@ -226,12 +223,10 @@ def _number(text: str) -> int:
 
 def _too_wide(host: str) -> str | None:
     """Why subdomains of a host cannot be meant: they are sites of strangers, or there are none."""
-    *above, last = host.split(".")
-    if host.startswith("[") or last.isdigit():
+    if host.startswith("[") or host.rpartition(".")[2].isdigit():
         return "an IP address has no subdomains"
-    suffix = not above or (len(above) == 1 and len(last) == 2 and above[0] in _REGISTRIES)
-    if suffix and last not in _PRIVATE_ENDINGS:
-        return f"it covers every site below .{host}; name the site's own domain, or use * for every site"
+    if is_public_suffix(host):
+        return f"it covers the sites of many owners below .{host}; name the site's own domain, or use * for every site"
     return None
 
 

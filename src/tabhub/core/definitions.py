@@ -11,28 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.core.schema_bounds import find_problem
+from tabhub.core.schema_references import LISTS, MAPS, SINGLE, resolved
 from tabhub.errors import BadInput
 from tabhub.trust.hidden_text import escape_hidden, find_hidden
 from tabhub.wire.param_headers import MARK as HEADER_MARK
 
 _TEXTS = frozenset({"title", "description", "$comment"})
-_SCHEMAS = frozenset(
-    {
-        "additionalProperties",
-        "contains",
-        "contentSchema",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    }
-)
-_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_MAPS = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+_SCHEMAS = SINGLE | {"contentSchema"}
 _VALUES = frozenset(
     {
         "$id",
@@ -94,9 +79,9 @@ def shown_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
                 shown[keyword] = escape_hidden(value)
         elif keyword in _SCHEMAS:
             shown[keyword] = _subschema(value)
-        elif keyword in _LISTS:
+        elif keyword in LISTS:
             shown[keyword] = [_subschema(each) for each in value] if isinstance(value, list) else []
-        elif keyword in _MAPS:
+        elif keyword in MAPS:
             members = value.items() if isinstance(value, Mapping) else ()
             shown[keyword] = {_checked(name, f"`{keyword}`", ""): _subschema(each) for name, each in members}
         elif keyword in _VALUES:
@@ -107,6 +92,10 @@ def shown_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def shown_output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """An output schema; one that refers to what is not shown says only that the result is an object."""
+    try:
+        schema = resolved(schema)
+    except BadInput:
+        return {"type": "object"}
     return {"type": "object"} if find_problem(schema) is not None else shown_schema(schema)
 
 

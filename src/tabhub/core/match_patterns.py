@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tabhub.trust.public_suffixes import is_local, is_public_suffix
+from tabhub.config.public_suffixes import is_local, is_public_suffix
 from tabhub.wire import urls as addresses
 
 _PATTERN = re.compile(r"(\*|https?)://([^/?#\s@]+)(/[^#\s]*)")

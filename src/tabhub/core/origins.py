@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from tabhub.config.public_suffixes import cookie_domain
 from tabhub.trust.dataflow import UNKNOWN
 from tabhub.wire import urls as addresses
 
@@ -52,7 +53,6 @@ def name_of(url: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-@lru_cache(maxsize=4096)
 def browser_origin(url: str) -> str:
     """The origin of a page as browsers write it, or its scheme if it has none; empty where browsers differ."""
     text = _clean(url).lower()
@@ -63,9 +63,6 @@ def browser_origin(url: str) -> str:
 
 
 def share_cookies(one: str | None, other: str | None) -> bool:
-    """Whether two origins may share cookies: they have the same host, or the last two parts of it in common."""
+    """Whether two origins may share cookies: their hosts can set them for the same domain."""
     hosts = [parts.hostname if (parts := addresses.split(each or "")) is not None else None for each in (one, other)]
-    if None in hosts or hosts[0] == hosts[1]:
-        return hosts[0] is not None
-    ends = [str(host).rsplit(".", 2)[-2:] for host in hosts]
-    return ends[0] == ends[1] and len(ends[0]) == 2 and not ends[0][-1].isdigit()
+    return None not in hosts and len({cookie_domain(str(host)) for host in hosts}) == 1

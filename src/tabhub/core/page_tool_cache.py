@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tabhub.config.public_suffixes import site_of
 from tabhub.core.page_shares import NOTHING, Share
 from tabhub.limits import Limits
-from tabhub.trust.public_suffixes import site_of
 
 if TYPE_CHECKING:
     from tabhub.core.page_tools import PageTool

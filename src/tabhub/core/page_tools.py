@@ -16,14 +16,15 @@ from typing import Any
 
 import orjson
 
+from tabhub.config.public_suffixes import site_of
 from tabhub.core.definitions import checked_name, shown_annotations, shown_schema
 from tabhub.core.page_shares import NOTHING, PageShares, Place, Share
 from tabhub.core.page_tool_cache import CachedTool, CachedTools
 from tabhub.core.schema_bounds import find_problem
+from tabhub.core.schema_references import resolved
 from tabhub.core.validators import LazyValidator, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.trust.public_suffixes import site_of
 from tabhub.wire.messages import convert
 from tabhub.wire.page_tools import PageTool as DeclaredTool
 
@@ -365,9 +366,10 @@ def _schema(name: str, field: str, value: dict[str, Any] | None) -> dict[str, An
         raise BadInput(f"tool {name!r}: `{field}` is not of type object")
     if len(orjson.dumps(schema)) > _MAX_SCHEMA:
         raise BadInput(f"tool {name!r}: `{field}` is larger than {_MAX_SCHEMA} bytes")
-    if (problem := find_problem(schema)) is not None:
-        raise BadInput(f"tool {name!r}: {problem}")
     try:
+        schema = dict(resolved(schema))
+        if (problem := find_problem(schema)) is not None:
+            raise BadInput(problem)
         compile_schema(schema)
         return shown_schema(schema)
     except BadInput as error:

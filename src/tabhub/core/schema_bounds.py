@@ -7,18 +7,17 @@ what is wrong with it. Compiling it, and its validity as JSON Schema, is core.to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import unquote
 
+from tabhub.core.schema_references import MAX_DEPTH, parts
+
 MAX_STEPS = 20_000
 MAX_NODES = 5_000
-_MAX_DEPTH = 40
 MAX_PATTERNS = 64
 _MAX_PATTERN = 1_000
-_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_MAPS = frozenset({"dependentSchemas", "properties", "patternProperties", "$defs", "definitions"})
 _WHERE: Mapping[str, str | None] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")),
     **dict.fromkeys(("prefixItems", "items", "contains", "unevaluatedItems"), "[]"),
@@ -62,8 +61,8 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
             continue
         if len(nodes) > MAX_NODES:
             raise _Refused(f"the schema has more than {MAX_NODES} parts")
-        if depth > _MAX_DEPTH:
-            raise _Refused(f"the schema is nested deeper than {_MAX_DEPTH} levels")
+        if depth > MAX_DEPTH:
+            raise _Refused(f"the schema is nested deeper than {MAX_DEPTH} levels")
         for keyword in _REFUSED:
             if keyword in node and not (keyword == "$id" and not pointer):
                 raise _Refused(f"the schema uses {keyword}, which is not supported")
@@ -73,9 +72,9 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
         patterns += len(given)
         if patterns > MAX_PATTERNS or any(len(pattern) > _MAX_PATTERN for pattern in given):
             raise _Refused(f"the schema has more than {MAX_PATTERNS} patterns, or one above {_MAX_PATTERN} characters")
-        for where, step, below in _parts(node):
-            if where != "apart":
-                edges.append((where if where != "+" else f"+{pointer}", pointer + step))
+        for keyword, step, below in parts(node):
+            if (where := _place(keyword, step, pointer)) != "apart":
+                edges.append((where, pointer + step))
             waiting.append((pointer + step, below, depth + 1))
         if "$ref" in node:
             edges.append((None, _target(node["$ref"])))
@@ -86,24 +85,14 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
     return nodes
 
 
-def _parts(node: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
-    """The subschemas of a schema: where they apply, the step of their pointer, and the subschema."""
-    for keyword, value in node.items():
-        if keyword not in _WHERE:
-            continue
-        where = _WHERE[keyword]
-        if keyword in _LISTS:
-            for index, item in enumerate(value if isinstance(value, list) else ()):
-                yield f"[{index}]" if keyword == "prefixItems" else where, f"/{keyword}/{index}", item
-        elif keyword in _MAPS:
-            for name, item in value.items() if isinstance(value, Mapping) else ():
-                yield f".{name}" if keyword == "properties" else where, f"/{keyword}/{_escaped(str(name))}", item
-        else:
-            yield where, f"/{keyword}", value
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+def _place(keyword: str, step: str, pointer: str) -> str | None:
+    """What the subschema at a step applies to."""
+    if keyword == "prefixItems":
+        return f"[{step.rpartition('/')[2]}]"
+    if keyword == "properties":
+        return f".{step.removeprefix('/properties/')}"
+    where = _WHERE[keyword]
+    return f"+{pointer}" if where == "+" else where
 
 
 def _target(reference: Any) -> str:

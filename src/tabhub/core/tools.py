@@ -14,6 +14,7 @@ import msgspec
 import orjson
 
 from tabhub.core.argument_errors import explain_arguments, problems_of
+from tabhub.core.portable_schema import portable
 from tabhub.core.validators import CompiledSchema, shared_validator
 from tabhub.errors import InvalidArguments
 from tabhub.wire.param_headers import MARK as HEADER_MARK
@@ -102,6 +103,8 @@ class Tool:
     compiled: CompiledSchema | None = field(init=False, repr=False)
     """Of its arguments, once it was called."""
     read_only: bool = field(init=False, repr=False)
+    listed_schema: Mapping[str, Any] = field(init=False, repr=False)
+    """The input schema as agents are shown it."""
     param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
     """Arguments that stateless clients repeat as headers."""
     wire: bytes = field(init=False, repr=False)
@@ -110,6 +113,7 @@ class Tool:
     def __post_init__(self) -> None:
         object.__setattr__(self, "compiled", None)
         object.__setattr__(self, "read_only", self.annotations.get("readOnlyHint") is True)
+        object.__setattr__(self, "listed_schema", portable(self.input_schema))
         object.__setattr__(self, "wire", orjson.dumps(self.listing()))
         object.__setattr__(self, "param_headers", declared(self.input_schema) if _HEADER_MARK in self.wire else ())
 
@@ -119,7 +123,7 @@ class Tool:
         if self.title:
             entry["title"] = self.title
         entry["description"] = self.description
-        entry["inputSchema"] = dict(self.input_schema)
+        entry["inputSchema"] = dict(self.listed_schema)
         if self.output_schema is not None:
             entry["outputSchema"] = dict(self.output_schema)
         if self.annotations:

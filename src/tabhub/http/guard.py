@@ -1,8 +1,9 @@
 """The guard: what every request passes on its way to its route. Order: Host, Origin, size, token, rate.
 
 Owns the order, the table of what each path serves, and what a token opens: the person's key opens everything, a named
-token is one agent's and opens what agents use. Whose an Authorization header is, the server says; other verdicts are
-trust/'s. The size of a body is checked here where it is announced, otherwise while it is read.
+token is one agent's and opens what agents use, or a reader's of metrics and opens nothing else. Whose an Authorization
+header is, the server says; other verdicts are trust/'s. The size of a body is checked here where it is announced,
+otherwise while it is read.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Endpoint:
 
     methods: Mapping[str, Route]
     """By method; under `*` a route that looks at the method itself."""
-    audience: Literal["person", "agents", "anyone"] = "person"
+    audience: Literal["person", "agents", "metrics", "anyone"] = "person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Identity:
     """Whether it is the person, who may do everything; otherwise an agent."""
     admitted: bool = True
     """Whether an agent with this token may call tools."""
+    metrics: bool = False
+    """Whether it is no agent, but a program that reads the metrics."""
 
 
 _NOTHING = Endpoint({}, "agents")
@@ -78,7 +81,7 @@ class Guard:
         authorization = request.headers.get(b"authorization")
         identity = self._identify(authorization) if authorization is not None else None
         if endpoint.audience != "anyone":
-            self._check_access(request, identity, agents=endpoint.audience == "agents")
+            self._check_access(request, identity, endpoint.audience)
         if identity is not None:
             request.agent, request.person = identity.name, identity.person
         route = endpoint.methods.get(request.method) or endpoint.methods.get("*")
@@ -121,10 +124,13 @@ class Guard:
         if length is not None and length.isdigit() and int(length[:20]) > self._limits.max_body:
             raise TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
 
-    def _check_access(self, request: Request, identity: Identity | None, *, agents: bool) -> None:
+    def _check_access(self, request: Request, identity: Identity | None, audience: str) -> None:
         """Refuse a request without a token that opens the path; many wrong ones are rate-limited."""
         if identity is not None:
-            if not agents and not identity.person:
+            if identity.metrics:
+                if audience != "metrics":
+                    raise Forbidden("This token opens /metrics and nothing else.")
+            elif audience != "agents" and not identity.person:
                 raise Forbidden(
                     "This address is for the person; an agent's token does not open it.",
                     hint="An agent's token opens /mcp, /mcp/gateway and /tools.",

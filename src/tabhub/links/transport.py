@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tabhub.core.tabs import Tab
 from tabhub.errors import CallTimeout, InvalidParams, TabFailed, TabNotFound
 from tabhub.links.browsers import Browsers, Change
+from tabhub.links.early_messages import EarlyMessages
 from tabhub.links.extension import ExtensionLink
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
 
@@ -29,8 +30,6 @@ _METHODS = (
     "browser/elicitConfirmation",
     "tool.progress",
 )
-_EARLY_TABS = 200
-_EARLY_PER_TAB = 50
 
 
 class Listener(Protocol):
@@ -95,7 +94,8 @@ class LinkTransport:
         self._on_tab: dict[int, list[DisconnectCallback]] = {}
         self._listeners: dict[tuple[ExtensionLink, int], Listener] = {}
         self._documents: dict[tuple[str, str], int] = {}
-        self._early: dict[tuple[str, int], list[PageMessage]] = {}
+        self._early: dict[str, EarlyMessages] = {}
+        """By browser."""
         self._settings: dict[str, Any] | None = None
         browsers.add_handlers(dict.fromkeys(_METHODS, self._receive))
         browsers.on_change(self._browser_changed, "connected", "disconnected", "opened", "closed")
@@ -183,11 +183,8 @@ class LinkTransport:
             return self._forward(tab_id, message)
         if isinstance(message, ElicitConfirmation):
             raise InvalidParams(f"There is no tab {message.tab_id}.")
-        waiting = self._early.setdefault((link.browser_id, message.tab_id), [])
-        waiting.append(message)  # the report of the tab itself has not arrived yet
-        del waiting[:-_EARLY_PER_TAB]
-        if len(self._early) > _EARLY_TABS:
-            del self._early[next(iter(self._early))]
+        early = self._early.setdefault(link.browser_id, EarlyMessages(link.limits.page_early_bytes))
+        early.add(message)  # the report of the tab itself has not arrived yet
         return None
 
     def _listener(self, link: ExtensionLink, number: str | int | None) -> Listener | None:
@@ -208,10 +205,11 @@ class LinkTransport:
         for tab in change.tabs.opened:
             self._tab_opened(tab)
         if change.kind != "tabs":
-            self._early = {key: waiting for key, waiting in self._early.items() if key[0] != change.browser_id}
+            self._early.pop(change.browser_id, None)
 
     def _tab_opened(self, tab: Tab) -> None:
-        for message in self._early.pop((tab.browser_id, tab.chrome_id), ()):
+        early = self._early.get(tab.browser_id)
+        for message in early.pop(tab.chrome_id) if early is not None else ():
             if isinstance(message, RegisterTools):
                 self._documents[tab.browser_id, message.document_id] = tab.tab_id
             with contextlib.suppress(InvalidParams):  # the callback logs what it refuses, and no sender waits

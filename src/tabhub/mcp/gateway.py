@@ -99,7 +99,7 @@ class GatewaySurface:
             return await self.engine.call(caller, wanted, given)
         except InvalidArguments as error:
             tool = self.engine.registry.by_name[wanted].tool
-            schema = orjson.dumps(dict(tool.input_schema)).decode()
+            schema = orjson.dumps(dict(tool.listed_schema)).decode()
             error.hint = f"{error.hint or ''} The schema of {tool.name}: {schema}".strip()
             raise
 

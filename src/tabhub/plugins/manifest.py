@@ -18,6 +18,7 @@ from tabhub.core import match_patterns as patterns
 from tabhub.core import schema_bounds as schemas
 from tabhub.core.definitions import shown_output_schema, shown_schema, shown_text
 from tabhub.core.descriptions import one_line
+from tabhub.core.schema_references import resolved
 from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput, ParseError, PluginError
 from tabhub.plugins import icons
@@ -186,9 +187,10 @@ def _tool(raw: Any) -> PluginTool:
     output = raw.get("output_schema", raw.get("outputSchema"))
     if not isinstance(given, Mapping) or given.get("type", "object") != "object":
         raise PluginError("its input schema is not that of an object")
-    if (why := schemas.find_problem(given)) is not None:
-        raise PluginError(why)
     try:
+        given = resolved(given)
+        if (why := schemas.find_problem(given)) is not None:
+            raise PluginError(why)
         compile_schema(given)
         schema = shown_schema(given)
         shown_output = shown_output_schema(output) if isinstance(output, Mapping) else None

@@ -74,7 +74,7 @@ class Browsers:
         elif browser.user is None or frame.method in wire.RELAY_ONLY or frame.method in wire.CONTROL:
             self._tables.counts.foreign += 1
         else:
-            self._connections.broadcast(browser, frame)
+            self._connections.forward_notification(browser, frame)
 
     def _refuse_request(self, browser: Browser, ident: Id, method: str) -> None:
         if str(ident).startswith(("proxy:", "conn-")):

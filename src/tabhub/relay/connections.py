@@ -177,12 +177,16 @@ class Connections:
         self._counts.late += call is None
         return call
 
-    def broadcast(self, browser: Browser, frame: Frame) -> None:
-        """Forward a browser's notification to all agents connected to it."""
-        if not browser.connections:
+    def forward_notification(self, browser: Browser, frame: Frame) -> None:
+        """Forward a browser's notification to the connection it names, or to all agents connected to it."""
+        connections = list(browser.connections.values())
+        if frame.connectionId is not UNSET:
+            connections = [each for each in connections if each.ident == frame.connectionId]
+            self._counts.foreign += not connections
+        if not connections:
             return
         data = wire.passed_on(frame)
-        for connection in browser.connections.values():
+        for connection in connections:
             self._counts.notices += 1
             if connection.agent is not None:
                 self._send(connection.agent.client, data)

@@ -1,4 +1,4 @@
-"""Who sends a request: the person by a key that no agent has, and agents by their named tokens.
+"""Who sends a request: the person by a key that no agent has, agents and readers of metrics by their named tokens.
 
 The guard checks Host and Origin, and what each may reach. The extension's key is extension_socket's.
 """
@@ -69,8 +69,8 @@ class Access:
         return identity
 
     def _identify(self, token: bytes) -> Identity | None:
-        if (name := self._tokens.name_of(token)) is not None:
-            return Identity(name)
+        if (found := self._tokens.find(token)) is not None:
+            return Identity(found.name, metrics=found.scope == "metrics")
         if same_token(token, self._person.value.encode()):
             return Identity(CLI, person=True)
         if self._old_secret.matches(token):
@@ -86,7 +86,7 @@ class Access:
                     hint=f"{_CREATE} For a stdio server: tabhub start --stdio --as NAME, or TABHUB_TOKEN.",
                 )
             return UNNAMED
-        name = self._tokens.name_of(token.encode("utf-8", "replace"))
+        name = self._tokens.agent_of(token.encode("utf-8", "replace"))
         if name is None:
             raise Unauthorized("The token is wrong or was revoked.", hint=_CREATE)
         return name

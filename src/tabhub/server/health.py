@@ -76,7 +76,11 @@ class Health:
         return [problem for problem in found if problem]
 
     def notices(self) -> list[str]:
-        """What the person should do, although everything works."""
+        """What the person should know or do, although everything works."""
+        figures = self.engine.audit.figures.notice
+        return [*([figures] if figures is not None else []), *self._token_notices()]
+
+    def _token_notices(self) -> list[str]:
         if self.settings.current.require_tokens:
             return []
         unnamed = sorted({s.name for s in self.engine.sessions.all() if s.token == UNNAMED})

@@ -102,11 +102,14 @@ class Managed:
 
     @property
     def starting(self) -> bool:
-        """Whether it is starting, as far as is known."""
-        return self._task is not None and (self._error is None or self._restarting)
+        """Whether it is about to connect, as far as is known; false if it failed, or was not needed."""
+        if self._task is None or self._restarting:
+            return self._restarting
+        return self._error is None and (self._browser.alive or not self._task.done())
 
     def status(self) -> dict[str, Any]:
         status: dict[str, Any] = {"name": self.name, "running": self._browser.alive, "pid": self._browser.pid}
+        status["starting"] = self.starting
         if self._error is not None and not self._browser.alive:
             status["error"] = self._error
         return status

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from tabhub.calls.engine import Engine
 from tabhub.links.browsers import Browsers
-from tabhub.store.audit import BUCKETS
+from tabhub.store.call_figures import BUCKETS
 
 
 @dataclass(frozen=True, eq=False)

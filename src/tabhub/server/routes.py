@@ -33,7 +33,7 @@ def make_routes(
         "/health": Endpoint({"GET": admin.get_health}, "anyone"),
         "/ws-info": Endpoint({"GET": admin.ws_info}),
         "/audit": Endpoint({"GET": admin.audit}),
-        "/metrics": Endpoint({"GET": admin.metrics}),
+        "/metrics": Endpoint({"GET": admin.metrics}, "metrics"),
         "/reload": Endpoint({"POST": admin.post_reload}),
         "/extension/reload": Endpoint({"POST": admin.reload_extension}),
         "/plugin-settings": Endpoint({"POST": admin.plugin_settings}),

@@ -1,7 +1,7 @@
 """The audit log: one line for every answered call, on disk before the answer leaves, and the last ones in memory.
 
-Owns the ring `/audit` shows, the figures of `/health` and `/metrics`, and an append-only file that survives a full
-disk, a rotation and a second writer. What a line says is audit_record.py's; reading the file is audit_reader.py's. Time
+Owns the ring `/audit` shows and an append-only file that survives a full disk, a rotation and a second writer. What a
+line says is audit_record.py's, reading the file is audit_reader.py's, counting the calls is call_figures.py's. Time
 is the wall clock handed in; it stamps entries and never decides a deadline. One thread uses a log; other processes may
 append to the same file.
 
@@ -21,10 +21,8 @@ import fcntl
 import hashlib
 import os
 import time
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,15 +32,13 @@ import orjson
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.store.audit_reader import entry_time, lines_backward, matches, parse_line
 from tabhub.store.audit_record import CallRecord, as_json, json_value, shortened
+from tabhub.store.call_figures import Figures
 
 if TYPE_CHECKING:
     from tabhub.core.tools import Source
 
-_DAY_MINUTES = 24 * 60
 _LOOKED_AT = 10_000
 _ATTEMPTS = 3
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-"""Upper bounds, in seconds, of the histogram of durations."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -104,7 +100,7 @@ class AuditLog:
         self._clock = clock
         self._longest = limits.audit_line
         self._ring: deque[bytes] = deque(maxlen=max(limits.audit_ring, 1))
-        self.figures = Figures()
+        self.figures = Figures(limits.metric_sites)
         self._lines: list[bytes] = []
         """Lines to be written before the next answer."""
         self._holds = batch is not None
@@ -138,7 +134,8 @@ class AuditLog:
         if len(line) > self._longest:
             line = orjson.dumps(shortened(orjson.loads(line), self._longest), option=orjson.OPT_APPEND_NEWLINE)
         self._ring.append(line)
-        self.figures.add(record.plugin, now, record.duration_ms / 1000, ok=record.success)
+        page = record.source.startswith("page:")
+        self.figures.add(record.plugin, now, record.duration_ms / 1000, ok=record.success, page=page)
         self._lines.append(line)
         if not self._holds:
             self._write_lines()
@@ -208,58 +205,6 @@ class AuditLog:
             duration = entry.get("durationMs")
             seconds = duration / 1000 if type(duration) in (int, float) else 0.0
             self.figures.add(None, entry_time(entry), seconds, ok=entry.get("success") is True)
-
-
-@dataclass(slots=True)
-class Series:
-    """Counts of the calls of one plugin or source."""
-
-    ok: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
-
-
-class Figures:
-    """Counts of calls: by plugin since the start, and over the last day by the minute."""
-
-    def __init__(self) -> None:
-        self.series: dict[str | None, Series] = {}
-        """By plugin; under None those of earlier runs."""
-        self._minutes: dict[int, list[int]] = {}
-
-    def add(self, plugin: str | None, now: float, seconds: float, *, ok: bool) -> None:
-        series = self.series.get(plugin)
-        if series is None:
-            series = self.series[plugin] = Series()
-        series.ok += ok
-        series.failed += not ok
-        series.seconds += seconds
-        series.buckets[bisect_left(BUCKETS, seconds)] += 1
-        minute = int(now) // 60
-        counts = self._minutes.get(minute)
-        if counts is None:
-            counts = self._minutes[minute] = [0, 0]
-            while len(self._minutes) > _DAY_MINUTES + 60:
-                del self._minutes[min(self._minutes)]
-        counts[0] += 1
-        counts[1] += ok
-
-    def summary(self, now: float) -> dict[str, Any]:
-        """The figures of `/health`."""
-        success = sum(series.ok for series in self.series.values())
-        failure = sum(series.failed for series in self.series.values())
-        seconds = sum(series.seconds for series in self.series.values())
-        since = int(now) // 60 - _DAY_MINUTES
-        day = [counts for minute, counts in self._minutes.items() if minute > since]
-        day_total, day_success = sum(counts[0] for counts in day), sum(counts[1] for counts in day)
-        return {
-            "totalInvocations": success + failure,
-            "successCount": success,
-            "failureCount": failure,
-            "last24h": {"total": day_total, "success": day_success, "failure": day_total - day_success},
-            "avgDurationMs": round(seconds * 1000 / (success + failure)) if success + failure else 0,
-        }
 
 
 class Journal:

@@ -1,4 +1,5 @@
-"""Named tokens: one per agent, so that each has its own name in panel and audit, and its own permissions.
+"""Named tokens: one per agent, so that each has its own name in panel and audit, and its own permissions; and those
+with which a program reads `/metrics`, and nothing else.
 
 Owns `tokens.json`, readable by this user only. It contains the SHA-256 of each token and never the token, whose 32
 random bytes cannot be derived from it. The time of a lookup by hash reveals nothing about other tokens. Owns also
@@ -23,6 +24,8 @@ from tabhub.platform.locks import locked
 from tabhub.store.home import Home
 from tabhub.trust.tokens import CLI, PANEL, UNNAMED
 
+Scope = Literal["tools", "metrics"]
+"""What a token opens."""
 PREFIX = "thb_"
 _RESERVED = {PANEL: "the agent in the panel", CLI: "your command line", UNNAMED: "agents without a token"}
 """Names that no token may have."""
@@ -33,12 +36,13 @@ _LARGEST = 4 * 1024 * 1024
 _LARGEST_TOKEN = 1024
 
 
-class Token(msgspec.Struct, frozen=True):
+class Token(msgspec.Struct, frozen=True, omit_defaults=True):
     """One stored token."""
 
     name: str
     hash: str
     created: float
+    scope: Scope = "tools"
 
 
 class TokenStore:
@@ -49,14 +53,14 @@ class TokenStore:
         self.path = str(home.tokens)
         """Changes with the stored tokens."""
         self._stamp: tuple[int, int, int] | None = None
-        self._names: dict[str, str] = {}
+        self._stored: dict[str, Token] = {}
         """By hash."""
-        self._temporary: dict[str, str] = {}
+        self._temporary: dict[str, Token] = {}
         self.error: str | None = None
         """Why the file cannot be read, while that is so: then no token is valid."""
 
-    def name_of(self, token: bytes) -> str | None:
-        """The name of a valid token."""
+    def find(self, token: bytes) -> Token | None:
+        """A valid token."""
         if not _TOKEN.fullmatch(token):
             return None
         digest = hashlib.sha256(token).hexdigest()
@@ -64,30 +68,36 @@ class TokenStore:
             return self._temporary[digest]
         if stamp(self._home.tokens) != self._stamp:
             self._load()
-        return self._names.get(digest)
+        return self._stored.get(digest)
+
+    def agent_of(self, token: bytes) -> str | None:
+        """The agent that a valid token admits."""
+        found = self.find(token)
+        return found.name if found is not None and found.scope == "tools" else None
 
     def is_valid(self, name: str) -> bool:
         """Whether a token of that name is valid; while the file cannot be read, none is reported as revoked."""
         if stamp(self._home.tokens) != self._stamp:
             self._load()
-        return self.error is not None or name in self._temporary.values() or name in self._names.values()
+        known = (*self._temporary.values(), *self._stored.values())
+        return self.error is not None or any(each.name == name and each.scope == "tools" for each in known)
 
     def create_temporary(self, name: str) -> str:
         """A token for the hub's own agent: valid until this process ends, and stored nowhere."""
         token = _new_token()
-        self._temporary[_hash(token)] = name
+        self._temporary[_hash(token)] = Token(name, _hash(token), 0.0)
         return token
 
     def _load(self) -> None:
         self._stamp = stamp(self._home.tokens)  # before reading: a later change is noticed
         try:
-            self._names = {token.hash: token.name for token in listed(self._home)}
+            self._stored = {token.hash: token for token in listed(self._home)}
             self.error = None
         except SetupError as error:
-            self._names, self.error = {}, error.message
+            self._stored, self.error = {}, error.message
 
 
-def create(home: Home, name: str, now: float) -> str:
+def create(home: Home, name: str, now: float, scope: Scope = "tools") -> str:
     """Create a token; it is returned only here and not stored."""
     if not NAME.fullmatch(name):
         raise SetupError(
@@ -103,7 +113,7 @@ def create(home: Home, name: str, now: float) -> str:
             raise SetupError(
                 f"There is a token named {name!r} already.", hint=f"Revoke it first: tabhub token revoke {name}"
             )
-        return _add(home, tokens, name, now)
+        return _add(home, tokens, name, now, scope)
 
 
 def client_token(home: Home, client: str, now: float) -> tuple[str, Literal["kept", "created", "replaced"]]:
@@ -130,11 +140,11 @@ def _client_file(home: Home, client: str) -> Path:
     return home.client_tokens / client
 
 
-def _add(home: Home, tokens: list[Token], name: str, now: float) -> str:
+def _add(home: Home, tokens: list[Token], name: str, now: float, scope: Scope = "tools") -> str:
     if len(tokens) >= _MOST:
         raise SetupError(f"There are {_MOST} tokens, which is the maximum.", hint="Revoke some that are not needed.")
     token = _new_token()
-    write_atomic(home.tokens, msgspec.json.encode([*tokens, Token(name, _hash(token), now)]))
+    write_atomic(home.tokens, msgspec.json.encode([*tokens, Token(name, _hash(token), now, scope)]))
     return token
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tabhub.config.public_suffixes import cookie_domain
 from tabhub.config.sites import SitePattern
 from tabhub.errors import TabhubError, TabNotFound
 from tabhub.trust.site_rules import SiteRules
@@ -52,8 +53,8 @@ class Visibility:
     def hides_near(self, host: str) -> bool:
         """Whether a blocked site may be of the same domain as a host, and so share cookies with it."""
         rules = self._rules.of_agent(self._agent) if self.active else ()
-        blocked = {_domain(rule.pattern.host) for rule in rules if rule.level == "block"}
-        return _domain(host) in blocked or "" in blocked
+        blocked = {cookie_domain(rule.pattern.host) for rule in rules if rule.level == "block"}
+        return cookie_domain(host) in blocked or "" in blocked
 
     def hides_text(self, text: str) -> bool:
         """Whether a text mentions a URL of a blocked site."""
@@ -171,11 +172,6 @@ class View:
 
 EVERYTHING = View(Visibility(SiteRules(), None))
 """Of an agent that is kept off no site."""
-
-
-def _domain(host: str) -> str:
-    """The last two labels; a domain may have more, then hosts of several count as one."""
-    return ".".join(host.split(".")[-2:])
 
 
 def _url_patterns(pattern: SitePattern) -> list[str]:

@@ -20,6 +20,7 @@ from tabhub.core.definitions import (
     shown_schema,
     shown_text,
 )
+from tabhub.core.schema_references import resolved
 from tabhub.core.tools import Source, Tool
 from tabhub.core.upstream_names import upstream_name
 from tabhub.core.validators import compile_schema
@@ -76,6 +77,10 @@ def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
         raise BadInput("its annotations or _meta are not objects.")
     if len(_encoded(raw)) > _LARGEST:
         raise BadInput(f"its definition is larger than {_LARGEST} bytes.")
+    try:
+        schema = resolved(schema)
+    except BadInput as error:
+        raise BadInput(f"its inputSchema cannot be used: {error.message}.") from None
     if (why := schemas.find_problem(schema)) is not None:
         raise BadInput(f"its inputSchema cannot be used: {why}.")
     description = raw.get("description")

@@ -288,20 +288,20 @@ def forwarded(mapped: str, frame: Frame) -> bytes:
 
 
 def notice(connection: str, frame: Frame) -> bytes:
-    """A notification of an agent for its browser; the request id in a cancellation is mapped like the request's."""
+    """A notification of an agent for its browser, with the connection it came over; the request id in a cancellation is
+    mapped like the request's."""
     param = CANCELS.get(str(frame.method))
-    if param is None or frame.params is UNSET:
-        return passed_on(frame)
-    params: dict[str, msgspec.Raw] = _FIELDS.decode(frame.params)
-    request = msgspec.json.decode(params.get(param, b"null"))
-    if type(request) is int or type(request) is str:
-        params[param] = msgspec.Raw(orjson.dumps(map_id(connection, request)))
-    frame.params = msgspec.Raw(msgspec.json.encode(params))
-    return passed_on(frame)
+    if param is not None and frame.params is not UNSET:
+        params: dict[str, msgspec.Raw] = _FIELDS.decode(frame.params)
+        request = msgspec.json.decode(params.get(param, b"null"))
+        if type(request) is int or type(request) is str:
+            params[param] = msgspec.Raw(orjson.dumps(map_id(connection, request)))
+        frame.params = msgspec.Raw(msgspec.json.encode(params))
+    return b'{"jsonrpc":"2.0","connectionId":%b,%b}' % (orjson.dumps(connection), _method_and_params(frame))
 
 
 def passed_on(frame: Frame) -> bytes:
-    """A notification, reduced to its method and params."""
+    """A browser's notification, reduced to its method and params."""
     return b'{"jsonrpc":"2.0",%b}' % _method_and_params(frame)
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
+import jwt as pyjwt
 import pytest
 
 from tabhub.cli import main
+from tabhub.relay.revocations import Revocations
 from tests.harness.process import environment
 from tests.relay.process import issue_token
 
@@ -40,6 +44,16 @@ def test_a_revoked_token_is_not_reported_as_valid(
     assert "verdict   refused: it was revoked" in capsys.readouterr().out
     list_of_revoked = ["--revoked-file", str(key.with_name("relay.key.revoked"))]
     assert main(["relay", "token", "inspect", access, *list_of_revoked, "--json"]) == 1
+
+
+@pytest.mark.parametrize("expiry", [None, 10**12, "soon", True])
+def test_a_revocation_lasts_while_it_is_unknown_when_the_token_expires(key: Path, expiry: Any) -> None:
+    claims = {"sub": "ann", "jti": "stolen", "exp": expiry}
+    named = ["--id", "stolen"] if expiry is None else [pyjwt.encode(claims, key.read_text(), algorithm="HS256")]
+    assert main(["relay", "token", "revoke", *named, "--key-file", str(key)]) == 0
+    known = Revocations(key.with_name("relay.key.revoked"))
+    known.reload(time.time())
+    assert known.entries(time.time() + 500 * 366 * 86_400) == ["stolen 999999999999"]
 
 
 @pytest.mark.parametrize("ttl", ["0", "-1", "1y", "400d", "soon"])

@@ -36,7 +36,7 @@ def read(client: str, text: str) -> Any:
 def token_of(home: Path, client: str) -> str:
     """The token that `tabhub setup` gave a client; it admits the client."""
     token = (home / "client-tokens" / client).read_text().strip()
-    assert TokenStore(Home(home)).name_of(token.encode()) == client
+    assert TokenStore(Home(home)).agent_of(token.encode()) == client
     return token
 
 
@@ -257,7 +257,7 @@ def test_remove_takes_the_entry_out_and_revokes_the_token(tabhub: Run, home: Pat
     done = tabhub("setup", client, "--remove", "--file", "settings")
     assert done.returncode == 0, done.stderr
     assert "Revoked the token" in done.stdout
-    assert TokenStore(Home(home)).name_of(token.encode()) is None
+    assert TokenStore(Home(home)).agent_of(token.encode()) is None
     assert not (home / "client-tokens" / client).exists()
     assert token not in path.read_text()
     if client == "codex":

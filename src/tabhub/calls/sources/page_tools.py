@@ -20,6 +20,7 @@ from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.sources.page_calls import PageCalls
 from tabhub.calls.sources.tab_calls import TabCalls
 from tabhub.calls.tab_binding import TabBinding
+from tabhub.config.public_suffixes import load_list, site_of
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line
 from tabhub.core.origins import origin_of
@@ -33,7 +34,6 @@ from tabhub.limits import Limits
 from tabhub.links.transport import Sites, TabHubTransport
 from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
-from tabhub.trust.public_suffixes import load_list, site_of
 from tabhub.trust.redact import clean
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, UpdateTools

@@ -86,7 +86,7 @@ def _when(expires: Any) -> str:
 
 
 def revoke(args: Namespace) -> None:
-    from tabhub.relay.revocations import append
+    from tabhub.relay.revocations import NEVER, append
     from tabhub.trust import jwt
 
     if (args.token is None) == (args.id is None):
@@ -94,8 +94,7 @@ def revoke(args: Namespace) -> None:
     file = _revoked_file(args)
     if file is None:
         raise UsageError("No revocation list was given.", "Give --key-file as for `relay start`, or --revoked-file.")
-    until = int(time.time()) + _LONGEST_TTL
-    ident = args.id
+    ident, until = args.id, NEVER
     if args.token is not None:
         token = _token(args.token)
         claims = jwt.unverified(token)["claims"]

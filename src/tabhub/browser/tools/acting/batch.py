@@ -53,9 +53,9 @@ async def browser_act(call: Call) -> ToolResult:
     steps = [_step(number, action) for number, action in enumerate(actions, 1)]
     page = await call.page()
     results: list[dict[str, Any]] = []
+    kinds = [kind for kind, _, _ in steps]
     failed = 0
     for number, (kind, spec, args) in enumerate(steps, 1):
-        which = f"Action {number} of {len(steps)} ({kind})"
         try:
             if not spec.tool.read_only:
                 await call.ctx.wait_while_paused()
@@ -65,16 +65,20 @@ async def browser_act(call: Call) -> ToolResult:
             facts.pop("tabId", None)
             results.append({_KIND: kind, **facts})
         except Paused as error:
-            raise _paused_error(error, which, results) from None
+            error.message = error.message.partition(": ")[2]
+            _report_stop(error, "was not done", kinds, results)
+            if results:
+                error.hint = (
+                    "Read-only tools still work. Run the remaining actions after the person resumes (tabhub resume)."
+                )
+            raise
         except (SiteChanged, TabStopped) as error:
             # Also with onError: continue: no later action may run there, either.
-            error.message = f"{which} was not done: {error.message} {_done_before(results)}"[:4000]
-            if results and error.outcome == "not_sent":
-                error.outcome = "failed"
+            _report_stop(error, "was not done", kinds, results)
             raise
         except TabhubError as error:
             if call.args.get("onError") != "continue":
-                error.message = f"{which} failed: {error.message} {_done_before(results)}"[:4000]
+                _report_stop(error, "failed", kinds, results)
                 raise
             failed += 1
             results.append({_KIND: kind, "error": error.message, **({"hint": error.hint} if error.hint else {})})
@@ -102,19 +106,25 @@ def _spec(name: str) -> ToolSpec:
     return spec
 
 
-def _done_before(results: list[dict[str, Any]]) -> str:
-    done = "; ".join(str(result.get("did", result[_KIND])) for result in results if "error" not in result)
-    return f"Done before: {done}." if done else "Nothing was done before."
-
-
-def _paused_error(error: Paused, which: str, results: list[dict[str, Any]]) -> Paused:
-    """The error for a batch that the person paused; it ends even with onError: continue."""
-    why = error.message.partition(": ")[2]
-    error.message = f"{which} was not done: {why} {_done_before(results)}"[:4000]
-    if results:
+def _report_stop(error: TabhubError, how: str, kinds: list[str], results: list[dict[str, Any]]) -> None:
+    """Say in the error of a step what was done before it, where the batch stopped, and what is left."""
+    number = len(results) + 1
+    done = [f"{at}. {_done(result)}" for at, result in enumerate(results, 1) if "error" not in result]
+    before = f"Done before: {'; '.join(done)}." if done else "Nothing was done before."
+    left = [f"{at}. {kind}" for at, kind in enumerate(kinds[number:], number + 1)]
+    after = f" Not begun: {', '.join(left)}." if left else ""
+    error.message = f"Action {number} of {len(kinds)} ({kinds[number - 1]}) {how}: {error.message} {before}{after}"[
+        :4000
+    ]
+    error.data = {**(error.data or {}), "batch": {"done": done, "stoppedAt": number, "notBegun": left}}
+    if results and error.outcome == "not_sent":
         error.outcome = "failed"
-        error.hint = "Read-only tools still work. Run the remaining actions after the person resumes (tabhub resume)."
-    return error
+
+
+def _done(result: dict[str, Any]) -> str:
+    """One line on a step that was done."""
+    where = f" {result['url']}" if isinstance(result.get("url"), str) else ""
+    return str(result.get("did", f"{result[_KIND]}{where}"))
 
 
 def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str, Any]]:

@@ -16,7 +16,8 @@ from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, SiteChanged
 
-_ONE_OR_MORE = {"type": ["string", "array"]}
+_ONE_OR_MORE = {"type": ["string", "array"], "items": {"type": "string"}}
+_VALUE = {"type": ["string", "number", "boolean", "array"], "items": {"type": "string"}}
 _MAX_FIELDS = 100
 _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "on", "checked", "1")
 
@@ -32,7 +33,7 @@ _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "o
             "maxItems": _MAX_FIELDS,
             "items": {
                 "type": "object",
-                "properties": {**{name: {} for name in TARGET_NAMES}, "value": {}},
+                "properties": {**{name: {"type": "string"} for name in TARGET_NAMES}, "value": _VALUE},
                 "required": ["value"],
             },
         }

@@ -12,6 +12,7 @@ from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
 from tabhub.browser.elements.hidden_frames import require_focus_outside
+from tabhub.browser.schemas import list_of
 from tabhub.browser.secret_text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
@@ -189,7 +190,7 @@ def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict
     "browser_press_key",
     "Press a key",
     "Presses a key (Enter, ArrowDown, a, Control+A) in the focused or given element.",
-    params={"key": "string", **TARGET, "modifiers?": "array"},
+    params={"key": "string", **TARGET, "modifiers?": list_of("string")},
     output=OUTPUT,
     destructive=True,
 )

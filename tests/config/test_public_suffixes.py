@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.trust.public_suffixes import is_local, is_public_suffix, registrable_domain, site_of
+from tabhub.config.public_suffixes import is_local, is_public_suffix, registrable_domain, site_of
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,9 @@ def test_a_site_is_the_same_with_every_scheme_port_and_subdomain() -> None:
 
 
 def test_names_below_a_public_suffix_have_different_owners() -> None:
-    assert all(is_public_suffix(host) for host in ("co.uk", "github.io", "notion.site"))
-    assert not any(is_public_suffix(host) for host in ("shop.co.uk", "127.0.0.1", "localhost"))
+    assert all(is_public_suffix(host) for host in ("com", "co.uk", "github.io", "notion.site", "Co.Uk."))
+    others = ("shop.co.uk", "127.0.0.1", "[::1]", "localhost", "corp", "test", "news.test", "home.arpa")
+    assert not any(is_public_suffix(host) for host in others)
 
 
 def test_hosts_of_this_machine_and_its_network_are_local() -> None:

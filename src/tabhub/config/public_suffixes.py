@@ -1,39 +1,49 @@
 """Which part of a host name one owner registers: `shop.co.uk` of `www.shop.co.uk`, by the Public Suffix List.
 
-Owns what counts as a site here and which hosts belong to this machine or its network. Two names below a public suffix
-(`co.uk`, `github.io`) have different owners. The list is data of the package publicsuffixlist; nothing is downloaded.
+Owns what counts as one site, what shares cookies, and which hosts belong to this machine or its network. Two names
+below a public suffix (`co.uk`, `github.io`) have different owners. The list is data of the package publicsuffixlist;
+nothing is downloaded.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from publicsuffixlist import PublicSuffixList
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
 
-_LOCAL_ENDINGS = ("localhost", "local", "internal", "lan", "home.arpa")
+_LOCAL_ENDINGS = ("localhost", "local", "internal", "home", "home.arpa", "lan", "corp")
+_NOT_REGISTERED = frozenset({*_LOCAL_ENDINGS, "test", "example", "invalid"})
+"""Names below which nobody registers domains."""
 
 
 @cache
 def load_list() -> PublicSuffixList:
     """The list, parsed once; that takes a moment."""
+    from publicsuffixlist import PublicSuffixList  # not needed by most commands
+
     return PublicSuffixList()
 
 
 def is_public_suffix(host: str) -> bool:
-    """Whether names below this host belong to different owners."""
-    return not _is_address(host) and not is_local(host) and load_list().is_public(host)
+    """Whether names below this host belong to different owners. A top-level domain that is not listed may be new."""
+    host = host.lower().removesuffix(".")
+    return host not in _NOT_REGISTERED and not _is_address(host) and load_list().is_public(host)
 
 
 def registrable_domain(host: str) -> str:
     """The part of a host name that its owner registered; an address, a public suffix or `localhost` is its own."""
     host = host.lower().removesuffix(".")
-    if _is_address(host):
-        return host
-    if host == "localhost" or host.endswith(".localhost"):
-        return "localhost"
-    return load_list().privatesuffix(host) or host
+    return "localhost" if host.endswith(".localhost") else cookie_domain(host)
+
+
+def cookie_domain(host: str) -> str:
+    """The widest domain for which pages of a host can set cookies; each name below `localhost` has its own."""
+    host = host.lower().removesuffix(".")
+    return host if _is_address(host) else load_list().privatesuffix(host) or host
 
 
 @lru_cache(maxsize=1024)

@@ -40,7 +40,10 @@ def test_unusual_schemas_are_explained_as_far_as_possible() -> None:
         ({}, ""),
         ({"type": "object", "additionalProperties": False}, "It takes no arguments."),
         ({"properties": {"any": True}, "required": ["any"]}, 'Arguments: any (any). Example: {"any":"…"}.'),
-        ({"properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]}, 'Arguments: a (string or null). Example: {"a":"text"}.'),
+        (
+            {"properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]},
+            'Arguments: a (string or null). Example: {"a":"text"}.',
+        ),
         ({"properties": {"a": {"const": 7}}, "required": ["a", 3]}, 'Arguments: a (any). Example: {"a":7}.'),
     ]
     for schema, expected in schemas:

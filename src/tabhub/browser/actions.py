@@ -12,11 +12,14 @@ from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
+from tabhub.browser import page_problems
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.page_problems import PageProblems
 from tabhub.browser.pending_requests import PendingRequests
 from tabhub.browser.record.traffic import ENABLE
 from tabhub.errors import CommandFailed, DialogOpen, PageNavigated, TabFailed
@@ -24,7 +27,7 @@ from tabhub.links.browsers import Browsers, Change, TabKey
 
 OUTPUT: dict[str, Any] = {"did": "string"}
 """Only the field that is always present is declared, to keep the tool list short; the others explain themselves
-(navigated, opened, dialog, download, closed, note)."""
+(navigated, opened, dialog, download, closed, problems, note)."""
 _EVENTS = (
     "Page.frameRequestedNavigation",
     "Page.frameStartedNavigating",
@@ -43,7 +46,9 @@ _EVENTS = (
     "Network.loadingFinished",
     "Network.loadingFailed",
     "Target.detachedFromTarget",
+    *page_problems.EVENTS,
 )
+_REQUEST_ENDS = ("Network.responseReceived", "Network.loadingFailed")
 CHOOSER = "Page.setInterceptFileChooserDialog"
 _NAVIGATION_STARTS = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
 _PAGE_SCHEMES = (
@@ -76,6 +81,8 @@ class TrackedAction:
     page: Page
     concurrent: list[TrackedAction]
     """All actions that run in the tab."""
+    problems: PageProblems = field(default_factory=PageProblems)
+    """What went wrong in the tab since the last answer."""
     navigating: set[str] = field(default_factory=set)
     """Frames that are navigating."""
     url: str | None = None
@@ -127,7 +134,7 @@ class TrackedAction:
             self.chooser = params
         elif method == "Input.dragIntercepted":
             self.drag = parse_object(params.get("data"))
-        else:
+        elif method not in _REQUEST_ENDS:
             return
         self._changed.set()
 
@@ -230,6 +237,8 @@ class TrackedAction:
         page = self.page
         if page.dialog is None and self.unsettled:
             await self.wait_until(lambda: not self.unsettled, page.browsers.limits.action_settle)
+        if page.dialog is None and self.problems.awaited:
+            await self.wait_until(lambda: not self.problems.awaited, page.browsers.limits.action_responses)
         facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
         facts |= {name: value for name, value in more.items() if value is not None}
         notes = [note] if note else []
@@ -244,6 +253,8 @@ class TrackedAction:
             notes.append("The tab is navigating to another page.")
         elif isinstance(before, str) and isinstance(now, str) and before != now:
             facts["navigated"] = now
+        if problems := self.problems.pop(page.view):
+            facts["problems"] = problems
         if elsewhere := page.elsewhere_note():
             notes.append(elsewhere)
         if self.external_url is not None:
@@ -287,6 +298,7 @@ async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T]) -> 
 @dataclass(slots=True)
 class _Tab:
     requests: PendingRequests
+    problems: PageProblems = field(default_factory=PageProblems)
     awake: bool = False
     ended: bool = False
     actions: list[TrackedAction] = field(default_factory=list)
@@ -298,6 +310,8 @@ class Activity:
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._tabs: dict[TabKey, _Tab] = {}
+        self._browsers = browsers
+        self._watch = watch
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
@@ -321,7 +335,7 @@ class Activity:
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Attribute what happens in the tab from here on to an action."""
         tab = self._tab(page.key)
-        action = TrackedAction(page, tab.actions)
+        action = TrackedAction(page, tab.actions, tab.problems)
         tab.actions.append(action)
         tab.requests.acted = page.link.loop.time()
         if page.dialog is None and not tab.awake:
@@ -357,12 +371,22 @@ class Activity:
         if method == "detached":
             tab.awake = False
             tab.requests.pending.clear()
+            tab.problems.forget_requests()
             if not tab.actions:
                 del self._tabs[key]
             return
         tab.requests.handle_event(key[0].loop.time(), method, params, child, acting=bool(tab.actions))
+        self._note_problems(key, method, params, child)
         for action in tab.actions:
             action.handle_event(method, params, child)
+
+    def _note_problems(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
+        tab, state = self._tabs[key], self._watch.tabs.get(key)
+        if method in page_problems.EVENTS and (state is None or not all(one.done() for one in state.starting)):
+            return  # when watching begins, the browser repeats what the page has logged before
+        known = self._browsers.book.find(key[0].browser_id, key[1])
+        host = urlsplit(known.url).hostname if known is not None else None
+        tab.problems.handle_event(method, params, child, host or "", acting=bool(tab.actions))
 
     def _tabs_changed(self, change: Change) -> None:
         for tab in (*change.tabs.opened, *change.tabs.changed):

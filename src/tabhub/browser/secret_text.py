@@ -31,8 +31,10 @@ _TEXTS: Mapping[str, Callable[[Path], bool]] = {
 }
 """The arguments that are typed into fields, by tool."""
 _STEPS = {
-    **{"type": "browser_type_text", "type_text": "browser_type_text"},
-    **{"fill": "browser_fill_form", "fill_form": "browser_fill_form"},
+    "type": "browser_type_text",
+    "type_text": "browser_type_text",
+    "fill": "browser_fill_form",
+    "fill_form": "browser_fill_form",
 }
 """Steps of browser_act that may be named otherwise than their tool."""
 _HINT = (

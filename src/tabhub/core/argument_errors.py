@@ -18,7 +18,14 @@ _MOST_NAMED = 40
 _LONGEST_PROBLEM = 400
 _LONGEST_VALUE = 60
 _MOST_EXAMPLE_DEPTH = 3
-_NAMED_EXAMPLES = {"url": "https://example.com/", "ref": "e5", "from": "e5", "to": "e9", "selector": "#save", "key": "Enter"}
+_NAMED_EXAMPLES = {
+    "url": "https://example.com/",
+    "ref": "e5",
+    "from": "e5",
+    "to": "e9",
+    "selector": "#save",
+    "key": "Enter",
+}
 _EXAMPLES: Mapping[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
 
@@ -65,7 +72,13 @@ def _at(schema: Mapping[str, Any], path: Iterable[Any]) -> Mapping[str, Any]:
     """The part of a schema that contains the keyword at the end of a path."""
     at: Any = schema
     for step in list(path)[:-1]:
-        at = at.get(step) if isinstance(at, Mapping) else at[step] if isinstance(at, list) and type(step) is int else None
+        at = (
+            at.get(step)
+            if isinstance(at, Mapping)
+            else at[step]
+            if isinstance(at, list) and type(step) is int
+            else None
+        )
     return at if isinstance(at, Mapping) else {}
 
 

@@ -36,8 +36,10 @@ async def _learn(frame: Frame) -> None:
     page, session = frame.page, frame.session_id
     world = await frame.world()
     known = page.state.worlds.heard.setdefault(world.token, set())
+    if (document := await _page_document(frame)) is None:
+        return
     # In their own world only: Chromium crashes when it is asked (with `pierce`) for the listeners of all worlds.
-    query = {"objectId": await _page_document(frame), "depth": -1, "pierce": False}
+    query = {"objectId": document, "depth": -1, "pierce": False}
     answer = parse_object(await page.cdp("DOMDebugger.getEventListeners", query, session))
     listeners = (one for one in parse_objects(answer.get("listeners")) if one.get("type") in _TYPES)
     nodes = dict.fromkeys(one.get("backendNodeId") for one in listeners)

@@ -41,6 +41,7 @@ const makeKit = (token, prefix) => {
     heard: (found) => listening.add(found),
     seenByPeople,
     isClipped,
+    isPicture,
     changing: isChanging,
     isSecret: isSecretField,
     keepSecret,

@@ -87,7 +87,7 @@ const nativeRole = (element) => {
     case "select":
       return element.multiple || element.size > 1 ? "listbox" : "combobox";
     case "img":
-      return element.getAttribute("alt") === "" && !named(element) ? "" : "img";
+      return "img";
     case "svg":
       return named(element) || element.querySelector(":scope > title") ? "img" : "";
     case "h1":

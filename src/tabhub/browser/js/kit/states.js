@@ -124,6 +124,10 @@ const hintOf = (element, holds) => {
   return words.join(" ");
 };
 
+// Whether an image without a name is more than decoration.
+const SMALLEST_PICTURE = 48;
+const isPicture = (element) => element.localName === "img" && element.offsetWidth >= SMALLEST_PICTURE && element.offsetHeight >= SMALLEST_PICTURE;
+
 // What else tells an element: a link's URL, and a title or placeholder that its name does not show.
 const moreOf = (element, role, name) => {
   const address = role === "link" ? addressOf(element) : "";

@@ -174,7 +174,10 @@ const walker = (active) => {
         }
       }
     } else if (name) inside = inside.filter((one) => one.text !== name || one.role);
+    // The hint of an unnamed link or button is its picture's.
+    if (acts && !name) inside = inside.filter((one) => one.role !== "img" || one.name);
     const states = statesOf(element, role, active);
+    if (role === "img" && !name && !acts && isPicture(element)) return [{ role, name, element, acts, states: [hintOf(element)], after: "", kids: inside }];
     if (acts && clipped) states.push("clipped");
     if (role === "row") return row(element, acts, states, inside);
     if (!acts) {

@@ -23,9 +23,16 @@ _SPECS = (
 _ACTIONS: dict[str, ToolSpec] = {spec.tool.name.removeprefix("browser_"): spec for spec in _SPECS}
 """The actions, named like their tools."""
 _SHORT = {
-    **{"click": "click_element", "hover": "hover_element", "type": "type_text", "press": "press_key"},
-    **{"fill": "fill_form", "select": "select_option", "wait": "wait_for", "navigate": "navigate_tab"},
-    **{"upload": "upload_file", "dialog": "handle_dialog"},
+    "click": "click_element",
+    "hover": "hover_element",
+    "type": "type_text",
+    "press": "press_key",
+    "fill": "fill_form",
+    "select": "select_option",
+    "wait": "wait_for",
+    "navigate": "navigate_tab",
+    "upload": "upload_file",
+    "dialog": "handle_dialog",
 }
 """Shorter names for some of them."""
 _KIND = "action"
@@ -34,9 +41,9 @@ _KIND = "action"
 @tool(
     "browser_act",
     "Run several actions",
-    "Runs actions in order, named like the tools and with their arguments, e.g. [{action: type_text, ref: e5, text: Hi}, "
-    "{action: press_key, key: Enter}]; also hover_element, drag (from, to: a ref, or {x, y}), mouse (do: move, down, "
-    "up, click, wheel; x, y, button, deltaY), handle_dialog (do). Stops at a failure unless onError is continue.",
+    "Runs actions in order, named like the tools and with their arguments, e.g. [{action: type_text, ref: e5, text: "
+    "Hi}, {action: press_key, key: Enter}]; also hover_element, drag (from, to: a ref, or {x, y}), mouse (do: move, "
+    "down, up, click, wheel; x, y, button, deltaY), handle_dialog (do). Stops at a failure unless onError is continue.",
     params={
         "actions": {
             "type": "array",

@@ -119,7 +119,8 @@ async def _run(running: RunningHub, agent: Agent, case: Case, site: str, seconds
 
 async def _keys(link: ExtensionLink, chrome_id: int, text: str, times: int = 60) -> float:
     """The median time in ms of a script that clears the field and the key events of a text, sent in one message."""
-    *first, (method, params) = [("Runtime.evaluate", {"expression": _EMPTY}), *pointer.typing_events(text, lines=False)]
+    typed = pointer.typing_events(text, tab_leaves=True)
+    *first, (method, params) = [("Runtime.evaluate", {"expression": _EMPTY}), *typed]
     ahead = [{"method": name, "params": given} for name, given in first]
     taken = []
     for _ in range(times):

@@ -4,7 +4,7 @@
  */
 
 import { bookmarkCommands } from "./browser/bookmarks.js";
-import { downloadCommands } from "./browser/downloads.js";
+import { discardCommands, downloadCommands } from "./browser/downloads.js";
 import { historyCommands } from "./browser/history.js";
 import { extensionCommands } from "./browser/extension_commands.js";
 import { notifyCommands, watchNotifications } from "./browser/notify.js";
@@ -167,7 +167,11 @@ const methods = withoutStopped(new Map([
   ],
 ]));
 /** Requests that only the hub on this machine may send, on behalf of the person. */
-const ownMethods = new Map([...methods, ...commandMap({ resumeTab: (params) => resumeTab(read.tabIdOf(params)) })]);
+const ownMethods = new Map([
+  ...methods,
+  ...discardCommands,
+  ...commandMap({ resumeTab: (params) => resumeTab(read.tabIdOf(params)) }),
+]);
 
 /** Notifications that are passed on to the panel. */
 const PANEL_EVENTS = [

@@ -14,6 +14,8 @@ import { short } from "./lists.js";
 const ANSWER_MS = 8_000;
 /** How long to wait for the end: enough for small files. */
 const PATIENCE_MS = 3_000;
+/** How long a download that has begun may take to be listed. */
+const LISTED_MS = 2_000;
 const MOST = 500;
 const SOME = 50;
 /** @type {readonly [`${chrome.downloads.State}`, ...`${chrome.downloads.State}`[]]} */
@@ -22,10 +24,12 @@ const HARMLESS = ["safe", "accepted"];
 
 /** @param {chrome.downloads.DownloadItem} item */
 function describe(item) {
-  const { id, url, finalUrl, filename, state, bytesReceived, totalBytes, mime, danger } = item;
+  const { id, url, finalUrl, referrer, filename, state, bytesReceived, totalBytes, mime, danger } = item;
   return {
     downloadId: id,
     url: short(finalUrl || url),
+    ...(finalUrl && finalUrl !== url ? { startUrl: short(url) } : {}),
+    ...(referrer ? { referrer: short(referrer) } : {}),
     filename: short(filename),
     state,
     bytesReceived,
@@ -56,20 +60,26 @@ async function downloadFile(params, call) {
   const filename = read.optionalString(params, "filename");
   const saveAs = read.optionalBoolean(params, "saveAs") ?? false;
   const begun = chrome.downloads.download({ url, saveAs, conflictAction: "uniquify", ...read.withoutUndefined({ filename }) });
-  return describe(await whenEnded(await whenStarted(begun), call));
+  const cancelLate = read.optionalBoolean(params, "cancelLate") ?? false;
+  return describe(await whenEnded(await whenStarted(begun, cancelLate), call));
 }
 
 /**
  * The id of a download, which the browser assigns when the server begins to answer.
  * @param {Promise<number>} begun
+ * @param {boolean} cancelLate
  * @returns {Promise<number>}
  */
-async function whenStarted(begun) {
+async function whenStarted(begun, cancelLate) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const silence = new Promise((_, reject) => {
-    const late = `The server has not answered within ${ANSWER_MS / 1000} s. If it still does, the download begins.`;
-    timer = setTimeout(() => reject(new Error(late)), ANSWER_MS);
+    const late = `The server has not answered within ${ANSWER_MS / 1000} s.`;
+    const then = cancelLate ? "The download was given up." : "If it still does, the download begins.";
+    timer = setTimeout(() => {
+      if (cancelLate) void begun.then(discard).catch(() => {}); // there is none
+      reject(new Error(`${late} ${then}`));
+    }, ANSWER_MS);
   });
   try {
     return await Promise.race([begun, /** @type {Promise<never>} */ (silence)]);
@@ -116,5 +126,49 @@ async function getDownloads(params) {
 async function getDownload(params) {
   return describe(await existing(read.requiredInteger(params, "downloadId")));
 }
+
+/**
+ * Stop a download, and delete what was written of it. The browser's list keeps an entry, for the person.
+ * @param {Params} params
+ */
+async function discardDownload(params) {
+  const id = read.optionalInteger(params, "downloadId") ?? (await newestOf(read.requiredString(params, "url")));
+  return { discarded: id !== undefined && (await discard(id)) };
+}
+
+/**
+ * Whether no file is left.
+ * @param {number} id
+ */
+async function discard(id) {
+  if ((await existing(id)).state === "in_progress") await chrome.downloads.cancel(id);
+  const { state, exists } = await existing(id);
+  if (state === "complete" && exists) await chrome.downloads.removeFile(id);
+  const left = await existing(id);
+  return left.state === "interrupted" || !left.exists;
+}
+
+/**
+ * The id of the newest download of a URL, which may be about to be listed.
+ * @param {string} url
+ * @returns {Promise<number | undefined>}
+ */
+async function newestOf(url) {
+  const isWanted = (/** @type {chrome.downloads.DownloadItem} */ { url: first, finalUrl }) => [first, finalUrl].includes(url);
+  const { promise, resolve } = /** @type {PromiseWithResolvers<number | undefined>} */ (Promise.withResolvers());
+  const timer = setTimeout(resolve, LISTED_MS);
+  const listener = (/** @type {chrome.downloads.DownloadItem} */ item) => isWanted(item) && resolve(item.id);
+  chrome.downloads.onCreated.addListener(listener);
+  try {
+    const newest = await chrome.downloads.search({ orderBy: ["-startTime"], limit: SOME });
+    return newest.find(isWanted)?.id ?? (await promise);
+  } finally {
+    clearTimeout(timer);
+    chrome.downloads.onCreated.removeListener(listener);
+  }
+}
+
+/** From the hub on this machine only. */
+export const discardCommands = commandMap({ discardDownload });
 
 export const downloadCommands = commandMap({ downloadFile, getDownloads, getDownload });

@@ -307,6 +307,17 @@ export type Deleted = {
   deleted: number;
 };
 
+/** A download to stop and delete, by its id or as the newest of a URL; from the hub on this machine only. */
+export type DiscardDownload = {
+  downloadId?: number;
+  url?: string;
+};
+
+/** Whether no file of a download is left. */
+export type Discarded = {
+  discarded?: boolean;
+};
+
 /** What a plugin's tool returned. */
 export type DispatchResult = {
   output?: unknown;
@@ -327,6 +338,8 @@ export type DispatchTool = {
 export type Download = {
   downloadId: number;
   url?: string;
+  startUrl?: string;
+  referrer?: string;
   filename?: string;
   state?: string;
   bytesReceived?: number;
@@ -345,6 +358,7 @@ export type DownloadFile = {
   url: string;
   filename?: string;
   saveAs?: boolean;
+  cancelLate?: boolean;
 };
 
 /** Downloads, newest first; `cut` if there are more. */
@@ -1246,6 +1260,7 @@ export interface Commands {
   downloadFile: { params: DownloadFile; result: Download };
   getDownloads: { params: GetDownloads; result: Downloads };
   getDownload: { params: OneDownload; result: Download };
+  discardDownload: { params: DiscardDownload; result: Discarded };
   getCookies: { params: GetCookies; result: Cookies };
   setCookie: { params: SetCookie; result: Cookie };
   deleteCookies: { params: DeleteCookies; result: Deleted };

@@ -12,7 +12,7 @@ import { keepFocus } from "./focus.js";
 import { runChained, wantsToProceed } from "./chained_commands.js";
 import { Interrupts } from "./interrupt.js";
 import { couldShowOwn, isOwn, refuseOwnPages } from "./extension_pages.js";
-import { requireSite, restrictToSite } from "./site_guard.js";
+import { isOn, navigated, restrictToSite } from "./site_guard.js";
 import { isStopped, refuseStopped, stoppedError } from "./stopped.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
@@ -32,6 +32,7 @@ import { isStopped, refuseStopped, stoppedError } from "./stopped.js";
  * @typedef {object} Attachment
  * @property {Promise<void> | null} attaching
  * @property {boolean} crashed
+ * @property {string} url that the tab shows, kept by events: commands must not wait for another query
  * @property {number} dialogs how many dialogs have opened
  * @property {Set<(text: string) => void>} dialogListeners called with the text of a dialog
  * @property {number} used when a command last began or ended
@@ -89,7 +90,11 @@ export class Debugger {
       this.#detached(source.tabId, reason);
     });
     // Before the extension's page has loaded: a command that waits for an element would find it there.
-    chrome.tabs.onUpdated.addListener((tabId, { url }) => isOwn(url) && this.#detachFromOwnPage(tabId));
+    chrome.tabs.onUpdated.addListener((tabId, { url }, tab) => {
+      if (isOwn(url)) this.#detachFromOwnPage(tabId);
+      const attachment = this.#attachments.get(tabId);
+      if (attachment) attachment.url = urlOf(tab);
+    });
     this.#cleanedUp = this.#cleanUp().catch((error) => this.#listener.note(`Debuggers could not be listed: ${textOf(error)}`));
   }
 
@@ -114,7 +119,7 @@ export class Debugger {
     if (attachment.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
     const { site } = call;
     if (site !== undefined) {
-      const url = await requireSite(tabId, site);
+      const url = await requireSite(tabId, attachment, site);
       ahead = ahead.map((each) => restrictToSite(each, site, url));
       ({ params } = restrictToSite({ method, params }, site, url));
     }
@@ -140,7 +145,7 @@ export class Debugger {
         const found = /** @type {CdpObject} */ (result ?? {});
         // After a dialog the hub no longer expects the commands that would follow.
         const proceed = follow.length > 0 && wantsToProceed(found) && attachment.dialogs === dialogs && !call.cancelled;
-        const onSite = proceed && site !== undefined ? requireSite(tabId, site) : Promise.resolve();
+        const onSite = proceed && site !== undefined ? requireSite(tabId, attachment, site) : Promise.resolve();
         resolve(proceed ? onSite.then(() => runChained(session, found, follow)) : found);
       },
       (error) => void refusal(tabId, cdpText(error)).then(reject),
@@ -222,6 +227,7 @@ export class Debugger {
     const attachment = {
       attaching: null,
       crashed: false,
+      url: "",
       dialogs: 0,
       dialogListeners: new Set(),
       used: Date.now(),
@@ -232,7 +238,7 @@ export class Debugger {
       timer: undefined,
     };
     this.#attachments.set(tabId, attachment);
-    attachment.attaching = this.#attachTo(tabId, attachment.children).then(
+    attachment.attaching = this.#attachTo(tabId, attachment).then(
       () => {
         attachment.attaching = null;
         if (this.#attachments.get(tabId) !== attachment) throw noTab(tabId, "It was closed while the debugger attached.");
@@ -250,11 +256,12 @@ export class Debugger {
 
   /**
    * @param {number} tabId
-   * @param {Children} children
+   * @param {Attachment} attachment
    */
-  async #attachTo(tabId, children) {
+  async #attachTo(tabId, attachment) {
     await this.#cleanedUp;
     const tab = await chrome.tabs.get(tabId);
+    attachment.url = urlOf(tab);
     refuseStopped(tabId);
     if (isOwn(tab.url) || isOwn(tab.pendingUrl)) throw ownPage(tabId);
     if (tab.discarded) throw new RpcError(FAILED, `Tab ${tabId} is unloaded to save memory. Reload it first.`);
@@ -264,7 +271,7 @@ export class Debugger {
       throw ownPage(tabId, "could go back to");
     }
     await chrome.debugger.sendCommand({ tabId }, "Inspector.enable");
-    await chrome.debugger.sendCommand({ tabId }, "Target.setAutoAttach", children.autoAttach());
+    await chrome.debugger.sendCommand({ tabId }, "Target.setAutoAttach", attachment.children.autoAttach());
   }
 
   /** A debugger outlives the worker that attached it. Its child sessions are unknown, so it is detached. */
@@ -357,6 +364,31 @@ export class Debugger {
     const event = sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params };
     this.#listener.event(event, owners);
   }
+}
+
+/**
+ * The URL of a tab. One that was just opened has only a pending URL.
+ * @param {chrome.tabs.Tab} tab
+ */
+function urlOf(tab) {
+  return tab.url || tab.pendingUrl || "";
+}
+
+/**
+ * Refuse a command if its tab shows another site. Returns the URL that it shows.
+ * @param {number} tabId
+ * @param {Attachment} attachment
+ * @param {string} site
+ */
+async function requireSite(tabId, attachment, site) {
+  if (!isOn(attachment.url, site)) {
+    // The event of a navigation can arrive after the answer that the hub knows it from.
+    const tab = await chrome.tabs.get(tabId).catch(() => null);
+    if (tab) attachment.url = urlOf(tab);
+    // The command itself refuses a closed tab.
+    if (tab && !isOn(attachment.url, site)) throw navigated();
+  }
+  return attachment.url;
 }
 
 /**

@@ -14,17 +14,14 @@ import { originOf } from "../link/command_sites.js";
 const NAVIGATED = "The tab navigated to another site before the command ran. Check its URL, and repeat the command if it is still needed.";
 const STRICT = /^\s*(?:"use strict"|'use strict')\s*;/;
 
-/**
- * Refuse a command if its tab shows another site. Returns the URL that it shows.
- * @param {number} tabId
- * @param {string} site
- */
-export async function requireSite(tabId, site) {
-  const tab = await chrome.tabs.get(tabId).catch(() => null);
-  const url = tab?.url || tab?.pendingUrl || "";
-  // The command itself refuses a closed tab.
-  if (tab && originOf(url) !== site) throw new RpcError(FAILED, NAVIGATED);
-  return url;
+/** Whether a URL is of a site. @param {string} url @param {string} site */
+export function isOn(url, site) {
+  return originOf(url) === site;
+}
+
+/** A tab shows another site than a command was allowed for. */
+export function navigated() {
+  return new RpcError(FAILED, NAVIGATED);
 }
 
 /**

@@ -178,6 +178,7 @@ class Limits:
     element_appear: float = _limit(3.0, "time for an action's element to appear")
     element_ready: float = _limit(5.0, "time for it to become visible, enabled, still and uncovered")
     element_settled: float = _limit(0.6, "time without changes in the page after which waiting for that ends early")
+    typed_characters: int = _limit(5000, "longest text typed key by key")
     action_settle: float = _limit(2.0, "longest time an action waits for the page or tab that it opened")
     action_responses: float = _limit(0.3, "longest time its answer waits for responses to requests that it caused")
     wait_default: float = _limit(10.0, "how long the waiting tools wait by default")

@@ -13,6 +13,7 @@ import pytest
 from tabhub.browser import browser_tools
 from tabhub.browser.driver.page import open_tab
 from tabhub.core.leases import Lease
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Runner, Tool, ToolResult
 from tabhub.core.validators import compile_schema
 from tabhub.errors import TabLeased
@@ -44,8 +45,15 @@ class Context:
     def begin_step(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
         """Every step may run here."""
 
-    def require_site(self, tab_id: int, site: str) -> None:
+    def work_on(self, tab: Tab) -> None:
         """Every site may be acted on here."""
+        self.visit(tab.tab_id, tab.site)
+
+    async def require_frame(self, tab_id: int, site: str) -> None:
+        """Every frame may be acted in here."""
+
+    def frames_matter(self) -> bool:
+        return False
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")

@@ -182,3 +182,121 @@ async def test_batch_stops_before_a_step_on_a_blocked_site(tmp_path: Path, step:
         assert "Action 2 of 2" in text
         assert "do not act on that site" in text
         assert (error["category"], browser.pressed) == ("permission", [f"a {EVIL}"])
+
+
+class Framed(Browser):
+    """The page has a frame of another site; keys go there while it has the focus."""
+
+    def __init__(self, hub: RunningHub) -> None:
+        super().__init__(hub)
+        self.focused = True
+        self.asked: list[str] = []
+        """The methods of the commands that arrived."""
+
+    async def _command(self, params: dict[str, Any]) -> dict[str, Any]:
+        method, given = params["method"], params.get("params", {})
+        self.asked.append(method)
+        if method == "Input.dispatchKeyEvent":
+            self.pressed.append(params["ahead"][0]["params"]["key"])
+        answers: dict[str, Any] = {
+            "Page.getFrameTree": {
+                "frameTree": {
+                    "frame": {"id": "F", "url": f"{EVIL}/"},
+                    "childFrames": [{"frame": {"id": "P", "parentId": "F", "url": f"{BANK}/pay"}}],
+                }
+            },
+            "Page.createIsolatedWorld": {"executionContextId": 3},
+            "DOM.getFrameOwner": {"backendNodeId": 5},
+            "DOM.resolveNode": {"object": {"objectId": "o"}},
+            "Runtime.callFunctionOn": {"result": {"value": "e1"}},
+        }
+        value: Any = 0
+        if "tabhubKit ??=" in given.get("expression", ""):
+            value = ["token", "e"]
+        elif "frame element" in given.get("expression", ""):
+            value = {"active": self.focused}
+        return answers.get(method) or {"result": {"value": value}}
+
+
+def framed(tmp_path: Path, **settings: Any) -> Any:
+    return running_hub(tmp_path, **{"permissions": None, "dataflow": "off", **settings})
+
+
+def press(key: str) -> tuple[str, dict[str, Any]]:
+    return "browser_press_key", {"tabId": 7, "key": key}
+
+
+async def test_an_action_in_a_frame_of_another_site_is_asked_about_for_that_site_too(tmp_path: Path) -> None:
+    async with framed(tmp_path) as hub, Framed(hub) as browser, Agent(hub) as agent:
+        calling = asyncio.create_task(agent.call(*press("a")))
+        assert "frame" not in (await browser.decide("allow_session"))["message"]
+        request = await browser.decide("allow_session")
+        assert request["message"] == (
+            f"It acts in a frame of {BANK} inside the page. browser_press_key acts, and is set to ask."
+        )
+        assert f"click and type on {BANK}" in request["scope"]
+        assert request["url"] == f"{EVIL}/news"
+        assert not (await calling)["result"].get("isError")
+        line = hub.hub.engine.audit.recent(1)[0]
+        assert (line["origin"], line["frames"]) == (EVIL, [BANK])
+        assert not (await agent.call(*press("b")))["result"].get("isError")
+        assert browser.pressed == ["a", "b"]
+
+
+async def test_a_denied_frame_gets_nothing_and_the_page_around_it_still_does(tmp_path: Path) -> None:
+    async with framed(tmp_path, sites={"evil.example": "act"}) as hub, Framed(hub) as browser, Agent(hub) as agent:
+        calling = asyncio.create_task(agent.call(*press("a")))
+        await browser.decide("deny")
+        text, error = error_of(await calling)
+        assert "The person denied browser_press_key" in text
+        assert error["outcome"] == "not_sent"
+        assert hub.hub.engine.audit.recent(1)[0]["frames"] == [BANK]
+        browser.focused = False
+        assert not (await agent.call(*press("b")))["result"].get("isError")
+        assert browser.pressed == ["b"]
+
+
+async def test_a_rule_or_navigation_while_the_person_decides_about_a_frame_still_counts(tmp_path: Path) -> None:
+    async with framed(tmp_path, sites={"evil.example": "act"}) as hub, Framed(hub) as browser, Agent(hub) as agent:
+        calling = asyncio.create_task(agent.call(*press("a")))
+        request = await browser.request()
+        frame = {"id": "P", "parentId": "F", "url": "https://other.example/"}
+        await browser.notify("cdp.event", {"tabId": 7, "method": "Page.frameNavigated", "params": {"frame": frame}})
+        await browser.answer(request["id"], "allow_once")
+        text, _ = error_of(await calling)
+        assert f"A frame of tab 7 went from {BANK} to https://other.example; nothing was done there." in text
+        calling = asyncio.create_task(agent.call(*press("a")))
+        request = await browser.request()
+        hub.hub.settings.set_site("bank.example", None, "read")
+        await browser.answer(request["id"], "allow_once")
+        text, _ = error_of(await calling)
+        assert "lets agents only read on bank.example" in text
+        assert browser.pressed == []
+
+
+async def test_a_step_in_a_frame_that_needs_an_approval_stops_the_batch(tmp_path: Path) -> None:
+    async with framed(tmp_path, sites={"evil.example": "act"}) as hub, Framed(hub) as browser, Agent(hub) as agent:
+        text, error = error_of(await agent.call("browser_act", KEYS))
+        assert f"browser_press_key was not run in a frame of {BANK}: there it needs an approval." in text
+        assert "Make it a call of its own" in error["hint"]
+        assert browser.pressed == []
+
+
+async def test_content_of_a_page_is_not_carried_into_a_frame_unasked(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, dataflow="ask") as hub, Framed(hub) as browser, Agent(hub) as agent:
+        browser.focused = False
+        assert not (await agent.call(*press("a")))["result"].get("isError")
+        browser.focused = True
+        calling = asyncio.create_task(agent.call(*press("b")))
+        request = await browser.decide("allow_session")
+        assert request["reason"] == "dataflow"
+        assert f"has read {EVIL}, and now acts on {BANK}" in request["message"]
+        assert not (await calling)["result"].get("isError")
+        assert browser.pressed == ["a", "b"]
+
+
+async def test_frames_cost_no_round_trip_where_no_rule_tells_them_apart(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, Framed(hub) as browser, Agent(hub) as agent:
+        assert not (await agent.call(*press("a")))["result"].get("isError")
+        assert browser.pressed == ["a"]
+        assert "Page.getFrameTree" not in browser.asked

@@ -14,6 +14,7 @@ import pytest
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.protocols import Caller
 from tabhub.core.registry import Entry
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.errors import (
     Busy,
@@ -43,7 +44,9 @@ class DenySome(Permission):
         super().__init__()
         self._tools = tools
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+    def check(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
+    ) -> Outcome:
         return Denied(PermissionDenied(f"{tool.name} is off.")) if tool.name in self._tools else ALLOWED
 
 

@@ -27,6 +27,10 @@ _BLOCKED = f"""<!doctype html><title>{SECRET} title</title>
   fetch("/{SECRET}-api");
   document.modelContext?.registerTool({{
     name: "{SECRET}_tool", description: "{SECRET} tool", execute: async () => "{SECRET} result" }});
+  addEventListener("message", ({{ data }}) => {{
+    const made = data === "blob" ? URL.createObjectURL(new Blob(["{SECRET} made"])) : "data:text/plain,{SECRET}";
+    Object.assign(document.createElement("a"), {{ download: "{SECRET}.txt", href: made }}).click();
+  }});
   if (location.hash === "#alert") setTimeout(() => alert("{SECRET} alert"), 0);
 </script>"""
 _BIG = f"<!doctype html><title>{SECRET}</title>" + f"<p>{SECRET} filler.</p>" * 4_000
@@ -39,7 +43,24 @@ _FRAMED = """<!doctype html><title>Framed</title><body style="margin:0;backgroun
 <iframe id="frame" src="/leave" style="left:100px;width:300px;height:200px"></iframe>
 <iframe id="nested" src="/around" style="left:500px;width:200px;height:150px"></iframe><p id="outside">Outside</p>"""
 _AROUND = """<!doctype html><title>Around</title><body style="margin:0"><iframe src="/leave"></iframe>"""
-_PAGES = {"/": _SHOP, "/framed": _FRAMED, "/around": _AROUND, "/quiet": "<!doctype html><title>Quiet</title>Quiet"}
+_FILES = """<!doctype html><title>Files</title><a id="link" href="/download">Get</a>
+<button id="script">Save</button><script>
+  const made = Object.assign(document.createElement("a"), { download: "x", href: "/download" });
+  document.getElementById("script").onclick = () => made.click();
+</script>
+<button id="blob" onclick="frames[0].postMessage('blob', '*')">Blob</button>
+<button id="data" onclick="frames[0].postMessage('data', '*')">Data</button>
+<a id="slow" href="/download?slow">Slow</a><a id="own" href="/own.bin">Own</a><iframe src="/leave"></iframe>"""
+_PAGES = {
+    "/": _SHOP,
+    "/framed": _FRAMED,
+    "/around": _AROUND,
+    "/files": _FILES,
+    "/quiet": "<!doctype html><title>Quiet</title>Quiet",
+}
+
+
+_ATTACHED = {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}
 
 
 class BlockedSite:
@@ -57,12 +78,15 @@ class BlockedSite:
         self.shop = f"http://shop.localhost:{self.port}"
         self.near = f"http://ok.{HOST}:{self.port}"
         """Of the same domain as the blocked site, which is the same site to a browser, but not blocked."""
+        self.gone = threading.Event()
+        """Ends slow downloads, of which half is sent."""
         self.seen: list[str] = []
         """The paths that the blocked site was asked for."""
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="blocked-site")
         self._thread.start()
 
     def stop(self) -> None:
+        self.gone.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -82,19 +106,22 @@ class _Handler(BaseHTTPRequestHandler):
         if str(self.headers["Host"]).startswith(HOST):
             self._bank()
         elif self.path.startswith(("/leave", "/download")):
-            to = f"{SECRET}.bin" if self.path.startswith("/download") else f"{SECRET}-path"
+            slow = "-slow" if self.path.endswith("slow") else ""
+            to = f"{SECRET}{slow}.bin" if self.path.startswith("/download") else f"{SECRET}-path"
             self._send(302, "", Location=f"{self.here.bank}/{to}")
+        elif self.path == "/own.bin":
+            self._send(200, "own", **_ATTACHED)
         else:
             self._send(200, _PAGES.get(self.path, ""))
 
     def _bank(self) -> None:
         self.here.seen.append(self.path)
         if self.path.endswith(".bin"):
-            given = {
-                "Content-Type": "application/octet-stream",
-                "Content-Disposition": f"attachment; filename={SECRET}.bin",
-            }
-            self._send(200, SECRET, **given)
+            slow = self.path.endswith("-slow.bin")
+            length = {"Content-Length": "200000"} if slow else {}
+            self._send(200, SECRET * (10_000 if slow else 1), **_ATTACHED, **length)
+            if slow:
+                self.here.gone.wait()
         elif self.path.endswith((".css", "-api", "-clicked")):
             kind = "text/css" if self.path.endswith(".css") else "text/plain"
             self._send(200, f".{SECRET} {{ color: red }}", **{"Content-Type": kind, "Access-Control-Allow-Origin": "*"})

@@ -9,6 +9,7 @@ from playwright.async_api import Playwright, async_playwright
 
 from tests.e2e import live
 from tests.e2e.agent_hub import create_agent_hub
+from tests.e2e.appsite import AppSite
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.pagesite import PageSite
 from tests.e2e.restartable_hub import RestartableHub
@@ -30,6 +31,14 @@ def zoo() -> Iterator[Zoo]:
     zoo = Zoo()
     yield zoo
     zoo.stop()
+
+
+@pytest.fixture(scope="session")
+def apps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppSite]:
+    """The pages of `apps/`."""
+    site = AppSite(tmp_path_factory.mktemp("apps"))
+    yield site
+    site.stop()
 
 
 @pytest.fixture(scope="session")

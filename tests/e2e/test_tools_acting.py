@@ -184,7 +184,7 @@ async def test_a_field_that_cannot_be_filled_is_named(guest: Caller, zoo: Zoo, s
         ("#day", "tomorrow", "YYYY-MM-DD"),
         ("#colour", "Mauve", "Red (r), Green (g), Blue (b)"),
         ("#news", "perhaps", "true or false"),
-        ("#city", "Oslo", "click a custom list"),
+        ("#city", "Atlantis", "Its options: "),
     )
     for selector, value, expected in cases:
         with subtests.test(selector=selector):
@@ -211,9 +211,7 @@ async def test_options_are_chosen_by_value_and_label(guest: Caller, zoo: Zoo) ->
 
 async def test_a_custom_select_is_opened_and_clicked(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
-    assert "Click it" in (await guest.fail(SELECT, selector="#city", label="Oslo"))["text"]
-    await guest.get(CLICK, selector="#city")
-    await guest.get(CLICK, role="option", text="Oslo")
+    assert (await guest.get(SELECT, selector="#city", label="Oslo"))["value"] == "Oslo"
     assert await guest.run("return document.getElementById('city').textContent") == "Oslo"
 
 

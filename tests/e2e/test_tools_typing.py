@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from tests.e2e.live import Caller
 from tests.e2e.zoo import Zoo
 
-TYPE, DIALOG = "browser_type_text", "browser_handle_dialog"
+TYPE, FILL, DIALOG = "browser_type_text", "browser_fill_form", "browser_handle_dialog"
 
 
 async def log(agent: Caller) -> list[str]:
@@ -123,3 +124,102 @@ async def test_a_field_that_loses_focus_is_reported(guest: Caller, zoo: Zoo) -> 
     await guest.run("document.getElementById('mail').onfocus = (event) => event.target.blur()")
     assert "cannot be focused" in (await guest.fail(TYPE, selector="#mail", text="ab"))["text"]
     assert await guest.run("return document.getElementById('name').value + document.getElementById('mail').value") == ""
+
+
+async def test_date_and_time_fields_have_their_own_roles_and_take_natural_values(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    kinds = {
+        "date": ("date", "14 March 2026", "2026-03-14"),
+        "time": ("time", "2:30 pm", "14:30"),
+        "datetime-local": ("datetime", "March 14, 2026 2:30 pm", "2026-03-14T14:30"),
+        "month": ("month", "March 2026", "2026-03"),
+        "week": ("week", "week 7 2026", "2026-W07"),
+        "color": ("color", "tomato", "#ff6347"),
+        "range": ("slider", "60", "60"),
+    }
+    inputs = "".join(f"<label>{kind}<input id={kind} type={kind}></label>" for kind in kinds)
+    await guest.run("document.body.innerHTML = args.inputs", args={"inputs": inputs})
+    lines = (await guest.get("browser_snapshot"))["snapshot"].split("\n")
+    assert [line.split()[:2] for line in lines] == [[role, f'"{kind}"'] for kind, (role, _, _) in kinds.items()]
+    fields = [{"selector": f"#{kind}", "value": value} for kind, (_, value, _) in kinds.items()]
+    filled = (await guest.get(FILL, fields=fields))["fields"]
+    assert [field["value"] for field in filled] == [value for _, _, value in kinds.values()]
+    assert (await guest.get(TYPE, selector="#time", text="9 am"))["value"] == "09:00"
+    for kind, expected in (("time", "HH:MM"), ("week", "2026-W07"), ("color", "#rrggbb"), ("range", "from 0 to 100")):
+        failed = await guest.fail(FILL, fields=[{"selector": f"#{kind}", "value": "any"}])
+        assert expected in failed["text"]
+
+
+async def test_text_without_a_target_goes_to_the_focused_field_at_the_cursor(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    assert "has the focus" in (await guest.fail(TYPE, text="x"))["text"]
+    await guest.get(TYPE, selector="#name", text="ad")
+    await guest.get("browser_press_key", key="ArrowLeft")
+    answer = await guest.get(TYPE, text="bc")
+    assert (answer["did"].startswith('Typed into textbox "Name"'), answer["value"]) == (True, "abcd")
+    assert (await guest.get(TYPE, text="new", clear=True))["value"] == "new"
+
+
+async def test_text_without_a_target_goes_to_the_focused_field_of_a_frame(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_frames.html"))
+    for frame in ("near", "other"):
+        await guest.get(TYPE, selector=f"#word-{frame}", text="a")
+        assert (await guest.get(TYPE, text="b"))["value"] == "ab"
+
+
+async def test_a_line_break_is_enter_in_any_field_with_lines(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    await guest.run("notes.onkeydown = ({ key, shiftKey }) => { if (key === 'Enter') log.push(`enter ${shiftKey}`); }")
+    await log(guest)
+    lines = "\n".join(f"- line {n}" for n in range(30))
+    for text in ("a\nb", lines):
+        answer = await guest.get(TYPE, selector="#notes", text=text, clear=True)
+        assert await guest.run("return notes.value") == answer["value"] == text
+        assert [line for line in await log(guest) if line.startswith("enter")] == ["enter false"] * text.count("\n")
+
+
+async def test_text_too_long_for_single_keys_is_inserted(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    text = "\n".join(f"  {n} " for n in range(2000))
+    assert "insert: true" in (await guest.fail(TYPE, selector="#notes", text=text))["text"]
+    answer = await guest.get(TYPE, selector="#notes", text=text, insert=True, clear=True)
+    assert await guest.run("return notes.value") == text
+    assert (answer["value"], answer["length"]) == (text[:500], len(text))
+    assert (await guest.get("browser_get_tab_content", selector="#notes"))["content"] == text
+
+
+async def test_a_changed_text_is_reported(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    await guest.run(
+        "document.getElementById('name').oninput = ({ target }) => (target.value = target.value.toUpperCase())"
+    )
+    answer = await guest.get(TYPE, selector="#name", text="abc", clear=True)
+    assert (answer["value"], "does not hold the text" in answer["note"]) == ("ABC", True)
+
+
+async def test_the_value_of_a_field_is_shown_exactly(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    text = "\n".join(f"    line {n} " for n in range(40))
+    await guest.run("notes.value = args.text", args={"text": text})
+    page = (await guest.get("browser_snapshot"))["snapshot"]
+    assert f"(+{len(text) - 100} characters)" in page
+    field = (await guest.get("browser_snapshot", selector="#notes"))["snapshot"]
+    assert orjson.loads(field[field.index(" = ") + 3 :]) == text
+
+
+async def test_preformatted_text_is_read_with_its_indentation(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    code = "<div style='white-space:pre'><div>def f():</div><div>    return 1</div><div>\tx</div></div>"
+    await guest.run(
+        "document.body.innerHTML = args.code + args.block + args.table",
+        args={
+            "code": code,
+            "block": "<div class='highlight-python'><pre>a\n\n\n  b\n</pre></div>",
+            "table": "<table><tr><td>1<td>old<td>new<tr><td colspan=2></td><td>&nbsp;&nbsp;added</td></tr></table>",
+        },
+    )
+    content = (await guest.get("browser_get_tab_content"))["content"]
+    assert content.startswith("def f():\n    return 1\n\tx\na\n\n\n  b\n")
+    marked = (await guest.get("browser_get_tab_content", format="markdown"))["content"]
+    assert "```python\na\n\n\n  b\n```" in marked
+    assert marked.endswith("| 1 | old | new |\n| --- | --- | --- |\n|  |  |   added |")

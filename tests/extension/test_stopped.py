@@ -11,6 +11,7 @@ import pytest
 
 from tests.extension.conftest import Chromium, Site, in_worker
 from tests.extension.fakehub import FakeHub, Refused, Wire
+from tests.harness.waiting import eventually
 
 STOPPED = {"code": -32017, "message": "The person stopped you in this tab."}
 REFUSED = "-32017: The person stopped you in this tab."
@@ -91,3 +92,33 @@ async def test_command_for_one_site_does_not_run_in_another(wire: Wire, tab: int
         with pytest.raises(Refused, match="navigated to another site before the command ran"):
             await run("https://bank.example", method, params)
     assert (await run(site.url, "Runtime.evaluate", script))["result"]["value"] == "hit"
+
+
+async def test_commands_of_one_gesture_do_not_query_the_tab(
+    chromium: Chromium, wire: Wire, tab: int, site: Site
+) -> None:
+    """What the tab shows is known from events, so that a navigation within the gesture is noticed."""
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+
+    async def move(x: int) -> None:
+        params = {"type": "mouseMoved", "x": x, "y": 5}
+        await wire.ask("forwardCDPCommand", tabId=tab, site=site.url, method="Input.dispatchMouseEvent", params=params)
+
+    await move(0)
+    count = "globalThis.queried = 0; globalThis.get = chrome.tabs.get; chrome.tabs.get = (id) => (queried++, get(id));"
+    await in_worker(chromium, count)
+    try:
+        for x in range(10):
+            await move(x)
+        assert await in_worker(chromium, "queried") == 0
+        await in_worker(chromium, f"chrome.tabs.update({tab}, {{url: 'http://localhost:{site.port}/other'}})")
+
+        async def moved_on() -> bool:
+            tabs = (await wire.ask("getTabs"))["tabs"]
+            return any(each["tabId"] == tab and each["url"].endswith("/other") for each in tabs)
+
+        assert await eventually(moved_on)
+        with pytest.raises(Refused, match="navigated to another site before the command ran"):
+            await move(11)
+    finally:
+        await in_worker(chromium, "chrome.tabs.get = get")

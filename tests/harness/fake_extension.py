@@ -70,6 +70,13 @@ def undeclared(message: dict[str, Any]) -> list[str]:
     return []
 
 
+def _answer_cdp(params: dict[str, Any]) -> dict[str, Any]:
+    """A page without frames, in which every script returns the same."""
+    if params["method"] == "Page.getFrameTree":
+        return {"frameTree": {"frame": {"id": "F", "url": ""}}}
+    return {"result": {"type": "string", "value": "fake"}}
+
+
 class FakeExtension:
     """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`."""
 
@@ -83,7 +90,7 @@ class FakeExtension:
             "getState": lambda params: {"browserId": browser_id, "debugger": {"attached": []}},
             "getTabs": lambda params: {"tabs": self.tabs},
             "createTab": self._create,
-            "forwardCDPCommand": lambda params: {"result": {"type": "string", "value": "fake"}},
+            "forwardCDPCommand": _answer_cdp,
             "subscribeCDPEvents": lambda params: {},
             "plugin.uninstall": lambda params: {},
         }

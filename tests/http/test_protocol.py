@@ -250,6 +250,32 @@ async def test_http_1_0_gets_a_stream_up_to_the_end_of_the_connection(hub: Runni
     assert received.count(b"notifications/progress") == 3
 
 
+@pytest.mark.parametrize("becomes", ["closed", "a WebSocket"])
+async def test_nothing_waits_for_requests_on_a_connection_that_no_longer_brings_any(
+    hub: RunningHub, becomes: str
+) -> None:
+    def answering() -> int:
+        return sum("HttpProtocol._serve" in repr(task) for task in asyncio.all_tasks())
+
+    before = answering()
+    async with wire(hub.port) as line:
+        assert (await ask(line, rest(hub, "browser_list_tabs", {}))).headers["content-type"] == "application/json"
+        assert answering() == before + 1
+        if becomes == "a WebSocket":
+            fields = {
+                "Host": f"127.0.0.1:{hub.port}",
+                "Connection": "Upgrade",
+                "Upgrade": "websocket",
+                "Sec-WebSocket-Version": "13",
+                "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+                "Sec-WebSocket-Protocol": f"tabhub, {hub.extension_key}, after-a-request",
+            }
+            await line.send(request("GET", "/ws", fields.items()))
+            assert (await line.head())[0] == 101
+            await until(lambda: answering() == before)
+    await until(lambda: answering() == before)
+
+
 async def test_head_is_answered_without_a_body(hub: RunningHub) -> None:
     head = {"Host": f"127.0.0.1:{hub.port}", **hub.bearer}
     async with wire(hub.port) as line:

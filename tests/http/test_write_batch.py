@@ -54,6 +54,33 @@ async def test_each_iteration_begins_with_a_write_at_once() -> None:
     assert [each for each in seen if each != "log"] == [b"1", b"2"]
 
 
+async def test_after_many_writes_that_were_alone_no_more_are_awaited_until_the_next_look() -> None:
+    seen: list[Any] = []
+    batch, transport = batch_with_log(seen), Transport(seen)
+    awaited = []
+    for number in range(200):
+        batch.write(transport, b"%d" % number)
+        awaited.append(batch.open)
+        await asyncio.sleep(0)
+    assert all(awaited[:16])
+    assert 16 <= awaited[16:].count(True) < 100
+    assert seen == [each for number in range(200) for each in ("log", b"%d" % number)]
+
+
+async def test_writes_that_follow_each_other_are_held_also_after_many_that_were_alone() -> None:
+    seen: list[Any] = []
+    batch, transport = WriteBatch(), Transport(seen)
+    for _ in range(30):
+        batch.write(transport, b"alone")
+        await asyncio.sleep(0)
+    for _ in range(100):
+        batch.write(transport, b"1")
+        batch.write(transport, b"2")
+        batch.write(transport, b"3")
+        await asyncio.sleep(0)
+    assert seen[-2:] == [b"1", [b"2", b"3"]]
+
+
 async def test_a_closed_connection_is_skipped_and_the_others_are_written() -> None:
     seen: list[Any] = []
     batch, open_one, closed = WriteBatch(), Transport(seen), Transport([])

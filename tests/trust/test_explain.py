@@ -26,11 +26,12 @@ def sentence(
     url: str | None = BANK,
     grants: tuple[Grant, ...] = (),
     verdict: Verdict | None = None,
+    frame: str | None = None,
 ) -> str:
     config = Config.parse(settings)
     permissions = Permissions.parse(config)
     facts = ToolFacts(tool, "browser", kind_of("browser", tool), reads)
-    question = Question(facts, "browser", (tool,), "ci", url)
+    question = Question(facts, "browser", (tool,), "ci", url, frame)
     verdict = verdict or tool_verdict(permissions, facts, "browser", (tool,), "ci")
     return explain(question, verdict, permissions, SiteRules.parse(config), grants)
 
@@ -94,3 +95,24 @@ def test_a_grant_and_a_changed_definition_are_named() -> None:
     assert text == f"{FREE}grant 1f2e3d4c says that {granted.text}."
     changed = sentence("browser_click_element", {}, verdict=Verdict("ask", "pin"), grants=(granted,))
     assert changed == f"{CLICK}its definition has changed since it was approved."
+
+
+@pytest.mark.parametrize(
+    ("sites", "decides"),
+    [
+        ({"pay.example": "read"}, "ci may not click and type with browser_click_element on https://pay.example: "),
+        ({"www.bank.example": "block", "pay.example": "act"}, NEVER),
+        ({"www.bank.example": "act"}, "ci needs approval to click and type with browser_click_element on https://pay"),
+    ],
+)
+def test_a_frame_is_judged_by_its_site_and_by_the_pages(sites: dict[str, str], decides: str) -> None:
+    text = sentence("browser_click_element", {"sites": sites}, frame="https://pay.example/card")
+    assert text.startswith(decides)
+    assert text.endswith(
+        " A frame of https://pay.example in a page of https://www.bank.example is judged by both sites; "
+        "the stricter rule decides."
+    )
+
+
+def test_a_frame_of_the_pages_own_site_is_not_mentioned() -> None:
+    assert "frame" not in sentence("browser_click_element", {}, frame="https://www.bank.example/inner")

@@ -14,6 +14,7 @@ from tabhub.browser.actions import Activity
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.families import SPECS
 from tabhub.browser.files import Folder
+from tabhub.browser.hidden_downloads import HiddenDownloads, ReportDownload, no_report
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
@@ -39,20 +40,24 @@ def browser_tools(
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
     secrets: SecretText | None = None,
     view: Callable[[Session], View] = everything,
+    report_download: ReportDownload = no_report,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
 
-    `view` is what calls of a session may show.
+    `view` is what calls of a session may show. `report_download` is told of downloads that were deleted because the
+    agent that caused them is kept off their site.
     """
     watch = TabWatch(browsers)
     network = TabOverrides(browsers, watch, "network")
-    activity, record = Activity(browsers, watch), Recorder(browsers, watch)
+    downloads = HiddenDownloads(browsers, watch, report_download)
+    activity, record = Activity(browsers, watch, downloads), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
         watch,
         choice,
         Folder(files_dir, files_anywhere),
         activity=activity,
+        downloads=downloads,
         record=record,
         network_overrides=network,
         interceptions=Interceptions(browsers, watch, network, record),

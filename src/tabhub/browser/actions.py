@@ -19,6 +19,7 @@ from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.hidden_downloads import DELETED, NOT_DELETED, HiddenDownloads
 from tabhub.browser.page_problems import PageProblems
 from tabhub.browser.pending_requests import PendingRequests
 from tabhub.browser.record.traffic import ENABLE
@@ -62,6 +63,8 @@ _ON_BLOCKED_SITE = (
 )
 _LAST_REPLY = 0.1
 """Seconds to wait for the reply to a command sent before a navigation began."""
+_DOWNLOAD_GRACE = 0.5
+"""Seconds that the beginning of a download may be reported after its navigation ended."""
 _PROBE_GRACE = 0.002
 """Seconds that a probe's reply may arrive after the work it was sent with."""
 Params = dict[str, Any]
@@ -94,9 +97,12 @@ class TrackedAction:
     opened: list[int] = field(default_factory=list)
     unclaimed_tabs: set[int] = field(default_factory=set)
     """Tabs opened in the same browser during the action; their opener may be reported later."""
+    unfinished: bool = False
+    """Whether a navigation ended without a page, as where it leads to a file."""
     downloading: bool = False
     download: str | None = None
-    download_url: str = ""
+    discarded: asyncio.Task[bool | None] | None = None
+    """Deletes a download of a site that the agent is kept off."""
     chooser: Params | None = None
     drag: Params | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -121,6 +127,7 @@ class TrackedAction:
                 self.url = f"{frame.get('url', '')}{frame.get('urlFragment', '')}"[:8192]
                 self.loading = True
         elif method in ("Page.frameStoppedLoading", "Page.frameDetached"):
+            self.unfinished = self.unfinished or frame_id in self.navigating
             self.navigating.discard(frame_id)
         elif method in ("Page.domContentEventFired", "Page.loadEventFired"):
             self.loading = self.loading and child is not None
@@ -128,7 +135,6 @@ class TrackedAction:
             self.opening += 1
         elif method == "Page.downloadWillBegin":
             self.downloading = False
-            self.download_url = str(params.get("url"))
             self.download = str(params.get("suggestedFilename") or params.get("url"))[:300]
         elif method == "Page.fileChooserOpened":
             self.chooser = params
@@ -265,7 +271,12 @@ class TrackedAction:
             notes.append("The page asked for a file; no file chooser was opened. Use browser_upload_file.")
         if self.opened and (opened := self._visible_opened()):
             facts["opened"] = opened
-        if self.download is not None and not page.view.hides(self.download_url):
+        if self.unfinished and page.view.active:  # what it leads to must be judged
+            await self.wait_until(lambda: self.download is not None, _DOWNLOAD_GRACE)
+        deleted = await self.discarded if self.discarded is not None else None
+        if deleted is not None:
+            notes.append(DELETED if deleted else NOT_DELETED)
+        elif self.download is not None:
             facts["download"] = self.download
         is_closed = page.browsers.book.get(page.tab_id) is None
         if (dialog := page.dialog) and not is_closed:
@@ -308,18 +319,21 @@ class _Tab:
 class Activity:
     """The activity of all tabs in use."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, downloads: HiddenDownloads) -> None:
         self._tabs: dict[TabKey, _Tab] = {}
         self._browsers = browsers
         self._watch = watch
+        self._downloads = downloads
+        self._discarding: set[asyncio.Task[bool | None]] = set()
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
     def _tab(self, key: TabKey) -> _Tab:
-        if key not in self._tabs:
-            self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
-        return self._tabs[key]
+        tab = self._tabs.get(key)
+        if tab is None:
+            tab = self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
+        return tab
 
     def wake(self, page: Page) -> None:
         """Make a background tab render, run timers and have focus as if it were in front.
@@ -379,6 +393,16 @@ class Activity:
         self._note_problems(key, method, params, child)
         for action in tab.actions:
             action.handle_event(method, params, child)
+        if method == "Page.downloadWillBegin":
+            self._download_began(key, tab.actions, params)
+
+    def _download_began(self, key: TabKey, actions: list[TrackedAction], params: Params) -> None:
+        discarding = self._downloads.begun(key, params, acting=bool(actions))
+        if discarding is not None:
+            self._discarding.add(discarding)
+            discarding.add_done_callback(self._discarding.discard)
+            for action in actions:
+                action.discarded = discarding
 
     def _note_problems(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
         tab, state = self._tabs[key], self._watch.tabs.get(key)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tabhub.browser.schemas import Fields, integer, known, text
 from tabhub.browser.tool_spec import Call, tool
+from tabhub.core.origins import origin_of
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, TabhubError
 from tabhub.links.extension import ExtensionLink
 
@@ -32,7 +33,6 @@ class Found:
     what: dict[str, Any]
 
 
-@dataclass(slots=True)
 class BrowserCall(Call):
     """A call that goes to a browser."""
 
@@ -64,7 +64,7 @@ class BrowserCall(Call):
         answer = await self.link().request(command, params)
         cut = {"cut": True} if answer.get("cut") else {}
         return {
-            name: self.visible_rows(pick_rows(answer, name, fields)),
+            name: [pick_fields(row, fields) for row in self.visible_rows(_listed(answer, name))],
             **pick_fields(answer, {"more": "integer"}),
             **cut,
         }
@@ -74,8 +74,16 @@ class BrowserCall(Call):
         return self.view.keep(rows, self.hides_row)
 
     def hides_row(self, row: dict[str, Any]) -> bool:
-        """Whether something a browser listed is of a site that the agent is kept off, by its URL or domain."""
-        return self.view.hides(row.get("url")) or self.view.hides_host(row.get("domain", ""))
+        """Whether something a browser listed is of a site that the agent is kept off, by its URLs or domain.
+
+        A download is also of the site where it began, and one without a site of its own, of the page that made it.
+        """
+        if not self.view.active:
+            return False
+        urls = [row.get("url"), row.get("startUrl")]
+        if origin_of(str(urls[0])) is None:
+            urls.append(row.get("referrer"))
+        return any(map(self.view.hides, urls)) or self.view.hides_host(row.get("domain") or "")
 
     async def query_all(self, command: str, params: dict[str, Any] | None = None) -> tuple[list[Found], list[str]]:
         """Query every browser, or the named one; returns the replies, and a sentence for each that failed."""

@@ -6,15 +6,17 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
 import orjson
 
 from tabhub.browser.actions import Activity
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
+from tabhub.browser.hidden_downloads import HiddenDownloads
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
@@ -109,6 +111,7 @@ class Toolbox:
     choice: TabChoice
     folder: Folder
     activity: Activity
+    downloads: HiddenDownloads
     record: Recorder
     network_overrides: TabOverrides
     interceptions: Interceptions
@@ -124,15 +127,14 @@ class Toolbox:
     """What a call of a session may show."""
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """One run of a tool."""
 
     box: Toolbox
     ctx: CallContext
     args: dict[str, Any]
     read_only: bool
-    view: View = field(default=EVERYTHING, repr=False)
+    view: View = EVERYTHING
 
     def hides_tab(self, tab: Tab) -> bool:
         """Whether the tab shows a site that the agent is kept off."""
@@ -148,14 +150,16 @@ class Call:
         SiteChanged if the tab shows another site than the one the call was permitted for, unless the tool only `leaves`
         it. The first command of a tool that is not read-only is recorded as sent.
         """
-        box, session = self.box, self.ctx.session
-        ref = box.choice.find_tab(session, self.args.get("tabId"), self.read_only)
+        box, ctx = self.box, self.ctx
+        ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
-            ref = await box.choice.open_for(session)
-        if not leaves:
-            self.ctx.require_site(ref.tab.tab_id, ref.tab.site)
-        self.ctx.visit(ref.tab.tab_id, ref.tab.site)
-        acting = None if self.read_only else self.ctx
+            ref = await box.choice.open_for(ctx.session)
+        tab = ref.tab
+        if leaves:
+            ctx.visit(tab.tab_id, tab.site)
+        else:
+            ctx.work_on(tab)
+        acting = None if self.read_only else ctx
         return Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
 
 

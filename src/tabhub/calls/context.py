@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.protocols import Answers, Caller, Questions
 from tabhub.core.calls import Call
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
-from tabhub.trust.approvals import Allowed, site_changed
+from tabhub.trust.approvals import (
+    Allowed,
+    Approval,
+    Ask,
+    Denied,
+    frame_denied,
+    frame_not_approved,
+    site_changed,
+)
 
 if TYPE_CHECKING:
     from tabhub.calls.engine import Engine
@@ -37,6 +46,12 @@ class Context(Call, kw_only=True):
     """The tool and arguments of the current step, in a call that has steps."""
     step_site: str = ""
     """The other site that the current step, or a call without steps, was permitted for on the way."""
+    step_frames: tuple[str, ...] = ()
+    """The sites of frames that the current step, or a call without steps, may act in."""
+    frames: tuple[str, ...] = ()
+    """The sites of all frames that it acted in, or would have: those that differ from the tab's."""
+    approval: Approval | None = None
+    """The approval to act in a frame, if that needed one of its own."""
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Extend the deadline and report to the agent."""
@@ -50,16 +65,45 @@ class Context(Call, kw_only=True):
         self.concealed = (*self.concealed, text)
 
     def begin_step(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
-        self.step, self.step_site = (tool, arguments), ""
+        self.step, self.step_site, self.step_frames = (tool, arguments), "", ()
 
-    def require_site(self, tab_id: int, site: str) -> None:
-        if site in (self.permitted, self.step_site):
+    def work_on(self, tab: Tab) -> None:
+        site = tab.site
+        if site not in (self.permitted, self.step_site):
+            tool, arguments = self._acting(tab.tab_id)
+            outcome = self.engine.permission.check(self.caller, tool, arguments, tab)
+            if not isinstance(outcome, Allowed):
+                raise site_changed(tool.name, tab.tab_id, self.permitted, site, outcome, sent=self.sent)
+            self.step_site = site
+        self.visit(tab.tab_id, site)
+
+    async def require_frame(self, tab_id: int, site: str) -> None:
+        if site in self.step_frames:
             return
+        if site not in self.frames:
+            self.frames = (*self.frames, site)
+        tool, arguments = self._acting(tab_id)
+        permission = self.engine.permission
+        tab = permission.tab(self.session, tool, arguments)
+        outcome = permission.check(self.caller, tool, arguments, tab, site)
+        if isinstance(outcome, Denied):
+            raise frame_denied(outcome.error, site)
+        if isinstance(outcome, Ask):
+            if self.step is not None:  # what a batch may do is settled before it runs
+                raise frame_not_approved(tool.name, site, outcome)
+            self.approval = await self.engine.ask_within(self, arguments, outcome)
+        self.step_frames = (*self.step_frames, site)
+
+    def frames_matter(self) -> bool:
+        tab_id = self.tab if self.tab is not None else -1
+        permission, (tool, arguments) = self.engine.permission, self._acting(tab_id)
+        tab = permission.tab(self.session, tool, arguments)
+        return permission.tells_frames_apart(self.caller, tool, arguments, tab)
+
+    def _acting(self, tab_id: int) -> tuple[Tool, Mapping[str, Any]]:
+        """What the call does now in a tab: a tool and its arguments."""
         tool, arguments = self.step or (self.tool, self.arguments)
-        outcome = self.engine.permission.check(self.caller, tool, {**arguments, "tabId": tab_id})
-        if not isinstance(outcome, Allowed):
-            raise site_changed(tool.name, tab_id, self.permitted, site, outcome, sent=self.sent)
-        self.step_site = site
+        return tool, {**arguments, "tabId": tab_id}
 
     async def wait_while_paused(self) -> None:
         await self.engine.hold(self)

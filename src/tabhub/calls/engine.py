@@ -22,6 +22,7 @@ from tabhub.calls.pause import Pause
 from tabhub.calls.protocols import Answers, Caller, InputRequired, Questions, Waits, Watcher
 from tabhub.config.settings import Config
 from tabhub.core.calls import Calls
+from tabhub.core.origins import BLANK
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
 from tabhub.core.sessions import Session, Sessions
@@ -128,24 +129,27 @@ class Engine:
                 raise tool.invalid(arguments)
             if _PLACEHOLDER in canonical:
                 check_places(tool.name, arguments)
-            starts = caller.session.called = began
-            if approval is None and (outcome := self.permission.check(caller, tool, arguments)) is not ALLOWED:
+            session, permission = caller.session, self.permission
+            starts = session.called = began
+            tab = permission.tab(session, tool, arguments)
+            if approval is None and (outcome := permission.check(caller, tool, arguments, tab)) is not ALLOWED:
                 if isinstance(outcome, Denied):
                     raise outcome.error
                 if isinstance(outcome, Ask):
-                    approval = await self.permission.ask(caller, tool, arguments, outcome)
+                    approval = await permission.ask(caller, tool, arguments, outcome)
                     starts = self.clock()
+                    tab = permission.tab(session, tool, arguments)
                 else:
                     approval = outcome.approval
             if permitted is None:
-                permitted = self.permission.site(caller.session, tool, arguments)
+                permitted = BLANK if tab is None else tab.site
             while self.pause.paused is not None and not tool.read_only:
                 await self.pause.wait(caller, tool, tool.timeout or self.limits.call_timeout)
                 starts = self.clock()
-                self.permission.recheck(caller.session, tool, arguments)
+                permission.recheck(session, tool, arguments)
             task = asyncio.current_task(self.loop)
             call = Context(
-                caller.session,
+                session,
                 tool,
                 engine=self,
                 caller=caller,
@@ -186,7 +190,7 @@ class Engine:
             else:
                 result = await asyncio.get_running_loop().run_in_executor(self._worker, self._masked, source, result)
             if len(result.payload) > self.limits.result_tokens:
-                result = await self._within_budget(tool, result, caller.session)
+                result = await self._within_budget(tool, result, session)
         except TabhubError as error:
             if found is not None and isinstance(error, NotConnected) and not (call is not None and call.sent):
                 failure = await self.browser_wait.wait(caller, found.tool, error)
@@ -226,6 +230,14 @@ class Engine:
         await self.pause.wait(call.caller, call.tool, call.timeout)
         self.calls.progress(call, self.clock())
         self.permission.recheck(call.session, call.tool)
+
+    async def ask_within(self, call: Context, arguments: Mapping[str, Any], ask: Ask) -> Approval:
+        """Ask the person in the middle of a call, before it acts; that time is not the call's own."""
+        call.deadline = call.latest
+        approval = await self.permission.ask(call.caller, call.tool, arguments, ask)
+        self.calls.progress(call, self.clock())
+        await self.hold(call)
+        return approval
 
     async def _turn(self, call: Context) -> None:
         """Wait until the source has room for the call, or its failure is decided."""
@@ -327,31 +339,30 @@ class Engine:
         failed: bool = False,
     ) -> None:
         """Put the call in the audit log; this happens before its answer leaves."""
-        duration = self.clock() - began
-        success = error is None and not failed
+        duration, session = self.clock() - began, caller.session
+        record = CallRecord(
+            tool=name,
+            plugin=source.key,
+            source=source.label,
+            success=error is None and not failed,
+            duration_ms=round(duration * 1000, 3),
+            session=session.id,
+            client=session.client,
+            via=caller.via,
+            token_name=session.token,
+            args_digest=fingerprint(canonical),
+            approval=approval,
+        )
         if call is not None:
             for watcher in self._watchers:
-                watcher.ended(call, duration, error, success=success)
-        session = caller.session
-        refused_by = ((error and error.data) or {}).get("approval")
-        self.audit.write(
-            CallRecord(
-                tool=name,
-                plugin=source.key,
-                source=source.label,
-                success=success,
-                duration_ms=round(duration * 1000, 3),
-                session=session.id,
-                client=session.client,
-                via=caller.via,
-                token_name=session.token,
-                args_digest=fingerprint(canonical),
-                tab_id=None if call is None else call.tab,
-                origin=None if call is None else call.origin,
-                sites=None if call is None or call.sites in ([], [call.origin]) else tuple(call.sites),
-                approval=approval or refused_by,
-                arguments=self._kept_arguments(arguments, call) if self.keep_arguments else None,
-                error=None if error is None else call_error(error),
-                outcome=None if error is None else error.outcome,
-            )
-        )
+                watcher.ended(call, duration, error, success=record.success)
+            record.tab_id, record.origin, record.frames = call.tab, call.origin, call.frames or None
+            record.approval = call.approval or approval
+            if len(call.sites) > 1 or (call.sites and call.sites[0] != call.origin):
+                record.sites = tuple(call.sites)
+        if error is not None:
+            record.error, record.outcome = call_error(error), error.outcome
+            record.approval = record.approval or (error.data or {}).get("approval")
+        if self.keep_arguments:
+            record.arguments = self._kept_arguments(arguments, call)
+        self.audit.write(record)

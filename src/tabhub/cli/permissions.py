@@ -38,16 +38,16 @@ def revoke(args: Namespace) -> None:
 def explain_call(args: Namespace) -> None:
     hub = find_hub()
     if hub.pid is not None:
-        question = {"tool": args.tool, "url": args.url, "agent": args.agent}
+        question = {"tool": args.tool, "url": args.url, "frame": args.frame, "agent": args.agent}
         sentence = fetch("/permissions/explain", question, hub=hub)["explanation"]
     else:
-        sentence = _explain_built_in(args.tool, args.url, args.agent)
+        sentence = _explain_built_in(args.tool, args.url, args.frame, args.agent)
     if args.json:
         return print_json({"explanation": sentence})
     print(safe(sentence))
 
 
-def _explain_built_in(name: str, url: str | None, agent: str | None) -> str:
+def _explain_built_in(name: str, url: str | None, frame: str | None, agent: str | None) -> str:
     """Without a hub, only the built-in tools are known."""
     from tabhub.browser.families import SPECS
     from tabhub.trust.actions import kind_of
@@ -58,7 +58,7 @@ def _explain_built_in(name: str, url: str | None, agent: str | None) -> str:
     home, config = home_and_config()
     permissions = Permissions.parse(config)
     facts = ToolFacts(name, "browser", kind_of("browser", name), tool.read_only)
-    question = Question(facts, tool.source.setting, (name,), agent, url)
+    question = Question(facts, tool.source.setting, (name,), agent, url, frame)
     verdict = tool_verdict(permissions, facts, tool.source.setting, (name,), agent)
     return explain(question, verdict, permissions, SiteRules.parse(config), store.listed(home))
 
@@ -82,6 +82,7 @@ COMMAND = Group(
             explain_call,
             option("--tool", metavar="TOOL", required=True, help="the tool, as agents call it"),
             option("--url", metavar="URL", help="the page it is used on"),
+            option("--frame", metavar="URL", help="the frame of that page that it is used in"),
             option("--agent", metavar="NAME", help="the name of the agent's token"),
             JSON,
             summary="State which rule decides on a call, and why",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -46,11 +46,14 @@ class Call(msgspec.Struct, eq=False):
     sites: list[str] = []
     """All sites that it worked on or read something of, in order."""
     failure: TabhubError | None = None
+    lane: _Lane[Any] | None = None
+    """The calls of its source, set when the call is opened."""
 
     def visit(self, tab: int | None, site: str | None) -> None:
         """Note the tab and site that the call works on from now on."""
         self.tab, self.origin = tab, site
-        self.note_site(site)
+        if site is not None and site not in self.sites and len(self.sites) < _SITES_NOTED:
+            self.sites.append(site)
 
     def note_site(self, site: str | None) -> None:
         """Note a site of which the call reads something."""
@@ -76,7 +79,8 @@ class Calls(Generic[C]):
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[int, C] = {}
-        self._lanes: dict[Source, _Lane[C]] = {}
+        self._lanes: dict[str, _Lane[C]] = {}
+        """By the label of their source."""
         self._next = 1
         self.late = 0
         """Answers that came for a call already answered; dropped."""
@@ -90,9 +94,7 @@ class Calls(Generic[C]):
     def open(self, call: C, now: float) -> None:
         """Add a call. It may run at once unless it is then `waiting`; a full queue raises Busy."""
         tool, limits = call.tool, self._limits
-        lane = self._lanes.get(tool.source)
-        if lane is None:
-            lane = self._add_lane(tool.source)
+        lane = call.lane = self._lanes.get(tool.source.label) or self._add_lane(tool.source)
         if lane.running < lane.limit:
             lane.running += 1
         elif len(lane.queue) < limits.queue_per_source:
@@ -116,20 +118,20 @@ class Calls(Generic[C]):
             self._lanes = {known: lane for known, lane in self._lanes.items() if lane.running or lane.queue}
         own = source.kind in ("browser", "hub")
         lane = _Lane[C](self._limits.concurrent_browser if own else self._limits.concurrent_per_source)
-        self._lanes[source] = lane
+        self._lanes[source.label] = lane
         return lane
 
     def close(self, call: C, now: float) -> list[C] | None:
         """Answer a call: returns the calls that may start now, or None if it was answered already."""
-        if self._open.pop(call.id, None) is None:
+        lane = call.lane
+        if self._open.pop(call.id, None) is None or lane is None:
             self.late += 1
             return None
-        lane = self._lanes[call.tool.source]
         if call.waiting:
             lane.queue.remove(call)
             return []
         lane.running -= 1
-        started = []
+        started: list[C] = []
         while lane.queue and lane.running < lane.limit:
             nxt = lane.queue.popleft()
             nxt.waiting = False
@@ -172,7 +174,7 @@ class Calls(Generic[C]):
 
     def running(self) -> dict[str, int]:
         """Open calls by source, for status."""
-        return {str(s): lane.running + len(lane.queue) for s, lane in self._lanes.items() if lane.running}
+        return {source: lane.running + len(lane.queue) for source, lane in self._lanes.items() if lane.running}
 
 
 def _late(call: Call) -> str:

@@ -7,9 +7,10 @@ session holds is decided in leases.py. Ids and times are passed in.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, Literal
+
+import msgspec
 
 from tabhub.errors import Busy, SessionNotFound
 from tabhub.limits import Limits
@@ -21,8 +22,7 @@ Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a request (method, params) to an agent's client outside of any call, and gives the client's result."""
 
 
-@dataclass(slots=True, eq=False)
-class Session:
+class Session(msgspec.Struct, eq=False):
     """One agent."""
 
     id: str
@@ -35,7 +35,7 @@ class Session:
     """The bound tab that closed or was taken from the session, until the agent has been notified."""
     lost_reason: str = ""
     """What happened to that tab, as a phrase for the agent."""
-    opened_tabs: set[int] = field(default_factory=set)
+    opened_tabs: set[int] = set()
     busy: int = 0
     """Requests and streams open right now; such a session never expires."""
     called: float = 0.0

@@ -59,14 +59,21 @@ class Tab:
     """The origin of its document: of its creator for a blob:, data: or about: document, None if unknown."""
     site: str = field(init=False, compare=False, repr=False)
     """Its origin, or a name for what has none."""
+    _described: dict[str, Any] | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         origin = origin_of(self.url) or self.creator
         object.__setattr__(self, "origin", origin)
         object.__setattr__(self, "site", origin or (BLANK if self.unused else name_of(self.url)))
+        object.__setattr__(self, "_described", None)
 
     def describe(self) -> dict[str, Any]:
         """The tab as agents see it; flags only where they are set."""
+        if self._described is None:
+            object.__setattr__(self, "_described", self._description())
+        return {**(self._described or {})}
+
+    def _description(self) -> dict[str, Any]:
         description: dict[str, Any] = {
             "tabId": self.tab_id,
             "title": escape_hidden(self.title, allowed="", joiners=True),

@@ -22,6 +22,7 @@ from tabhub.wire.param_headers import ParamHeader, declared
 
 if TYPE_CHECKING:
     from tabhub.core.sessions import Session
+    from tabhub.core.tabs import Tab
 
 SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -202,8 +203,15 @@ class CallContext(Protocol):
     def begin_step(self, tool: Tool, arguments: dict[str, Any]) -> None:
         """What is done from now on is a step of the call, which is checked like a call of its own."""
 
-    def require_site(self, tab_id: int, site: str) -> None:
-        """SiteChanged unless the call, or its step, may work on that site, which the tab shows now."""
+    def work_on(self, tab: Tab) -> None:
+        """Note the tab that the call works on. SiteChanged unless the call, or its step, may work on the site that it
+        shows now."""
+
+    async def require_frame(self, tab_id: int, site: str) -> None:
+        """PermissionDenied unless the call, or its step, may act in a frame of that site; the person may be asked."""
+
+    def frames_matter(self) -> bool:
+        """Whether it may depend on the frame that the call acts in; if not, nobody needs to find out which it is."""
 
     def confirm(self, text: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub (panel, notification, terminal) about a tab; None if that is not possible."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tabhub.errors import Forbidden, MethodNotAllowed, NotFound, RateLimited, TabhubError, TooLarge, Unauthorized
@@ -42,6 +42,13 @@ class Identity:
     """Whether an agent with this token may call tools."""
     metrics: bool = False
     """Whether it is no agent, but a program that reads the metrics."""
+    opens: frozenset[str] = field(init=False, repr=False)
+    """The audiences that it belongs to."""
+
+    def __post_init__(self) -> None:
+        agent = ("agents",) if self.admitted else ()
+        audiences = ("person", "agents", "metrics") if self.person else ("metrics",) if self.metrics else agent
+        object.__setattr__(self, "opens", frozenset(audiences))
 
 
 _NOTHING = Endpoint({}, "agents")
@@ -80,10 +87,11 @@ class Guard:
         endpoint = self._endpoints.get(request.path) or self._match(request.path)
         authorization = request.headers.get(b"authorization")
         identity = self._identify(authorization) if authorization is not None else None
-        if endpoint.audience != "anyone":
-            self._check_access(request, identity, endpoint.audience)
         if identity is not None:
             request.agent, request.person = identity.name, identity.person
+        audience = endpoint.audience
+        if audience != "anyone" and (identity is None or audience not in identity.opens):
+            raise self._no_access(request, identity, audience)
         route = endpoint.methods.get(request.method) or endpoint.methods.get("*")
         if route is not None:
             return route
@@ -124,28 +132,25 @@ class Guard:
         if length is not None and length.isdigit() and int(length[:20]) > self._limits.max_body:
             raise TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
 
-    def _check_access(self, request: Request, identity: Identity | None, audience: str) -> None:
-        """Refuse a request without a token that opens the path; many wrong ones are rate-limited."""
+    def _no_access(self, request: Request, identity: Identity | None, audience: str) -> TabhubError:
+        """The error for a request without a token that opens the path; many wrong ones are rate-limited."""
         if identity is not None:
             if identity.metrics:
-                if audience != "metrics":
-                    raise Forbidden("This token opens /metrics and nothing else.")
-            elif audience != "agents" and not identity.person:
-                raise Forbidden(
+                return Forbidden("This token opens /metrics and nothing else.")
+            if audience != "agents":
+                return Forbidden(
                     "This address is for the person; an agent's token does not open it.",
                     hint="An agent's token opens /mcp, /mcp/gateway and /tools.",
                 )
-            if not identity.admitted:
-                raise Unauthorized(
-                    "The shared secret of version 0.1.0 is no longer accepted: each agent needs its own token.",
-                    hint="The person replaces it: tabhub setup --migrate, or tabhub token create NAME.",
-                )
-            return
+            return Unauthorized(
+                "The shared secret of version 0.1.0 is no longer accepted: each agent needs its own token.",
+                hint="The person replaces it: tabhub setup --migrate, or tabhub token create NAME.",
+            )
         retry_after = self._failures.hit("all", self._clock())
         if retry_after is not None:
-            raise RateLimited("Too many requests with a wrong token.", retry_after=int(retry_after) + 1)
+            return RateLimited("Too many requests with a wrong token.", retry_after=int(retry_after) + 1)
         what = "wrong" if b"authorization" in request.headers else "missing"
-        raise Unauthorized(
+        return Unauthorized(
             f"The token is {what}.",
             hint="Send `Authorization: Bearer <token>`. The person creates a token: tabhub token create NAME.",
         )

@@ -6,7 +6,6 @@ Owns what a route receives and returns. Knows no sockets: the connection behind 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
@@ -93,8 +92,7 @@ class Request(msgspec.Struct, eq=False):
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """A whole response."""
 
     status: int

@@ -45,6 +45,15 @@ _INTERNAL_ERROR = Response(500, b"Internal Server Error", (TEXT,))
 _PHRASES = {status.value: status.phrase for status in HTTPStatus} | {499: "Client Closed Request"}
 
 
+class _Dropped(list[Header]):
+    """Keeps no headers: fields after the body are dropped."""
+
+    def append(self, _: Header) -> None: ...
+
+
+_NO_MORE = _Dropped()
+
+
 class Application(Protocol):
     """What a server serves."""
 
@@ -93,7 +102,10 @@ class HttpProtocol(asyncio.Protocol):
         # Requests that have arrived.
         self._arrived: deque[tuple[Request, Route | TabhubError]] = deque()
         self._task: asyncio.Task[None] | None = None
-        """Answers them, as long as there are some."""
+        """Answers them; one task serves all requests of the connection, because each new one would cost more."""
+        self._busy = False
+        """Whether it is answering; otherwise it waits for `_wake`."""
+        self._wake: asyncio.Future[None] | None = None
         self._current: Request | None = None
         self._stream: _ChunkedStream | None = None
         self._read_paused = False
@@ -128,8 +140,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(ClientDisconnected())
             self._drained.exception()
-        if self._task is None:
-            self._connections.discard(self)
+        self._end_if_idle()
         if (request := self._current) is not None:
             request.disconnected = True
             callbacks, request.on_disconnect = request.on_disconnect, []
@@ -143,8 +154,8 @@ class HttpProtocol(asyncio.Protocol):
         self._write_paused = False
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
-        if self._arrived and self._task is None:
-            self._task = self._loop.create_task(self._serve())
+        if self._arrived and not self._busy:
+            self._answer_arrived()
 
     async def drain(self) -> None:
         """Wait until the client has read what it was sent."""
@@ -157,7 +168,7 @@ class HttpProtocol(asyncio.Protocol):
     def shut_down(self) -> None:
         """Close the connection once its current request is answered."""
         self._closing = True
-        if self._task is None and not self._lost:
+        if not self._busy and not self._lost:
             self._transport.close()
 
     def cancel(self) -> asyncio.Task[None] | None:
@@ -234,19 +245,19 @@ class HttpProtocol(asyncio.Protocol):
         self._url = b""
         self._headers = []
         self._head_size = 0
-        if self._task is None:
+        if not self._busy:
             self._deadline = 0.0
 
     def on_url(self, url: bytes) -> None:
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # fields after the body come here too
-            self._headers.append((name.lower(), value))
+        self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        parser, target = self._parser, self._url
-        if b"://" in target and not target.startswith(b"/"):
+        parser, target, headers = self._parser, self._url, self._headers
+        self._headers = _NO_MORE
+        if not target.startswith(b"/") and b"://" in target:
             target = httptools.parse_url(target).path or b"/"
         raw_path, _, query = target.partition(b"?")
         path = raw_path.decode("latin-1")
@@ -256,8 +267,8 @@ class HttpProtocol(asyncio.Protocol):
             parser.get_method().decode("latin-1"),
             unquote(path) if "%" in path else path,
             query,
-            self._headers,
-            dict(self._headers),
+            headers,
+            dict(headers),
             version,
             self._peer,
             version == "1.1" and parser.should_keep_alive(),
@@ -267,13 +278,13 @@ class HttpProtocol(asyncio.Protocol):
         self._in_head = False
         try:
             if self._received > self._limits.max_head:
-                self._check_head_size()
+                self._check_head_size(request)
             self._route = self._app.route(request)
         except TabhubError as error:
             self._route = error
 
-    def _check_head_size(self) -> None:
-        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers)
+    def _check_head_size(self, request: Request) -> None:
+        size = len(self._url) + sum(len(name) + len(value) for name, value in request.raw_headers)
         if size > self._limits.max_head:
             raise self._head_too_large()
 
@@ -302,8 +313,8 @@ class HttpProtocol(asyncio.Protocol):
         self._arriving = self._route = None
         self._arrived.append((request, route))
         self._deadline = 0.0
-        if self._task is None and not self._write_paused:
-            self._task = self._loop.create_task(self._serve())
+        if not self._busy and not self._write_paused:
+            self._answer_arrived()
         elif not self._read_paused:
             self._read_paused = True
             self._transport.pause_reading()
@@ -311,7 +322,7 @@ class HttpProtocol(asyncio.Protocol):
     def _refuse(self, error: TabhubError) -> None:
         """Answer a request that has not arrived whole, and close the connection."""
         self.refusing = self._closing = True
-        if self._task is not None:
+        if self._busy:
             return  # the response to an earlier request comes first
         response = error_response(error) if self._arriving is None else self._app.refusal(self._arriving, error)
         self.write(encode_response(response, close=True))
@@ -323,33 +334,52 @@ class HttpProtocol(asyncio.Protocol):
 
     # answering
 
+    def _answer_arrived(self) -> None:
+        self._busy = True
+        if self._wake is not None:
+            self._wake.set_result(None)
+            self._wake = None
+        else:
+            self._task = self._loop.create_task(self._serve())
+
     async def _serve(self) -> None:
-        """Answer the requests that have arrived, in their order."""
-        while self._arrived and not self._write_paused:
-            request, route = self._arrived.popleft()
-            if self._read_paused and not self._arrived:
-                self._read_paused = False
-                self._transport.resume_reading()
-            self._current = request
-            response: Response | None = None
-            try:
-                if isinstance(route, TabhubError):
-                    raise route
-                response = await route(request)
-            except ClientDisconnected:
-                pass
-            except TabhubError as error:
-                response = self._app.refusal(request, error)
-            except Exception:
-                log.exception("%s %s failed", request.method, request.path[:200])
-                response = _INTERNAL_ERROR
-            self._current = None
-            request.on_disconnect.clear()
+        """Answer the requests as they arrive, in their order, until the connection is lost."""
+        while not self._lost:
+            while self._arrived and not self._write_paused:
+                request, route = self._arrived.popleft()
+                if self._read_paused and not self._arrived:
+                    self._read_paused = False
+                    self._transport.resume_reading()
+                self._current = request
+                response: Response | None = None
+                try:
+                    if isinstance(route, TabhubError):
+                        raise route
+                    response = await route(request)
+                except ClientDisconnected:
+                    pass
+                except TabhubError as error:
+                    response = self._app.refusal(request, error)
+                except Exception:
+                    log.exception("%s %s failed", request.method, request.path[:200])
+                    response = _INTERNAL_ERROR
+                self._current = None
+                request.on_disconnect.clear()
+                if not self._lost:
+                    self._respond(request, response)
+            self._busy = False
             if not self._lost:
-                self._respond(request, response)
-        self._task = None
-        if self._lost:
+                self._wake = self._loop.create_future()
+                await self._wake
+        self._connections.discard(self)
+
+    def _end_if_idle(self) -> None:
+        """The connection is lost, or another protocol's: nothing waits for its next request."""
+        if not self._busy:
             self._connections.discard(self)
+            if self._wake is not None:
+                self._wake.set_result(None)
+                self._wake = None
 
     def start_stream(self, request: Request, headers: Sequence[Header]) -> _ChunkedStream:
         if request.disconnected:
@@ -400,14 +430,14 @@ class HttpProtocol(asyncio.Protocol):
         else:
             # Some clients ask for HTTP/2 with every first request. Read it again without that wish.
             line = b"%b %b HTTP/%b\r\n" % (request.method.encode(), self._url, request.version.encode())
-            fields = b"".join([b"%b: %b\r\n" % field for field in self._headers if field[0] != b"upgrade"])
+            fields = b"".join([b"%b: %b\r\n" % field for field in request.raw_headers if field[0] != b"upgrade"])
             self._parser = httptools.HttpRequestParser(self)
             self.data_received(line + fields + b"\r\n" + rest)
 
     def _open_websocket(self, request: Request, rest: bytes) -> None:
         self._deadline = 0.0
         try:
-            if self._task is not None:
+            if self._busy:
                 raise BadInput("A WebSocket must be opened on a connection without requests in flight.")
             route = self._app.websocket(request)
             protocol = shake_hands(request, self._transport, route.subprotocol, self._limits, self._batch)
@@ -416,11 +446,13 @@ class HttpProtocol(asyncio.Protocol):
             self._batch.flush(self._transport)
             self._transport.close()
             return
-        self._connections.discard(self)
+        self._lost = True
+        self._end_if_idle()
         if self._timer is not None:
             self._timer.cancel()
         self._parser = None
-        socket = route.connect(Upgrade(self._transport, protocol, self._batch, self._connections))
+        upgrade = Upgrade(self._transport, protocol, self._batch, self._connections, self._limits.max_frame)
+        socket = route.connect(upgrade)
         self._transport.set_protocol(socket)
         if rest:
             socket.data_received(rest)

@@ -2,7 +2,8 @@
 
 Owns the order, also between log lines and answers: whatever must be on disk before an answer leaves is written by a
 hook that runs before every write. Under load many calls are answered in one iteration; each separate write would wake
-the other process again. A single call loses nothing.
+the other process again. A single call loses nothing, and while one write after the other was alone, most are not
+followed by a look for more at the iteration's end, which would cost the event loop another one.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from collections.abc import Callable
 
 _MAX_HELD = 1024 * 1024
 """Bytes held before they are written without waiting for the iteration's end."""
+_ALONE = 16
+"""Writes that were alone after which the next ones are taken to be, too."""
+_UNTIL_NEXT_LOOK = 64
+"""Writes after which it is looked again whether others follow."""
 
 
 class WriteBatch:
     """The writes of all connections of one application."""
 
-    __slots__ = ("_held", "_held_bytes", "_hooks", "_loop", "open")
+    __slots__ = ("_alone", "_held", "_held_bytes", "_hooks", "_loop", "open")
 
     def __init__(self) -> None:
         self.open = False
         """Whether something was written in this iteration, so that more writes wait for its end."""
+        self._alone = 0
+        """Writes in a row that no other followed in their iteration, or that are taken to be alone."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hooks: list[Callable[[], None]] = []
         self._held: dict[asyncio.WriteTransport, list[bytes]] = {}
@@ -32,10 +39,13 @@ class WriteBatch:
 
     def write(self, transport: asyncio.WriteTransport, data: bytes) -> None:
         if not self.open:
-            self.open = True
-            if self._loop is None:
-                self._loop = asyncio.get_running_loop()
-            self._loop.call_soon(self._end)
+            if self._alone < _ALONE:
+                self.open = True
+                if self._loop is None:
+                    self._loop = asyncio.get_running_loop()
+                self._loop.call_soon(self._end)
+            else:
+                self._alone = self._alone + 1 if self._alone < _UNTIL_NEXT_LOOK else 0
             for hook in self._hooks:
                 hook()
             transport.write(data)
@@ -59,7 +69,10 @@ class WriteBatch:
     def _end(self) -> None:
         self.open = False
         if self._held:
+            self._alone = 0
             self._flush()
+        else:
+            self._alone += 1
 
     def _flush(self) -> None:
         for hook in self._hooks:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+import msgspec
+
 from tabhub.core.tabs import Tab, TabChanges, TabTable
 from tabhub.errors import CommandFailed, InvalidParams, NotConnected, TabFailed, TabNotFound, TabStopped
 from tabhub.limits import DEFAULTS, Limits
@@ -41,8 +43,7 @@ _START_BROWSER = (
 NO_CHANGES = TabChanges()
 
 
-@dataclass(slots=True)
-class TabRef:
+class TabRef(msgspec.Struct, eq=False):
     """A tab together with the link that reaches it."""
 
     link: ExtensionLink

@@ -267,9 +267,9 @@ class ExtensionLink:
             result = message["result"]
             try:
                 if future.raw:
-                    result = bytes(result) if isinstance(result, msgspec.Raw) else orjson.dumps(result)
+                    result = bytes(result) if type(result) is msgspec.Raw else orjson.dumps(result)
                 else:
-                    if isinstance(result, msgspec.Raw):
+                    if type(result) is msgspec.Raw:
                         result = strict.decode(bytes(result), self.limits)
                     if (kind := RESULTS.get(future.method)) is not None:
                         convert("result", result, kind)

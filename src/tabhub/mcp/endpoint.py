@@ -38,7 +38,7 @@ class McpEndpoint:
         try:
             tools = self._check(request) if request.query or len(headers) != len(request.raw_headers) else None
             version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
-            stateless = bool(version) and version not in HANDSHAKE_VERSIONS
+            stateless = version not in HANDSHAKE_VERSIONS and version != ""
             if request.method != "POST":
                 return await self._serve_other(request, tools, stateless=stateless)
             kind = headers.get(b"content-type", b"")

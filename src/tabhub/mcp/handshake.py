@@ -57,7 +57,12 @@ from tabhub.wire.mcp import (
     progress_token,
 )
 
+_SPOKEN = tuple(version.encode() for version in HANDSHAKE_VERSIONS)
 _BATCHES = "2025-03-26"
+_CALLS = frozenset({"tools/call", *FORWARDED, SUBSCRIBE})
+"""Methods that a tool or an external server answers."""
+_PROTOCOL_ERRORS = (UnknownTool, MissingCapability)
+"""Failed calls that are protocol errors; all others are results with an error."""
 _NO_RESOURCE = -32002
 """The error code for an unknown resource in these revisions."""
 
@@ -79,12 +84,12 @@ class HandshakeEdge:
     # POST
 
     async def post(self, message: Message, request: HttpRequest, tools: str | None) -> Response | None:
-        if isinstance(message, Request) and message.method == "initialize":
+        if not isinstance(message, Request):
+            self.receive_notification(self._require(request, tools), message)
+            return Response(202)
+        if message.method == "initialize":
             return self._initialize(message, request)
         mcp = self._require(request, tools)
-        if not isinstance(message, Request):
-            self.receive_notification(mcp, message)
-            return Response(202)
         exchange = HttpExchange(request, request.on_disconnect, mcp.new_stream, mcp.headers, mcp.primes_streams)
         session = mcp.session
         session.busy += 1
@@ -171,8 +176,7 @@ class HandshakeEdge:
             raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
         if tools is not None:
             mcp.tools = tools
-        version = request.headers.get(b"mcp-protocol-version")
-        if version is not None and version.decode("latin-1") not in HANDSHAKE_VERSIONS:
+        if request.headers.get(b"mcp-protocol-version", _SPOKEN[0]) not in _SPOKEN:
             raise InvalidRequest("The MCP-Protocol-Version header names a version this session does not speak.")
         return mcp
 
@@ -190,18 +194,25 @@ class HandshakeEdge:
         """The whole answer to a request of a session, encoded; it never fails."""
         ident, method, params = request.id, request.method, request.params
         try:
-            if method != "tools/call" and method not in FORWARDED and method != SUBSCRIBE:
+            if method not in _CALLS:
                 return encode_result(ident, self._simple(mcp, request))
             if ident in mcp.in_flight:
                 raise InvalidRequest(f"A request with id {orjson.dumps(ident).decode()} is still in flight.")
+            is_tool = method == "tools/call"
+            name, arguments = name_and_arguments(params) if is_tool else ("", {})
             token = progress_token(params) if "_meta" in params else None
             caller = mcp.in_flight[ident] = HandshakeCaller(
                 exchange, mcp.session, params, exchange.via, token, mcp.capabilities, None, mcp
             )
             exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
             try:
-                run = self._call if method == "tools/call" else self._pass_on
-                return encode_result(ident, await run(caller, method))
+                if is_tool:
+                    return encode_result(ident, (await self.surface.call(caller, name, arguments)).payload)
+                return encode_result(ident, await self._pass_on(caller, method))
+            except TabhubError as error:
+                if not is_tool or isinstance(error, _PROTOCOL_ERRORS):
+                    raise
+                return encode_result(ident, failure_result(error).payload)
             finally:
                 del mcp.in_flight[ident]
         except UnknownResource as error:
@@ -234,15 +245,6 @@ class HandshakeEdge:
             self.engine.sessions.changes += 1
             return b"{}"
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
-
-    async def _call(self, caller: HandshakeCaller, _method: str) -> bytes:
-        name, arguments = name_and_arguments(caller.params)
-        try:
-            return (await self.surface.call(caller, name, arguments)).payload
-        except (UnknownTool, MissingCapability):
-            raise
-        except TabhubError as error:
-            return failure_result(error).payload
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
         """What an external server answers: a resource, a prompt, a completion."""

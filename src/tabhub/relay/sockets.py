@@ -6,7 +6,7 @@ client that has not authenticated may send only a little.
 
 from __future__ import annotations
 
-from websockets.frames import Frame
+from websockets.frames import Opcode
 
 from tabhub.http.websocket import Upgrade, WebSocket
 from tabhub.relay.fair_share import FairShare, UserShare
@@ -92,9 +92,9 @@ class RelaySocket(WebSocket):
         super().data_received(data)
         self._partial = max(self._partial, 0)
 
-    def _receive_frame(self, frame: Frame) -> None:
-        self._partial -= len(frame.data) + _FRAME_HEADER
-        super()._receive_frame(frame)
+    def _receive_frame(self, opcode: Opcode, fin: bool, data: bytes) -> None:
+        self._partial -= len(data) + _FRAME_HEADER
+        super()._receive_frame(opcode, fin, data)
 
     def resume(self) -> None:
         """Its user may continue: read the waiting bytes."""

@@ -5,6 +5,7 @@ The guard checks Host and Origin, and what each may reach. The extension's key i
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 
@@ -54,12 +55,21 @@ class Access:
         self._known: dict[bytes, Identity] = {}
         """The agents that have called, by their Authorization header, as long as the file of tokens does not change."""
         self._state = stamp(tokens.path)
+        self._looked = False
+        """Whether the file was looked at since the event loop last read its sockets."""
 
     def identify(self, authorization: bytes) -> Identity | None:
-        """Who sends this Authorization header; None for an unknown token."""
-        if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-            self._state = state
+        """Who sends this Authorization header; None for an unknown token.
+
+        A change of the file of tokens is noticed once for all requests that the event loop reads together: a request
+        that begins after a token was revoked is refused.
+        """
+        if not self._looked:  # since the event loop last read its sockets; all it read then had begun to arrive by now
+            self._looked = True
+            asyncio.get_running_loop().call_soon(self._look_again)
+            if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+                self._state = state
         if (known := self._known.get(authorization)) is not None:
             return known
         token = bearer(authorization)
@@ -67,6 +77,9 @@ class Access:
         if identity is not None and not identity.person and identity.name != UNNAMED:
             self._known[authorization] = identity
         return identity
+
+    def _look_again(self) -> None:
+        self._looked = False
 
     def _identify(self, token: bytes) -> Identity | None:
         if (found := self._tokens.find(token)) is not None:

@@ -245,6 +245,12 @@ class Hub:
             secrets=secret_store,
             wall=wall,
         )
+
+        def report_download(tab: Tab | None, site: str, *, deleted: bool) -> None:
+            tab_id = tab.tab_id if tab is not None else None
+            what = "download deleted" if deleted else "download not deleted"
+            audit.event(what, BROWSER, tab_id=tab_id, origin=site)
+
         built_in = browser_tools(
             browsers,
             binding,
@@ -255,6 +261,7 @@ class Hub:
             file_urls=config.file_urls,
             secrets=self._secrets,
             view=permission.view,
+            report_download=report_download,
         )
         tabs.register(BROWSER, (Entry(tool, run) for tool, run in built_in))
         tabs.transport.settings(_page_settings(config))

@@ -25,4 +25,5 @@ class PermissionRoutes:
         found = self.registry.by_name.get(wanted.tool)
         if found is None:
             raise self.registry.unknown(wanted.tool)
-        return json_response({"explanation": self.permission.explain(found.tool, wanted.agent, wanted.url)})
+        explanation = self.permission.explain(found.tool, wanted.agent, wanted.url, wanted.frame)
+        return json_response({"explanation": explanation})

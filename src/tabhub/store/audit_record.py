@@ -48,6 +48,8 @@ class CallRecord(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel
     origin: str | None = None
     sites: tuple[str, ...] | None = None
     """All sites it worked on or read something of, if that is more than `origin`, the last it worked on."""
+    frames: tuple[str, ...] | None = None
+    """The sites of frames that it acted in, or was not allowed to act in, where they are not the tab's."""
     approval: Any = None
     """An Approval, or what the error of a refused call says of it."""
     arguments: Mapping[str, Any] | None = None

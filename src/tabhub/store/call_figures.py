@@ -45,24 +45,28 @@ class Figures:
         self._origins: dict[str, list[str]] = {}
         """The origins that have a series, by site."""
         self._minutes: dict[int, list[int]] = {}
+        """The failed and the successful calls of each minute."""
 
     def add(self, plugin: str | None, now: float, seconds: float, *, ok: bool, page: bool = False) -> None:
         """Count a call; `page` says that a page offers the tool, and `plugin` is its origin."""
         series = self.series.get(plugin)
         if series is None:
             series = self._series_of_site(plugin or "") if page else self.series.setdefault(plugin, Series())
-        series.ok += ok
-        series.failed += not ok
+        if ok:
+            series.ok += 1
+        else:
+            series.failed += 1
         series.seconds += seconds
         series.buckets[bisect_left(BUCKETS, seconds)] += 1
-        minute = int(now) // 60
-        counts = self._minutes.get(minute)
-        if counts is None:
-            counts = self._minutes[minute] = [0, 0]
-            while len(self._minutes) > _DAY_MINUTES + 60:
-                del self._minutes[min(self._minutes)]
-        counts[0] += 1
-        counts[1] += ok
+        minute = int(now // 60)
+        counts = self._minutes.get(minute) or self._begin_minute(minute)
+        counts[ok] += 1
+
+    def _begin_minute(self, minute: int) -> list[int]:
+        counts = self._minutes[minute] = [0, 0]
+        while len(self._minutes) > _DAY_MINUTES + 60:
+            del self._minutes[min(self._minutes)]
+        return counts
 
     @property
     def notice(self) -> str | None:
@@ -82,12 +86,12 @@ class Figures:
         seconds = sum(series.seconds for series in self.series.values())
         since = int(now) // 60 - _DAY_MINUTES
         day = [counts for minute, counts in self._minutes.items() if minute > since]
-        day_total, day_success = sum(counts[0] for counts in day), sum(counts[1] for counts in day)
+        day_failure, day_success = sum(counts[0] for counts in day), sum(counts[1] for counts in day)
         return {
             "totalInvocations": success + failure,
             "successCount": success,
             "failureCount": failure,
-            "last24h": {"total": day_total, "success": day_success, "failure": day_total - day_success},
+            "last24h": {"total": day_failure + day_success, "success": day_success, "failure": day_failure},
             "avgDurationMs": round(seconds * 1000 / (success + failure)) if success + failure else 0,
         }
 

@@ -77,6 +77,8 @@ class Ask:
     this_call_only: bool = False
     site: str = ""
     """The site that the call's tab shows when the person is asked; empty without a tab."""
+    frame: str = ""
+    """The site of the frame that the call is about to act in, if it runs already and that is another site."""
 
 
 Outcome = Allowed | Denied | Ask
@@ -139,6 +141,8 @@ class CallFacts:
     definition: str
     scope: tuple[Scope, ...] = ()
     """What an approval beyond this call would cover; empty if that is not known."""
+    frame: str = ""
+    """The site of the frame that is acted in; empty for the tab's own page."""
 
 
 def decide(call: CallFacts) -> Allowed | Ask:
@@ -153,7 +157,8 @@ def decide(call: CallFacts) -> Allowed | Ask:
             level = "auto"
         if level == "auto" and call.dataflow == "warn":
             return Allowed(warn=True)
-    messages = [f"{call.tool} would use {', '.join(steps)}, set to ask."] if steps else []
+    messages = [f"It acts in a frame of {clean(call.frame, 200)} inside the page."] if call.frame else []
+    messages += [f"{call.tool} would use {', '.join(steps)}, set to ask."] if steps else []
     if call.disturbs:
         messages.append(call.disturbs)
     if verdict.message and (crossing or not steps):
@@ -162,7 +167,7 @@ def decide(call: CallFacts) -> Allowed | Ask:
         messages.append(call.flow.message())
     return Ask(
         why=verdict.why if this_call_only or level == "ask" else "dataflow",
-        message=" ".join(messages) or f"{call.tool} acts, and is set to ask.",
+        message=" ".join(messages if len(messages) > bool(call.frame) else [*messages, _acts(call.tool)]),
         diff=verdict.diff,
         setting_name=call.setting_name,
         definition=call.definition,
@@ -171,7 +176,12 @@ def decide(call: CallFacts) -> Allowed | Ask:
         target=call.flow.places[0] if call.flow.places else None,
         scope=call.scope,
         this_call_only=this_call_only or not call.scope,
+        frame=call.frame,
     )
+
+
+def _acts(tool: str) -> str:
+    return f"{tool} acts, and is set to ask."
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +259,30 @@ def site_changed(
     if sent:
         error.outcome = "failed"
     return error
+
+
+def frame_denied(error: PermissionDenied, site: str) -> PermissionDenied:
+    """The call was about to act in a frame of a site where it is denied."""
+    error.message += f" It would have acted in a frame of {clean(site, 200)} inside the page."
+    return error
+
+
+def frame_not_approved(tool: str, site: str, ask: Ask) -> PermissionDenied:
+    """A step of a batch was about to act in a frame of a site where it needs an approval."""
+    return PermissionDenied(
+        f"{tool} was not run in a frame of {clean(site, 200)}: there it needs an approval. {ask.message}",
+        hint="Make it a call of its own: the person is asked about that frame.",
+        data={"frame": site},
+    )
+
+
+def frame_changed(tab_id: int, permitted: str, site: str) -> SiteChanged:
+    """The frame that a call was about to act in went to another site."""
+    return SiteChanged(
+        f"A frame of tab {tab_id} went from {clean(permitted, 200)} to {clean(site, 200)}; nothing was done there.",
+        hint="Look at the tab, and call again: the call is checked for what the frame shows then.",
+        data={"tabId": tab_id, "permitted": permitted, "site": site},
+    )
 
 
 def tool_changed(request: ConfirmationRequest, answer: Answer) -> PermissionDenied:

@@ -240,14 +240,24 @@ BookmarkTree = received("BookmarkTree", "Bookmarks with their folders.", roots=[
 
 # downloads
 
-DownloadFile = sent("DownloadFile", "Download a URL.", url=str, filename=_TEXT, save_as=False)
+# `cancel_late`: a download that begins after the answer is stopped.
+DownloadFile = sent("DownloadFile", "Download a URL.", url=str, filename=_TEXT, save_as=False, cancel_late=False)
 GetDownloads = sent("GetDownloads", "Which downloads to list.", query=_TEXT, state=_TEXT, limit=_WHOLE)
 OneDownload = sent("OneDownload", "A download.", download_id=int)
+DiscardDownload = sent(
+    "DiscardDownload",
+    "A download to stop and delete, by its id or as the newest of a URL; from the hub on this machine only.",
+    download_id=_WHOLE,
+    url=_TEXT,
+)
+Discarded = received("Discarded", "Whether no file of a download is left.", discarded=False)
 Download = received(
     "Download",
     "A download.",
     download_id=int,
     url="",
+    start_url=_TEXT,
+    referrer=_TEXT,
     filename="",
     state="",
     bytes_received=0.0,
@@ -400,6 +410,7 @@ COMMANDS: dict[str, Command] = {
     "downloadFile": Command(DownloadFile, Download),
     "getDownloads": Command(GetDownloads, Downloads),
     "getDownload": Command(OneDownload, Download),
+    "discardDownload": Command(DiscardDownload, Discarded),
     "getCookies": Command(GetCookies, Cookies),
     "setCookie": Command(SetCookie, Cookie),
     "deleteCookies": Command(DeleteCookies, Deleted),

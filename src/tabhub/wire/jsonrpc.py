@@ -15,6 +15,7 @@ import orjson
 from tabhub.errors import InvalidParams, InvalidRequest, TabhubError
 
 Id = str | int
+_IDS = (str, int)
 
 
 class Request(msgspec.Struct):
@@ -47,19 +48,18 @@ def parse(value: Any) -> Message:
     """One message, or InvalidRequest."""
     if type(value) is not dict:
         raise InvalidRequest("A JSON-RPC message must be an object.")
-    if value.get("jsonrpc") != "2.0":
+    get = value.get
+    if get("jsonrpc") != "2.0":
         raise InvalidRequest('A JSON-RPC message must have "jsonrpc": "2.0".')
-    ident = value.get("id")
-    if type(ident) is not str and type(ident) is not int and "id" in value:
+    ident, method, params = get("id"), get("method"), get("params")
+    if type(ident) not in _IDS and "id" in value:
         raise InvalidRequest("`id` must be a string or a whole number.")
-    method = value.get("method")
     if method is None:
         return _response(value)
     if type(method) is not str or not method:
         raise InvalidRequest("`method` must be a non-empty string.")
     if "result" in value or "error" in value:
         raise InvalidRequest("A request must not have `result` or `error`.")
-    params = value.get("params")
     if params is None:
         params = {}
     elif type(params) is not dict:
@@ -84,11 +84,11 @@ def _response(value: dict[str, Any]) -> Response:
 def name_and_arguments(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """What a request calls by its name, and the arguments it may have; or InvalidParams."""
     name, arguments = params.get("name"), params.get("arguments")
-    if not isinstance(name, str):
+    if type(name) is not str:
         raise InvalidParams("`name` must be a string.")
     if arguments is None:
         return name, {}
-    if not isinstance(arguments, dict):
+    if type(arguments) is not dict:
         raise InvalidParams("`arguments` must be an object.")
     return name, arguments
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import msgspec
 import orjson
 
 from tabhub.errors import BadInput, HeaderMismatch, InvalidParams, InvalidRequest, TabhubError, UnsupportedVersion
@@ -45,11 +46,12 @@ LIST_CHANGED = {kind: f"notifications/{kind}/list_changed" for kind in LISTS}
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
+_NAME = 200
+"""Characters of a client's name that are looked at; fewer are shown."""
 _B64_OPEN, _B64_CLOSE = "=?base64?", "?="
 
 
-@dataclass(slots=True)
-class Envelope:
+class Envelope(msgspec.Struct):
     """The `_meta` of a stateless request."""
 
     client: str
@@ -60,12 +62,15 @@ class Envelope:
 
 def client_name(info: Any) -> str:
     """A client's name and version as one short line."""
-    if not isinstance(info, dict):
+    name, version = (info.get("name"), info.get("version")) if type(info) is dict else (None, None)
+    return _name_line(name[:_NAME] if type(name) is str else "", version[:_NAME] if type(version) is str else "")
+
+
+@lru_cache(maxsize=256)
+def _name_line(name: str, version: str) -> str:
+    if not name.strip():
         return "unknown"
-    name, version = info.get("name"), info.get("version")
-    if not isinstance(name, str) or not name.strip():
-        return "unknown"
-    line = f"{name} {version}" if isinstance(version, str) and version else name
+    line = f"{name} {version}" if version else name
     return (line if line.isprintable() else "".join(c for c in line if c.isprintable()))[:100]
 
 

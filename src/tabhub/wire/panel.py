@@ -105,6 +105,7 @@ class Explain(Received):
 
     tool: Text
     url: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None
+    frame: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None
     agent: Text | None = None
 
 

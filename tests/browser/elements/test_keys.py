@@ -65,7 +65,7 @@ def test_command_keys_of_macos_carry_their_command() -> None:
 
 
 def test_characters_without_a_key_are_inserted_between_key_presses() -> None:
-    events = pointer.typing_events("aöb", lines=False)
+    events = pointer.typing_events("aöb", tab_leaves=False)
     assert [(method, params.get("text")) for method, params in events] == [
         (pointer.KEY, "a"),
         (pointer.KEY, None),
@@ -75,13 +75,12 @@ def test_characters_without_a_key_are_inserted_between_key_presses() -> None:
     ]
 
 
-def test_a_line_break_is_enter_or_in_multiline_fields_shift_enter() -> None:
-    (single,) = [params for _, params in pointer.typing_events("\n", lines=False) if params["type"] == "keyDown"]
-    several = [params for _, params in pointer.typing_events("\n", lines=True)]
-    assert "modifiers" not in single
-    assert [params["key"] for params in several] == ["Shift", "Enter", "Enter", "Shift"]
-    assert several[1]["modifiers"] == 8
+def test_shift_is_released_after_characters_that_need_it() -> None:
+    events = [params for _, params in pointer.typing_events("A(", tab_leaves=False)]
+    assert [(event["type"], event["key"]) for event in events[-2:]] == [("keyUp", "("), ("keyUp", "Shift")]
+    assert "modifiers" not in events[-1]
 
 
-def test_a_long_text_is_inserted_as_a_whole() -> None:
-    assert pointer.typing_events("x" * 5000, lines=True) == [("Input.insertText", {"text": "x" * 5000})]
+def test_a_tab_goes_to_the_next_field_or_is_inserted() -> None:
+    assert [method for method, _ in pointer.typing_events("\t", tab_leaves=True)] == [pointer.KEY] * 2
+    assert pointer.typing_events("\t", tab_leaves=False) == [(pointer.INSERT, {"text": "\t"})]

@@ -13,8 +13,8 @@ from typing import Any
 
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import LOST, World, call_source, install_expression, world_name
+from tabhub.core.origins import origin_of
 from tabhub.errors import CommandFailed, ContextDestroyed
-from tabhub.trust.visibility import View
 
 _MAX_FRAMES = 300
 _KINDS = ("iframe", "fencedframe")
@@ -73,6 +73,8 @@ class Frame:
     name: str = ""
     parent: Frame | None = None
     """None for the main frame."""
+    site: str = ""
+    """The origin of its document; of what it showed before, or else its parent's, if it has none of its own."""
 
     async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
         """Call the function of script `<name>.js` in this frame; it has `kit` and the library in its scope."""
@@ -112,6 +114,18 @@ class Frame:
             f"Tab {page.tab_id} keeps navigating; no document stayed long enough.",
             hint="Wait until it has loaded (browser_wait_for), then repeat the call.",
         )
+
+    async def require_permitted(self) -> None:
+        """Raise PermissionDenied unless the call may act in this frame; the person may be asked.
+
+        A frame is judged by its site and by those of the frames and the page around it.
+        """
+        sites: list[str] = []
+        frame = self
+        while frame.parent is not None:
+            sites.append(frame.site)
+            frame = frame.parent
+        await self.page.require_frame(self.frame_id, sites)
 
     async def world(self) -> World:
         """The world of the frame's current document, created if needed."""
@@ -203,7 +217,7 @@ async def main_frame(page: Page) -> Frame:
     if worlds.main is None or (None, worlds.main) not in worlds.by_frame:
         tree = await page.cdp("Page.getFrameTree")
         worlds.main = str(tree["frameTree"]["frame"]["id"])
-    return Frame(page, worlds.main, None, page.tab.url)
+    return Frame(page, worlds.main, None, page.tab.url, site=page.tab.site)
 
 
 async def list_frames(page: Page) -> list[Frame]:
@@ -240,8 +254,8 @@ async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
         url, name = str(facts.get("url", ""))[:8192], str(facts.get("name", ""))[:200]
         if url.startswith(_VIEWER):
             return
-        frame = Frame(page, frame_id, session, url, name, parent)
-        if parent is not None and _is_hidden(page.view, facts):
+        frame = Frame(page, frame_id, session, url, name, parent, _site(page, facts, parent))
+        if parent is not None and page.view.hides(frame.site):
             hidden.append(frame)
             page.view.omit_frame(frame_id)
             return
@@ -254,12 +268,18 @@ async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
     worlds.main = str(trees[None]["frame"]["id"])
     add(worlds.main, None)
     worlds.keep_only({(frame.session_id, frame.frame_id) for frame in listed.values()})
+    for frame in (*listed.values(), *hidden):  # those that were there before the tab was watched
+        if frame.parent is not None:
+            page.state.frame_urls.setdefault(frame.frame_id, frame.site)
     return list(listed.values()), hidden
 
 
-def _is_hidden(view: View, facts: dict[str, Any]) -> bool:
-    """Whether an agent is kept off a frame, whose document may be a blank one of that site."""
-    return view.active and any(view.hides(str(facts.get(name))) for name in ("url", "securityOrigin"))
+def _site(page: Page, facts: dict[str, Any], parent: Frame | None) -> str:
+    if parent is None:
+        return page.tab.site
+    before = page.state.frame_urls.get(str(facts.get("id")), "")
+    urls = (str(facts.get("url", "")), str(facts.get("securityOrigin", "")), before)
+    return next(filter(None, map(origin_of, urls)), parent.site)
 
 
 async def _frame_tree(page: Page, session: str | None) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from tabhub.browser.driver.tab_watch import TOP, Dialog, TabState, TabWatch
-from tabhub.core.origins import browser_origin
+from tabhub.core.origins import browser_origin, origin_of
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import CallContext
 from tabhub.errors import (
@@ -27,6 +28,7 @@ from tabhub.errors import (
     TabStopped,
 )
 from tabhub.links.browsers import Browsers, TabKey, TabRef
+from tabhub.trust.approvals import frame_changed
 from tabhub.trust.visibility import EVERYTHING, MASK, View
 from tabhub.wire import urls
 
@@ -92,11 +94,13 @@ class Page:
         self._acting = acting
         self._checked = ref.tab
         """The tab as it was when its site was last checked, at first by the caller."""
+        self._frame: tuple[str, str] | None = None
+        """The id and site of the frame of another site that the call acts in."""
         self.view = view
         self._state: TabState | None = None
         self._requesting = requesting
         if view.active:
-            watch.block_requests(self.state, view.requests)
+            watch.block_requests(self.state, view)
 
     @property
     def state(self) -> TabState:
@@ -111,7 +115,7 @@ class Page:
         state = self.watch.tabs.get(self.key)
         dialog = None if state is None else state.dialog
         if dialog is not None and self.view.active and self.view.hides(dialog.url):
-            return Dialog(dialog.kind, MASK, url=dialog.url)
+            return replace(dialog, message=MASK, default="")
         return dialog
 
     @property
@@ -160,7 +164,7 @@ class Page:
             raise TabStopped(self.tab_id, sent=self._acting is not None and self._acting.sent)
         wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
         if self._acting is not None:
-            if _acts(name, wanted):
+            if encoded is None and _acts(name, wanted):  # `cdp_encoded` has checked the site
                 where = self.require_site()
                 wanted |= where if name == "forwardCDPCommand" else {}
             self._acting.sent = True
@@ -193,11 +197,35 @@ class Page:
         if self._acting is None or tab is None:
             return {}
         if tab is not self._checked:
-            self._acting.require_site(self.tab_id, tab.site)
-            self._acting.visit(self.tab_id, tab.site)
+            self._acting.work_on(tab)
             self._checked = tab
+        if self._frame is not None:
+            frame_id, permitted = self._frame
+            site = origin_of(self.state.frame_urls.get(frame_id, ""))
+            if site not in (None, permitted):
+                raise frame_changed(self.tab_id, permitted, str(site))
         origin = browser_origin(tab.url)
         return {"site": origin} if origin else {}
+
+    async def require_frame(self, frame_id: str, sites: Sequence[str]) -> None:
+        """Raise PermissionDenied unless the call may act in a frame from here on; the person may be asked.
+
+        `sites` are the frame's own and those of the frames around it; empty for the tab's own document.
+        """
+        self._frame = None
+        self.require_site()
+        tab = self.browsers.book.get(self.tab_id) or self.tab
+        if self._acting is None:
+            return
+        for site in dict.fromkeys(sites):
+            if site != tab.site:
+                await self._acting.require_frame(self.tab_id, site)
+                self._frame = (frame_id, sites[0])
+
+    @property
+    def frames_matter(self) -> bool:
+        """Whether the frame that the call acts in may decide whether it may."""
+        return self._acting is not None and self._acting.frames_matter()
 
     def elsewhere_note(self) -> str:
         """A note if the tab has gone to another site since the call began."""

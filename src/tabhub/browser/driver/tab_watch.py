@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.driver.worlds import TabWorlds
+from tabhub.core.origins import origin_of
 from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, EventListener, TabKey
+from tabhub.trust.visibility import View
 
 EVENTS = (
     "Page.javascriptDialogOpening",
@@ -50,6 +52,8 @@ class Dialog:
     """The default text of a prompt."""
     url: str = ""
     """The URL of the page or frame that opened it."""
+    frame_id: str = ""
+    """Its frame, where the browser names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,10 @@ class TabState:
     """The kinds (iframe, worker, ...) of frames in other processes and workers, by the id of their CDP session."""
     frame_urls: dict[str, str] = field(default_factory=dict)
     """The URLs of the frames that navigated while the tab was watched, by id, and that of its own document."""
+    view: View | None = None
+    """What the agent that uses the tab may show, if it is kept off some sites."""
     requests_blocked: Mapping[str, Any] | None = None
-    """The parameters of Network.setBlockedURLs that keep the requests of the page off some sites."""
+    """The parameters of Network.setBlockedURLs that keep the requests of the page off those sites."""
     holds: set[str] = field(default_factory=set)
     """Reasons to keep watching the tab while it is idle."""
     child_commands: dict[str, tuple[Command, ...]] = field(default_factory=dict)
@@ -147,8 +153,10 @@ class TabWatch:
             if state.watched:
                 self._subscribe(state)
 
-    def block_requests(self, state: TabState, blocked: Mapping[str, Any] | None) -> None:
-        """Keep the requests of a tab's page, frames and workers off some sites, or no longer."""
+    def block_requests(self, state: TabState, view: View | None) -> None:
+        """Keep the requests of a tab's page, frames and workers off the sites that a view hides, or no longer."""
+        state.view = view
+        blocked = view.requests if view is not None else None
         if state.requests_blocked == blocked:
             return
         state.requests_blocked = blocked
@@ -277,7 +285,10 @@ class TabWatch:
 
     def _dialog_opened(self, state: TabState, params: dict[str, Any]) -> None:
         kind, message, default = (str(params.get(name, ""))[:500] for name in ("type", "message", "defaultPrompt"))
-        state.dialog = dialog = Dialog(kind[:20], message, default, str(params.get("url", ""))[:_MAX_URL])
+        frame_id, url = str(params.get("frameId", "")), str(params.get("url", ""))[:_MAX_URL]
+        if origin_of(url) is None:
+            url = state.frame_urls.get(frame_id, url)
+        state.dialog = dialog = Dialog(kind[:20], message, default, url, frame_id)
         link, chrome_id = state.key
         link.fail_tab(
             chrome_id, lambda: DialogOpen(state.tab_id, dialog.kind, dialog.message, sent=True), spare="closeTab"
@@ -308,8 +319,11 @@ def _frame_navigated(state: TabState, params: dict[str, Any], child: str | None)
     url = str(frame.get("url", ""))
     if url.startswith("about:"):  # the document has the origin of the one that made it
         url = str(frame.get("securityOrigin", ""))
+    key = TOP if is_top else str(frame.get("id"))
+    if key in state.frame_urls and origin_of(url) is None:
+        return  # what a page makes for its own frame is still its own
     if len(state.frame_urls) < _MAX_FRAMES:
-        state.frame_urls[TOP if is_top else str(frame.get("id"))] = url[:_MAX_URL]
+        state.frame_urls[key] = url[:_MAX_URL]
 
 
 def _blocking(blocked: Mapping[str, Any] | None) -> tuple[Command, ...]:

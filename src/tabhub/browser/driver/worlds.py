@@ -24,7 +24,7 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 """Ref prefixes: the first document of a tab uses the first letter, the next one the second, and so on, so that a ref
 of an earlier document is not mistaken for one of the current document."""
 _KIT = (
-    *("roles", "accessible_name", "secret_fields", "states", "actionable"),
+    *("roles", "accessible_name", "secret_fields", "fields", "states", "actionable"),
     *("walk", "outline", "match", "search", "kit"),
 )
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}

@@ -262,7 +262,7 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
                 raise
             found = {"why": "absent"}
         if isinstance(element := found.get("element"), Element):
-            page.require_site()  # the page may have navigated while it was looked for
+            await element.frame.require_permitted()  # the page may also have navigated while it was looked for
             if check is None or "value" in found:
                 return element, found.get("value")
             checked = await _look_in_frame(element.frame, {"ref": element.ref}, check, near=False)
@@ -317,7 +317,7 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
     code, follow = f"return {find};", None
     if check is not None:
         follow = check.follow if frame.parent is None else None
-        frame.page.require_site()
+        await frame.require_permitted()
         # A match that other frames may still beat is not checked.
         code = (
             f"const found = {find};\nif (!found?.ref || found.frames) return found;\n"

@@ -50,6 +50,10 @@ _PROBLEMS: Mapping[str, tuple[str, str]] = {
     "noOption": ("has no option {detail!r}", "Its options: {options}."),
     "offOption": ("has the option {detail!r}, but it is disabled", "Choose another option."),
     "single": ("accepts one option only", "Give one value."),
+    "reverted": (
+        "did not take the value: the page changed it back to {detail!r}",
+        "Take a browser_snapshot to see what it accepts.",
+    ),
     "malformed": ("does not accept that value", "Expected: {detail}."),
 }
 

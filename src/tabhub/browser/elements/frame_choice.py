@@ -18,6 +18,7 @@ _GROUP = "tabhub-script"
 async def script_target(page: Page, wanted: int | str) -> tuple[str | None, str | None]:
     """The session to run a script in, and an object of the frame's world if the session has several frames."""
     frame = await _choose(page, wanted)
+    await frame.require_permitted()
     session = frame.session_id
     if frame.parent is None or frame.parent.session_id != session:
         return session, None

@@ -163,6 +163,11 @@ def character_events(character: str) -> list[dict[str, Any]] | None:
     return None if key is None else _stroke(key, MODIFIERS["Shift"] if key.shift else 0)
 
 
+def release(modifier: str) -> dict[str, Any]:
+    """The event of releasing a modifier."""
+    return {"type": "keyUp", **_facts(NAMED[modifier.lower()])}
+
+
 def _stroke(key: Key, held: int) -> list[dict[str, Any]]:
     # With Control, Alt or Meta held a key produces no text.
     text = key.text if not held & ~MODIFIERS["Shift"] else ""

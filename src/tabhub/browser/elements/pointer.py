@@ -16,8 +16,6 @@ MOUSE = "Input.dispatchMouseEvent"
 KEY = "Input.dispatchKeyEvent"
 INSERT = "Input.insertText"
 BUTTONS = {"left": 1, "right": 2, "middle": 4}
-_MAX_TYPED = 300
-"""Longer text is inserted as a whole: single key presses would take seconds."""
 Event = tuple[str, dict[str, Any]]
 
 
@@ -55,23 +53,21 @@ def key_press(key: keys.Key, held: int = 0) -> list[Event]:
     return [(KEY, event) for event in keys.press_events(key, held)]
 
 
-def typing_events(text: str, *, lines: bool) -> list[Event]:
-    """The events of typing text; in a field with `lines`, a line break is Shift+Enter, which submits no form."""
-    if len(text) > _MAX_TYPED:
-        return [(INSERT, {"text": text})]
+def typing_events(text: str, *, tab_leaves: bool) -> list[Event]:
+    """The events of typing text on one line; a tab goes to the next field or is inserted."""
     events: list[Event] = []
-    enter, tab = keys.NAMED["enter"], keys.NAMED["tab"]
-    for character in text.replace("\r\n", "\n"):
-        if character == "\n":
-            made: list[dict[str, Any]] | None = keys.press_events(enter, keys.MODIFIERS["Shift"] if lines else 0)
-        elif character == "\t":
-            made = None if lines else keys.press_events(tab)
+    shift = False
+    for character in text:
+        if character == "\t":
+            made = keys.press_events(keys.NAMED["tab"]) if tab_leaves else None
         else:
             made = keys.character_events(character)
         if made is not None:
             events += [(KEY, event) for event in made]
+            shift = shift or bool(made[-1].get("modifiers"))
         elif events and events[-1][0] == INSERT:
             events[-1][1]["text"] += character
         else:
             events.append((INSERT, {"text": character}))
-    return events
+    # Editors that keep track of Shift would take it as still pressed.
+    return [*events, (KEY, keys.release("Shift"))] if shift else events

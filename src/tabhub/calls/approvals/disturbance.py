@@ -16,6 +16,7 @@ _RESTARTS = frozenset({"extension_reload", "extension_force_reconnect"})
 """Tools that fail all calls that run in a browser."""
 _SITE_DATA = {"browser_set_cookie": "url", "browser_delete_cookies": "url", "browser_clear_site_data": "origin"}
 """Tools that change what a site stores in the browser, and the argument that names the site."""
+DISTURBING = _RESTARTS.union(_SITE_DATA)
 
 
 def disturbance(
@@ -25,10 +26,8 @@ def disturbance(
     browsers: Browsers,
     held_by_others: Callable[[Session], list[Lease]],
 ) -> str:
-    """How a call would disturb other sessions, for the person; empty if it would not."""
+    """How a call of one of these tools would disturb other sessions, for the person; empty if it would not."""
     named = _SITE_DATA.get(tool.name)
-    if tool.source.kind != "browser" or (named is None and tool.name not in _RESTARTS):
-        return ""
     own = browsers.book.get(session.tab) if session.tab is not None else None
     chosen = arguments.get("browserId") or (own.browser_id if own is not None else None)
     browser_id = chosen or browsers.default_link().browser_id

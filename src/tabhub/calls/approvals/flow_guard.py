@@ -6,10 +6,11 @@ Owns which sites a session has read, which places a call acts on, and whether co
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tabhub.calls.approvals.memory import ApprovalMemory, flow_key, stateless_key
+from tabhub.calls.call_sites import uses_tab
 from tabhub.core.calls import Call
 from tabhub.core.origins import BLANK, name_of, origin_of
 from tabhub.core.sessions import Session
@@ -30,14 +31,17 @@ _MADE = ("data:", "blob:")
 
 Act = tuple[Tool, Mapping[str, Any]]
 """A tool and the arguments it is called with."""
+CallTab = Callable[[Session, Tool, Mapping[str, Any]], Tab | None]
+"""Finds the tab that a call names, or its session's own."""
 
 
 class FlowGuard:
     """The data-flow guard of one hub."""
 
-    def __init__(self, setting: str, memory: ApprovalMemory, browsers: Browsers, audit: AuditLog) -> None:
+    def __init__(self, setting: str, memory: ApprovalMemory, browsers: Browsers, audit: AuditLog, tab: CallTab) -> None:
         self.setting = setting
         """ask, warn or off."""
+        self._tab = tab
         self._memory = memory
         self._browsers = browsers
         self._audit = audit
@@ -48,12 +52,6 @@ class FlowGuard:
     def guards(self, session: Session) -> bool:
         """Whether the session has read anything."""
         return self.setting != "off" and self._memory.flows.knows(flow_key(session))
-
-    def tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
-        """The tab that a call names, or the session's own."""
-        own = session.tab if tool.source.kind in ("browser", "plugin") else None
-        tab_id = arguments.get("tabId", own)
-        return self._browsers.book.get(tab_id) if type(tab_id) is int else None
 
     def call_answered(self, session: Session, call: Call) -> None:
         """Note the sites a call has read: their content may be carried elsewhere."""
@@ -68,11 +66,13 @@ class FlowGuard:
             for site in read:
                 self._memory.flows.read(key, site, plugin)
 
-    def flow(self, acts: Iterable[Act], session: Session) -> DataFlow:
-        """What calls would carry to which places; if nothing, the first place is where they act."""
+    def flow(self, acts: Iterable[Act], session: Session, frame: str = "") -> DataFlow:
+        """What calls would carry to which places, or to a frame; if nothing, the first place is where they act."""
         sites: dict[str, None] = {}
         reached: list[tuple[str, ...]] = []
         all_places = [names for tool, arguments in acts if (names := self._places(tool, arguments, session))]
+        if frame:
+            all_places = [(frame,)]
         for names in dict.fromkeys(all_places):
             if found := self._memory.flows.crossing(flow_key(session), names):
                 sites.update(dict.fromkeys(found))
@@ -88,10 +88,10 @@ class FlowGuard:
             return (tool.source.key,)
         if kind == "browser" and isinstance(url, str) and (site := _target(url)):
             return (site,)
-        tab = self.tab(session, tool, arguments) if kind == "browser" or "tabId" in arguments else None
+        tab = self._tab(session, tool, arguments) if kind == "browser" or "tabId" in arguments else None
         site = tab.site if tab is not None else BLANK
         if site == BLANK:
-            place = (BLANK,) if kind == "browser" and in_tab(tool) and tool.name not in _CARRIES_NOTHING else ()
+            place = (BLANK,) if kind == "browser" and uses_tab(tool) and tool.name not in _CARRIES_NOTHING else ()
         else:
             place = (site,) if site.startswith("http") or is_unknown(site) else ()
         return place if kind == "browser" else (tool.source.key, *place)
@@ -116,10 +116,6 @@ def known_acts(steps: Iterable[Act]) -> list[Act]:
             known.append((step, arguments))
             navigates = navigates or leads
     return known
-
-
-def in_tab(tool: Tool) -> bool:
-    return "tabId" in tool.input_schema["properties"]
 
 
 def _target(url: str) -> str | None:

@@ -105,7 +105,8 @@ class ApprovalInbox:
     ) -> Answered:
         """Wait for a person's answer; PermissionDenied if there is none in time."""
         session = caller.session
-        given, pending, same_call = caller.answers, None, ""
+        # A call that runs already is not begun again with the answer.
+        given, pending, same_call = None if ask.frame else caller.answers, None, ""
         if given is not None:
             same_call = f"{session.id} {session.token} {session.client} {tool.name} {digest(arguments)}"
             pending = self._previous_round(given, same_call)
@@ -188,7 +189,7 @@ class ApprovalInbox:
         tasks = []
         if pending.ask.why not in ("page", "tab"):  # there the call runs, and reports progress itself
             tasks.append(asyncio.ensure_future(self._report_progress(pending, caller)))
-        if self._elicits and caller.can("elicitation"):
+        if self._elicits and caller.answers is None and caller.can("elicitation"):
             tasks.append(asyncio.ensure_future(self._elicit(pending, caller)))
         try:
             async with asyncio.timeout(max(0.0, pending.expires - self.clock())):

@@ -9,6 +9,7 @@ from tabhub.calls.held_calls import HeldCalls
 from tabhub.calls.protocols import Caller, Waits
 from tabhub.core.calls import Call
 from tabhub.core.sessions import Session
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Outcome
 from tabhub.trust.site_rules import SiteRules
@@ -24,8 +25,22 @@ class Permission:
         self.waits: Waits = HeldCalls() if waits is None else waits
         """The calls that wait for an approval."""
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+    def tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
+        """The tab that a call names, or the session's own."""
+        return None
+
+    def check(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
+    ) -> Outcome:
+        """Whether a call may run; with a `frame`, whether it may also act in a frame of that site in its tab.
+
+        `tab` is the call's tab as it is now.
+        """
         return ALLOWED
+
+    def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> bool:
+        """Whether `check` may have different outcomes for frames of different sites."""
+        return False
 
     async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
         """Wait for the approval that `check` asked for; PermissionDenied without one."""
@@ -35,11 +50,9 @@ class Permission:
         """Ask the person for a tab that another session holds; None if nobody can be asked."""
         return None
 
-    def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> str:
-        """The site that the tab of a call shows; empty if the call has no tab."""
-        return ""
-
-    def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
+    def recheck(
+        self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None, frame: str = ""
+    ) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
 
     def visibility(self, agent: str | None) -> Visibility:

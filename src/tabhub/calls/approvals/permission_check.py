@@ -13,7 +13,7 @@ from typing import Any
 
 from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.disturbance import disturbance
-from tabhub.calls.approvals.flow_guard import CLOSE, Act, FlowGuard, in_tab, known_acts
+from tabhub.calls.approvals.flow_guard import CLOSE, Act, FlowGuard, known_acts
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory
 from tabhub.calls.approvals.permission import Permission
@@ -24,9 +24,10 @@ from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
 from tabhub.core.leases import Lease
-from tabhub.core.origins import BLANK
+from tabhub.core.origins import BLANK, origin_of
 from tabhub.core.page_tools import PageTool
 from tabhub.core.sessions import Session
+from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.errors import PermissionDenied
 from tabhub.links.browsers import Browsers
@@ -47,6 +48,7 @@ from tabhub.trust.approvals import (
     tab_moved,
     tool_changed,
 )
+from tabhub.trust.dataflow import UNKNOWN
 from tabhub.trust.explain import Question, explain
 from tabhub.trust.grants import Scope
 from tabhub.trust.guard import EXTENSION_ORIGIN
@@ -55,9 +57,9 @@ from tabhub.trust.site_rules import SiteRules, strictest
 from tabhub.trust.verdicts import apply_site_rule
 from tabhub.trust.visibility import EVERYTHING, View, Visibility
 
-_BATCH = batch.browser_act.tool.name
-"""The tool that runs steps of other tools: their settings hold in it."""
 _PANEL = EXTENSION_ORIGIN.decode()
+_SOME_FRAME = f"{UNKNOWN}(frame)"
+"""The site of a frame of which nothing is known."""
 
 
 class PermissionCheck(Permission):
@@ -85,7 +87,7 @@ class PermissionCheck(Permission):
         self.hidden = HiddenTools(self.visibility, browsers.book, sites.plugin_patterns, sites.plugin_tabs)
         self._held_by_others = held_by_others
         self.tools = ToolVerdicts(Permissions.parse(config), memory, audit, declared)
-        self._flow_guard = FlowGuard(config.dataflow, memory, browsers, audit)
+        self._flow_guard = FlowGuard(config.dataflow, memory, browsers, audit, self.tab)
         self.sites = SiteRules.parse(config)
         self._visibilities: dict[str | None, Visibility] = {}
 
@@ -97,25 +99,38 @@ class PermissionCheck(Permission):
 
     # before a call
 
-    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+    def tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
+        own = session.tab if tool.source.kind in ("browser", "plugin") else None
+        tab_id = arguments.get("tabId", own)
+        return self._browsers.book.get(tab_id) if type(tab_id) is int else None
+
+    def check(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
+    ) -> Outcome:
         session = caller.session
-        acts = not tool.read_only
-        if acts and self._acts_in_panel(session, tool, arguments):
-            return Denied(_panel_only(tool))
-        verdict = self.tools.verdict(tool, session.token)
-        guarded = acts and self._flow_guard.guards(session)
-        steps = tuple(batch.tool_calls(arguments)) if tool.name == _BATCH else ()
-        disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others) if acts else ""
-        if verdict.level == "auto" and not guarded and not steps and not disturbs and self.sites.empty:
+        rules = self.tools.known.get((tool, session.token)) or self.tools.rules(tool, session.token)
+        if rules.acts_in_tab and tab is not None and tab.url.startswith(_PANEL) and not _leaves_own(tool, session, tab):
+            return Denied(_panel_only(tool))  # an agent could approve its own calls there
+        guarded = not tool.read_only and self._flow_guard.guards(session)
+        steps = tuple(batch.tool_calls(arguments)) if rules.has_steps else ()
+        disturbs = ""
+        if rules.may_disturb:
+            disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others)
+        if rules.verdict.level == "auto" and not (guarded or steps or disturbs) and self.sites.empty:
             return ALLOWED
-        return self._decide(session, tool, arguments, steps, guarded=guarded, disturbs=disturbs)
+        return self._decide(session, tool, arguments, tab, steps, frame, guarded=guarded, disturbs=disturbs)
+
+    def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> bool:
+        return not self.sites.empty or self.check(caller, tool, arguments, tab, _SOME_FRAME) is not ALLOWED
 
     def _decide(
         self,
         session: Session,
         tool: Tool,
         arguments: Mapping[str, Any],
+        tab: Tab | None,
         steps: tuple[Act, ...],
+        frame: str,
         *,
         guarded: bool,
         disturbs: str,
@@ -126,7 +141,7 @@ class PermissionCheck(Permission):
             return Denied(self.tools.switched_off(off))
         verdicts: list[Verdict] = []
         for act, its in zip(acts, set_levels, strict=True):
-            on_site = self._on_site(session, act, its)
+            on_site = self._on_site(session, act, its, frame)
             if isinstance(on_site, PermissionDenied):
                 return Denied(on_site)
             verdicts.append(on_site)
@@ -136,12 +151,12 @@ class PermissionCheck(Permission):
         if loosened and own_browser:  # the rule speaks for its own site only
             verdicts[1:] = [its if its.level is not None else Verdict("ask") for its in verdicts[1:]]
         acts_known = known_acts(steps) if steps else acts
-        flow = self._flow_guard.flow(acts_known, session) if guarded and own_browser else NO_FLOW
+        flow = self._flow_guard.flow(acts_known, session, frame) if guarded and own_browser else NO_FLOW
         level = verdicts[0].level or ("ask" if own_browser else "auto")
         steps_to_ask = self._steps_to_ask(session, steps, verdicts[1:])
         if level == "auto" and not flow.sites and not steps_to_ask and not disturbs:
             return ALLOWED
-        scope = self._scope(session, acts)
+        scope = self._scope(session, acts, frame)
         definition = self.tools.definition(tool) if tool.source.kind in PINNED else ""
         verdict, earlier = verdicts[0], self._earlier(session, tool, scope, definition)
         if isinstance(earlier, Verdict):
@@ -160,17 +175,14 @@ class PermissionCheck(Permission):
                 setting_name=self.tools.names(tool).own,
                 definition=definition,
                 scope=scope,
+                frame=frame,
             )
         )
         if isinstance(outcome, Ask) or outcome.warn:
             self._require_usable_tab(tool, arguments, session)
         if isinstance(outcome, Allowed) and outcome.warn:
             self._flow_guard.warn(session, tool, flow)
-        return replace(outcome, site=self.site(session, tool, arguments)) if isinstance(outcome, Ask) else outcome
-
-    def site(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> str:
-        tab = self._flow_guard.tab(session, tool, arguments)
-        return tab.site if tab is not None else BLANK
+        return replace(outcome, site=BLANK if tab is None else tab.site) if isinstance(outcome, Ask) else outcome
 
     def call_answered(self, session: Session, call: Call) -> None:
         self._flow_guard.call_answered(session, call)
@@ -188,7 +200,7 @@ class PermissionCheck(Permission):
             tab = self._browsers.book.get(request.tab_id)
             if tab is not None and tab.site != shown.site:
                 raise tab_moved(request, answer, tab.site)
-        self.recheck(caller.session, tool, arguments)
+        self.recheck(caller.session, tool, arguments, ask.frame)
         return Approval(answer.by, answer.decision, answer.reason)
 
     def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
@@ -202,15 +214,18 @@ class PermissionCheck(Permission):
 
         return confirm()
 
-    def recheck(self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None) -> None:
+    def recheck(
+        self, session: Session, tool: Tool, arguments: Mapping[str, Any] | None = None, frame: str = ""
+    ) -> None:
         """PermissionDenied if the tool, or a site it reaches, was switched off while a permitted call was held."""
         verdict = self.tools.verdict(tool, session.token)
         if verdict.level == "off":
             raise self.tools.switched_off(tool)
         if arguments is not None:
-            on_site = self._on_site(session, (tool, arguments), verdict)
-            if isinstance(on_site, PermissionDenied):
-                raise on_site
+            for place in ("", frame) if frame else ("",):
+                on_site = self._on_site(session, (tool, arguments), verdict, place)
+                if isinstance(on_site, PermissionDenied):
+                    raise on_site
 
     def visibility(self, agent: str | None) -> Visibility:
         if (known := self._visibilities.get(agent)) is None:
@@ -242,10 +257,10 @@ class PermissionCheck(Permission):
         )
         return list(dict.fromkeys(found))
 
-    def explain(self, tool: Tool, agent: str | None, url: str | None) -> str:
-        """Which rule decides on a call of a tool by an agent on a page, and why."""
+    def explain(self, tool: Tool, agent: str | None, url: str | None, frame: str | None = None) -> str:
+        """Which rule decides on a call of a tool by an agent on a page, or in a frame of it, and why."""
         return explain(
-            Question(self.tools.facts(tool), tool.source.setting, self.tools.names(tool).all, agent, url),
+            Question(self.tools.facts(tool), tool.source.setting, self.tools.names(tool).all, agent, url, frame),
             self.tools.verdict(tool, agent),
             self.tools.permissions,
             self.sites,
@@ -254,18 +269,18 @@ class PermissionCheck(Permission):
 
     # sites and earlier approvals
 
-    def _on_site(self, session: Session, act: Act, verdict: Verdict) -> Verdict | PermissionDenied:
-        """What holds on the sites a call is about."""
+    def _on_site(self, session: Session, act: Act, verdict: Verdict, frame: str = "") -> Verdict | PermissionDenied:
+        """What holds on the sites a call is about, or in a frame."""
         if self.sites.empty:
             return verdict
         tool, arguments = act
-        urls = self._call_sites.urls(session, tool, arguments)
+        urls = [frame] if frame else self._call_sites.urls(session, tool, arguments)
         rules = [self.sites.rule(url, session.token) for url in urls]
         if tool.source.kind == "plugin" and "tabId" not in arguments:  # it runs in a tab that is not blocked
             rules = [rule for rule in rules if rule is None or rule.level != "block"] or rules
         return apply_site_rule(self.tools.facts(tool), verdict, strictest(rules))
 
-    def _scope(self, session: Session, acts: Iterable[Act]) -> tuple[Scope, ...]:
+    def _scope(self, session: Session, acts: Iterable[Act], frame: str = "") -> tuple[Scope, ...]:
         """What an approval of these calls covers; empty if the site of one is not known."""
         scopes: dict[Scope, None] = {}
         for place, (tool, arguments) in enumerate(acts):
@@ -273,7 +288,7 @@ class PermissionCheck(Permission):
                 continue  # a batch may read and wait
             site = None
             if self._call_sites.on_site(tool, arguments):
-                site = self._call_sites.site(session, tool, arguments)
+                site = origin_of(frame) if frame else self._call_sites.site(session, tool, arguments)
                 if site is None:
                     return ()
             scopes[Scope(self.tools.kind(tool), site)] = None
@@ -295,16 +310,6 @@ class PermissionCheck(Permission):
                 approvals.append(Approval(grant.approved_by, "allow_always", f"grant {grant.id}"))
         return approvals[0] if approvals else None
 
-    def _acts_in_panel(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call acts in a tab that shows the panel, where an agent could approve its own calls."""
-        if tool.source.kind != "browser" or tool.name in LEASE_TOOLS or not in_tab(tool):
-            return False
-        tab = self._flow_guard.tab(session, tool, arguments)
-        if tab is None or not tab.url.startswith(_PANEL):
-            return False
-        # A page can send an agent's own tab there.
-        return not (tool.name == CLOSE and tab.tab_id in (session.tab, *session.opened_tabs))
-
     # whose browser
 
     def _reaches_own(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> bool:
@@ -325,6 +330,11 @@ class PermissionCheck(Permission):
             return True
         tab = browsers.book.get(tab_id if type(tab_id) is int else session.tab if session.tab is not None else -1)
         return (tab.browser_id if tab is not None else browsers.default_link().browser_id) not in managed
+
+
+def _leaves_own(tool: Tool, session: Session, tab: Tab) -> bool:
+    """Whether a session closes its own tab, which a page can have sent to the panel."""
+    return tool.name == CLOSE and tab.tab_id in (session.tab, *session.opened_tabs)
 
 
 def _panel_only(tool: Tool) -> PermissionDenied:

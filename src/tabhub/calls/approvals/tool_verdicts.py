@@ -1,7 +1,7 @@
 """The verdicts on tools: what the settings and pins say of each, whatever site a call reaches.
 
-Owns a tool's names in the settings, its kind of action, its definition as its author wrote it, and the cached verdicts,
-which hold until settings, pins or the tool change.
+Owns a tool's names in the settings, its kind of action, its definition as its author wrote it, and what is known of all
+that, which holds until settings, pins or the tool change.
 """
 
 from __future__ import annotations
@@ -9,22 +9,38 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
+from tabhub.browser.tools.acting import batch
+from tabhub.calls.approvals.disturbance import DISTURBING
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory
+from tabhub.calls.call_sites import uses_tab
 from tabhub.core.page_tools import PageTool
 from tabhub.core.tools import Tool
 from tabhub.errors import PermissionDenied
 from tabhub.store.audit import AuditLog
 from tabhub.trust import pins
-from tabhub.trust.actions import kind_of
+from tabhub.trust.actions import LEASE_TOOLS, kind_of
 from tabhub.trust.approvals import Verdict
 from tabhub.trust.permissions import Permissions, ToolFacts
 from tabhub.trust.verdicts import tool_verdict
 
 log = logging.getLogger("tabhub.permissions")
 
-_NO_VERDICTS: dict[str | None, Verdict] = {}
+BATCH = batch.browser_act.tool.name
+"""The tool that runs steps of other tools: their settings hold in it."""
+_MAX_KNOWN = 20_000
+
+
+class ToolRules(NamedTuple):
+    """What the permission check needs of a tool for one agent, whatever the call."""
+
+    verdict: Verdict
+    acts_in_tab: bool
+    """Whether it acts in the tab that it names, or in its session's."""
+    may_disturb: bool
+    """Whether it may disturb other sessions."""
+    has_steps: bool
+    """Whether it runs other tools, whose settings hold in it."""
 
 
 class Names(NamedTuple):
@@ -48,12 +64,13 @@ class ToolVerdicts:
         self._memory = memory
         self._audit = audit
         self._declared = declared
-        self._verdicts: WeakKeyDictionary[Tool, dict[str | None, Verdict]] = WeakKeyDictionary()
-        memory.on_pin(self._verdicts.clear)
+        self.known: dict[tuple[Tool, str | None], ToolRules] = {}
+        """By tool and agent, until settings, pins or the tool change."""
+        memory.on_pin(self.known.clear)
 
     def apply_settings(self, permissions: Permissions) -> None:
         self.permissions = permissions
-        self._verdicts.clear()
+        self.known.clear()
 
     def facts(self, tool: Tool) -> ToolFacts:
         reads = tool.read_only and (tool.source.kind != "page" or self.permissions.trust_pages)
@@ -65,15 +82,23 @@ class ToolVerdicts:
 
     def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
         """What holds for a tool; without `client`, for clients without settings of their own."""
-        return self._verdicts.get(tool, _NO_VERDICTS).get(client) or self._judge(tool, client)
+        return (self.known.get((tool, client)) or self.rules(tool, client)).verdict
 
     def is_off(self, tool: Tool) -> bool:
         return self.verdict(tool).level == "off"
 
-    def _judge(self, tool: Tool, client: str | None) -> Verdict:
-        verdict = self._look_up(tool, client)
-        self._verdicts.setdefault(tool, {})[client] = verdict
-        return verdict
+    def rules(self, tool: Tool, client: str | None) -> ToolRules:
+        """What holds for a tool, looked up anew and kept in `known`."""
+        if len(self.known) >= _MAX_KNOWN:  # tools come and go
+            self.known.clear()
+        own = tool.source.kind == "browser"
+        rules = self.known[tool, client] = ToolRules(
+            self._look_up(tool, client),
+            acts_in_tab=own and not tool.read_only and tool.name not in LEASE_TOOLS and uses_tab(tool),
+            may_disturb=own and tool.name in DISTURBING,
+            has_steps=tool.name == BATCH,
+        )
+        return rules
 
     def _look_up(self, tool: Tool, client: str | None) -> Verdict:
         """The verdict from the settings and pins; a tool that is allowed for good is pinned as it is now."""

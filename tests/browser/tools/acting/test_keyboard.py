@@ -52,7 +52,7 @@ async def test_an_extension_without_chained_commands_gets_the_keys_separately(be
 
 
 @pytest.mark.parametrize(
-    "text", ["one\ntwo", "a\tb", "é", "x" * 301, ""], ids=["lines", "tab", "accent", "long", "empty"]
+    "text", ["one\ntwo", "a\tb", "é", "x" * 401, ""], ids=["lines", "tab", "accent", "long", "empty"]
 )
 async def test_text_that_depends_on_the_kind_of_field_waits_for_it(bench: Bench, text: str) -> None:
     document(bench, page)

@@ -1,5 +1,5 @@
 // Chooses options of a select, by value or label, as a person would.
-function ({ values, labels, either }) {
+async function ({ values, labels, either }) {
   const select = this.localName === "label" && this.control ? this.control : this.localName === "select" ? this : this.querySelector("select");
   if (!select || select.localName !== "select") {
     return { problem: { why: "notSelect", detail: this.getAttribute("role") || this.localName } };
@@ -27,6 +27,11 @@ function ({ values, labels, either }) {
   else if (chosen.length) chosen[0].selected = true;
   const changed = options.some((option, at) => option.selected !== before[at]);
   if (changed) for (const type of ["input", "change"]) select.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
+  // The page may change the choice back once it has handled the events.
+  if (changed) await new Promise((done) => setTimeout(done, 0));
+  if (chosen.some((option) => option.isConnected && !option.selected)) {
+    return { problem: { why: "reverted", detail: [...select.selectedOptions].map(labelOf).join(", ").slice(0, 80).toWellFormed() } };
+  }
   return {
     chosen: [...select.selectedOptions].slice(0, 40).map((option) => (kit.isSecret(select) ? "•••" : labelOf(option).slice(0, 200).toWellFormed())),
     changed,

@@ -1,6 +1,7 @@
 // Waits until the element is actionable and returns the point to act on, or the problem when the time is over.
 // need: click, hover (only a point), edit (text), field (any form field), key (the focus), look (only in view).
-async function ({ need, within, settle, patient, all, value }) {
+// `all`: what is there is selected; `keep`: the cursor stays where it is.
+async function ({ need, within, settle, patient, all, keep, value }) {
   const begun = performance.now();
   const TEXTS = ["text", "search", "url", "tel", "email", "password", "number"];
   const NO_TEXT = "input, summary, a[href]:not([role=combobox]), button:not([role=combobox])";
@@ -23,9 +24,12 @@ async function ({ need, within, settle, patient, all, value }) {
     return found;
   };
 
-  // The field meant: the control of a label, the only field of a wrapper, the radio button with the value.
+  const editor = need === "edit" || need === "field" ? kit.editorOf(this.localName === "label" && this.control ? this.control : this) : null;
+  // The field meant: the control of a label, the input of a code editor, the only field of a wrapper, the radio button
+  // with the value.
   const field = (node) => {
     let target = node.localName === "label" && node.control ? node.control : node;
+    if (editor) return editor.input;
     if (!target.matches("input, textarea, select, [role=textbox], [role=searchbox], [role=combobox]") && !target.isContentEditable) {
       const inner = target.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
       if (inner.length === 1) target = inner[0];
@@ -38,7 +42,24 @@ async function ({ need, within, settle, patient, all, value }) {
     }
     return target;
   };
+  // Fields that take a value only from keys and clicks; a search field takes any text.
+  const madeKind = (node) => {
+    const [role, input] = [kit.role(node), node.localName === "input"];
+    const free = node.type === "search" || node.name === "q" || node.hasAttribute("list") || node.closest("search, [role=search]");
+    const lists = node.getAttribute("aria-haspopup") === "listbox" || ["list", "both"].includes(node.getAttribute("aria-autocomplete"));
+    if ((role === "combobox" || lists) && !["select", "textarea"].includes(node.localName) && !free) {
+      if (!input) return node.isContentEditable ? "" : "list";
+      if (TEXTS.includes(node.type)) return "combo";
+    }
+    if (input) return node.type === "range" ? "range" : "";
+    if (role === "slider") return "slider";
+    if (role === "spinbutton") return "segment";
+    return node.querySelectorAll("[role=spinbutton]:not(input)").length > 1 ? "segments" : "";
+  };
   const kindOf = (node) => {
+    if (editor) return "code";
+    const made = need === "field" ? madeKind(node) : "";
+    if (made) return made;
     if (node.localName === "select") return "select";
     if (node.localName === "textarea") return "area";
     if (node.localName === "input") {
@@ -53,7 +74,7 @@ async function ({ need, within, settle, patient, all, value }) {
 
   const element = need === "edit" || need === "field" ? field(this) : this;
   const kind = kindOf(element);
-  const pointed = need === "click" || need === "hover" || (need === "field" && ["check", "radio", "switch"].includes(kind));
+  const pointed = need === "click" || need === "hover" || (need === "field" && ["check", "radio", "switch", "list"].includes(kind));
 
   const rects = (node) => {
     const own = [...node.getClientRects()].filter((box) => box.width > 0 && box.height > 0);
@@ -68,6 +89,7 @@ async function ({ need, within, settle, patient, all, value }) {
   };
   // Elements to click instead: styled checkboxes hide the input and show the label.
   const bodies = () => {
+    if (editor) return [editor.root].filter(shown);
     const labels = element.localName === "input" ? [...(element.labels || [])] : [];
     return [element, ...labels].filter(shown);
   };
@@ -143,11 +165,11 @@ async function ({ need, within, settle, patient, all, value }) {
     return null;
   };
   // How much of the element is in view, as a share of what can be: scrolling boxes around it clip it like the window.
-  const inView = () => {
-    const box = rects(element)[0] || element.getBoundingClientRect();
+  const inView = (body) => {
+    const box = rects(body)[0] || body.getBoundingClientRect();
     const view = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
-    let { position } = getComputedStyle(element);
-    for (let at = parent(element); at && at !== document.body && at !== document.documentElement; at = parent(at)) {
+    let { position } = getComputedStyle(body);
+    for (let at = parent(body); at && at !== document.body && at !== document.documentElement; at = parent(at)) {
       const style = getComputedStyle(at);
       const moved = style.transform !== "none";
       if (position === "fixed" ? !moved : position === "absolute" && style.position === "static" && !moved) continue;
@@ -193,12 +215,13 @@ async function ({ need, within, settle, patient, all, value }) {
     if ((need === "edit" || need === "field") && (element.readOnly || element.getAttribute("aria-readonly") === "true")) return { why: "readonly" };
     if (!(await still())) return { why: "moving" };
     if (!pointed) {
-      if (inView() < 0.95) {
+      const body = editor?.root ?? element;
+      if (inView(body) < 0.95) {
         scrolled = true;
-        element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
-        if (need === "look" && inView() <= 0) return { why: kit.isClipped(element) ? "clipped" : "outside" };
+        body.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+        if (need === "look" && inView(body) <= 0) return { why: kit.isClipped(element) ? "clipped" : "outside" };
       }
-      const box = rects(element)[0] || element.getBoundingClientRect();
+      const box = rects(body)[0] || body.getBoundingClientRect();
       return { at: { x: box.x + box.width / 2, y: box.y + box.height / 2 } };
     }
     const at = seek();
@@ -290,18 +313,28 @@ async function ({ need, within, settle, patient, all, value }) {
     globalThis.tabhubKeys = { events, field: this, stop: () => removeEventListener("keyup", count) };
   };
 
-  const focus = () => {
+  // Rich text editors learn of a selection by its event, which comes later.
+  const select = async (range) => {
+    const selection = getSelection();
+    const before = ["anchorNode", "anchorOffset", "focusNode", "focusOffset"].map((name) => selection[name]);
+    selection.removeAllRanges();
+    selection.addRange(range);
+    if (["anchorNode", "anchorOffset", "focusNode", "focusOffset"].every((name, at) => selection[name] === before[at])) return;
+    await Promise.race([new Promise((done) => document.addEventListener("selectionchange", done, { once: true })), tick(100)]);
+    await tick(0);
+  };
+
+  const focus = async () => {
     element.focus({ preventScroll: true });
     const active = element.getRootNode().activeElement;
     if (active !== element && !(active && inside(active, element)) && !element.contains(active)) return false;
+    if (kind === "code" || keep) return true;
     if (kind === "rich") {
       const range = document.createRange();
       range.selectNodeContents(element);
       if (!all) range.collapse(false);
-      const selection = getSelection();
-      selection.removeAllRanges();
-      selection.addRange(range);
-    } else if (all && (kind === "text" || kind === "area")) {
+      await select(range);
+    } else if (all && ["text", "combo", "area"].includes(kind)) {
       element.select();
     } else if (kind === "area" || (kind === "text" && element.selectionStart !== null)) {
       element.setSelectionRange(element.value.length, element.value.length);
@@ -344,21 +377,23 @@ async function ({ need, within, settle, patient, all, value }) {
     return { problem: { ...found, reveal, settled: settled(), waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
   }
   if (need === "click" || (pointed && need === "field")) guard();
-  const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "area", "rich"].includes(kind);
+  const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "combo", "area", "rich", "code"].includes(kind);
   if (need === "key") element.focus({ preventScroll: true });
   if (typed) listen();
-  if (typed && !focus()) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
+  if (typed && !(await focus())) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
   return {
     x: found.at.x,
     y: found.at.y,
     kind,
-    go: typed,
+    // A code editor selects its text by keys.
+    go: typed && kind !== "code",
+    mac: navigator.platform.startsWith("Mac"),
     name: describe(element),
     label: element === this ? null : kit.label(element),
     type: element.type || "",
     scrolled,
     checked: element.localName === "input" ? element.checked : element.getAttribute("aria-checked") === "true",
-    held: kind === "text" && !kit.isSecret(element) ? element.value.slice(0, 500).toWellFormed() : null,
+    held: ["text", "combo"].includes(kind) && !kit.isSecret(element) ? element.value.slice(0, 100000).toWellFormed() : null,
     empty: kind === "rich" ? !element.textContent : !element.value,
     listbox: Boolean(element.getAttribute("aria-haspopup") || element.getAttribute("aria-expanded")),
     url: location.href.slice(0, 8192).toWellFormed(),

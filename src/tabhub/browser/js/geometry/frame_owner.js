@@ -15,5 +15,6 @@ async ({ ref, cover }) => {
     covered.delete(ref);
   }
   const { x, y, width, height } = element.getBoundingClientRect();
-  return { x, y, width, height, focused: document.hasFocus() && element.getRootNode().activeElement === element };
+  const active = element.getRootNode().activeElement === element;
+  return { x, y, width, height, active, focused: active && document.hasFocus() };
 }

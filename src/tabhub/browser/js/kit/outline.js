@@ -88,7 +88,16 @@ const printActing = (refOf, nodes, { most, offset }) => {
   return { text: lines.join("\n"), frames, elements, full };
 };
 
-const snapshot = (kit, { ref, interactiveOnly, ...limits }) => {
+const snapshot = (kit, { ref, ...limits }) => {
+  longestValue = ref ? LONGEST_ASKED : LONGEST_VALUE;
+  try {
+    return takeSnapshot(kit, { ref, ...limits });
+  } finally {
+    longestValue = LONGEST_VALUE;
+  }
+};
+
+const takeSnapshot = (kit, { ref, interactiveOnly, ...limits }) => {
   const start = ref ? kit.element(ref) : document.documentElement;
   if (!start && ref) return { gone: true };
   // A modal dialog inside a component covers those of the document.

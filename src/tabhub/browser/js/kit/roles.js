@@ -1,6 +1,8 @@
 // The role of an element, and whether it is interactive.
 const CLICKED = "button link checkbox radio switch tab menuitem menuitemcheckbox menuitemradio option treeitem";
-const WIDGETS = new Set(`${CLICKED} textbox searchbox combobox listbox slider spinbutton file color date time`.split(" "));
+// Our own roles, for the fields that the browser draws.
+const DATES = "date time datetime month week";
+const WIDGETS = new Set(`${CLICKED} textbox searchbox combobox listbox slider spinbutton file color ${DATES}`.split(" "));
 const LANDMARKS = new Set("banner complementary contentinfo form main navigation region search dialog alertdialog".split(" "));
 const NAMED_BY_CONTENT = new Set(`${CLICKED} heading cell gridcell columnheader rowheader tooltip legend caption term`.split(" "));
 const KNOWN = new Set(
@@ -17,12 +19,12 @@ const INPUTS = {
   checkbox: "checkbox",
   color: "color",
   date: "date",
-  "datetime-local": "date",
+  "datetime-local": "datetime",
   email: "textbox",
   file: "file",
   hidden: "",
   image: "button",
-  month: "date",
+  month: "month",
   number: "spinbutton",
   radio: "radio",
   range: "slider",
@@ -30,7 +32,7 @@ const INPUTS = {
   search: "searchbox",
   submit: "button",
   time: "time",
-  week: "date",
+  week: "week",
 };
 const ROLES = {
   article: "article",

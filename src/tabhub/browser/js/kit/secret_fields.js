@@ -63,11 +63,13 @@ const isSecretField = (element) => {
   return tag === "input" && isCardNumber(element.value);
 };
 
-// The field that an element stands for: a label's control, or the only field inside it.
+// The field that an element stands for: a label's control, the input of a code editor, or the only field inside it.
 const fieldOf = (element) => {
   const field = element.localName === "label" && element.control ? element.control : element;
+  const editor = editorOf(field);
+  if (editor) return editor.input;
   if ("value" in field || field.isContentEditable) return field;
-  const inner = field.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
+  const inner = field.querySelectorAll(INNER_FIELDS);
   return inner.length === 1 ? inner[0] : field;
 };
 

@@ -1,5 +1,8 @@
 // The states of an element as words, and the value of a control.
+// Of a field in a snapshot of the page; of one that was asked for, far more is shown.
 const LONGEST_VALUE = 100;
+const LONGEST_ASKED = 20000;
+let longestValue = LONGEST_VALUE;
 const SHOWN_OPTIONS = 12;
 const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"]);
 const ariaValue = (element, attribute) => element.getAttribute(attribute)?.trim().toLowerCase() ?? "";
@@ -57,7 +60,16 @@ const options = (select) => {
   return all.length ? ` options: ${shown.join(", ")}${all.length > shown.length ? ` (+${all.length - shown.length})` : ""}` : "";
 };
 
-const quoted = (text) => (text ? ` = ${JSON.stringify(cut(text, LONGEST_VALUE))}` : "");
+const quoted = (text) => {
+  if (!text) return "";
+  const more = text.length - longestValue;
+  return ` = ${JSON.stringify(more > 0 ? `${text.slice(0, longestValue).toWellFormed()}…` : text.toWellFormed())}${more > 0 ? ` (+${more} characters)` : ""}`;
+};
+
+const fieldValue = (field) => {
+  const { text, shown } = fieldText(field);
+  return quoted(text) + (text && shown ? " (the visible part)" : "");
+};
 
 const filledIn = (element) => (plainValue(element) ? ` = "${MASK}" (filled in)` : "");
 
@@ -72,10 +84,10 @@ const valueOf = (element, role) => {
     case "input":
       if (["button", "submit", "reset", "image", "checkbox", "radio", "hidden"].includes(element.type)) return "";
       if (element.type === "file") return quoted([...element.files].map((file) => file.name).join(", "));
-      return isSecretField(element) ? filledIn(element) : quoted(element.value);
+      return isSecretField(element) ? filledIn(element) : fieldValue(element);
     case "textarea":
       if (isSecretField(element)) return filledIn(element);
-      return quoted(squeeze(element.value));
+      return fieldValue(element);
     case "progress":
     case "meter":
       return element.hasAttribute("value") ? ` = ${element.value}/${element.max}` : "";
@@ -85,7 +97,8 @@ const valueOf = (element, role) => {
     return quoted(element.getAttribute("aria-valuetext") ?? element.getAttribute("aria-valuenow") ?? "");
   }
   if (isSecretField(element)) return filledIn(element);
-  if (editable(element) || role === "combobox" || role === "textbox" || role === "searchbox") return quoted(squeeze(contentText(element)));
+  if (editable(element) || role === "textbox" || role === "searchbox") return fieldValue(element);
+  if (role === "combobox") return quoted(squeeze(contentText(element)));
   return "";
 };
 

@@ -1,25 +1,31 @@
 // The page as a person reads it: visible text, plain or as Markdown.
 // A frame that cannot be read from here leaves its ref between two markers, where the hub inserts its content.
+// A field gives its value, a code editor what it shows and the ref of its root, so that the hub can ask it for the rest.
 // `framed`: only if the parent document cannot read it along with its own content, and it is visible.
 function ({ markdown, maxLength, framed }) {
   if (framed && (window.frameElement || innerWidth < 2 || innerHeight < 2)) return {};
   const LINE = "\u0001";
   const PARAGRAPH = "\u0002";
+  // Blanks that count, until the text around them is settled: of preformatted text, and no-break spaces.
+  const [SPACE, TAB, NEWLINE, FIXED] = ["\u0004", "\u0005", "\u0006", "\u0007"];
+  const exact = (text) => text.replace(/ /g, SPACE).replace(/\t/g, TAB).replace(/\n/g, NEWLINE);
+  const plain = (text) => text.replace(/[\u0004\u0007]/g, " ").replace(/\u0005/g, "\t").replace(/\u0006/g, "\n");
   const SKIP = new Set(["script", "style", "noscript", "template", "head", "svg", "canvas", "video", "audio", "object"]);
   const BLOCK = /^(block|flex|grid|table|list-item|flow-root|table-row|table-caption)/;
   const FRAME = "\u0003";
   // Invisible to people but read by a model: zero-width characters, direction overrides, tags.
-  const UNSEEN = /[\u0001-\u0003\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+  const UNSEEN = /[\u0001-\u0007\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
   const start = this instanceof Element ? this : document.body || document.documentElement;
   let marks = 0;
+  let editors = 0;
 
   const settle = (text) =>
     text
-      .replace(/[ \t]*[\u0001\u0002][ \u0001\u0002]*/g, (gap) => (gap.includes(PARAGRAPH) ? "\n\n" : "\n"))
+      .replace(/\u0006?[ \t\u0007]*[\u0001\u0002][ \u0001\u0002]*/g, (gap) => (gap.includes(PARAGRAPH) ? "\n\n" : "\n"))
       .replace(/\n{3,}/g, "\n\n")
-      .replace(/^\n+|\s+$/g, "");
+      .replace(/^\n+|[\s\u0006\u0007]+$/g, "");
   const paragraph = (text) => PARAGRAPH + text + PARAGRAPH;
-  const flat = (text) => settle(text).replace(/\s*\n\s*/g, " ").trim();
+  const flat = (text) => settle(text).replace(/\s*[\n\u0006]\s*/g, " ").replace(/^\u0007+$/, "").trim();
   const link = (address) => (/^(https?|mailto|tel):/.test(address) && address.length < 2000 ? address.replace(/\(/g, "%28").replace(/\)/g, "%29") : "");
 
   const children = (node, state) => {
@@ -39,12 +45,30 @@ function ({ markdown, maxLength, framed }) {
       if (!body) continue;
       const mark = node.localName === "ol" ? `${number}. ` : "- ";
       number += 1;
-      text += LINE + mark + body.replace(/\n{2,}/g, "\n").replace(/\n/g, `\n${" ".repeat(mark.length)}`);
+      text += LINE + mark + body.replace(/\n{2,}|\u0006/g, "\n").replace(/\n/g, `\n${" ".repeat(mark.length)}`);
     }
     return state.item ? LINE + text + LINE : paragraph(text);
   };
   const table = (node, state) => {
-    const rows = [...node.rows].map((row) => [...row.cells].map((cell) => flat(children(cell, { ...state, item: true })).replace(/\|/g, "\\|")));
+    const rows = [];
+    // How many more rows a cell above covers, by column.
+    const covered = [];
+    for (const row of node.rows) {
+      const texts = [];
+      const skip = () => {
+        for (; covered[texts.length] > 0; texts.push("")) covered[texts.length] -= 1;
+      };
+      for (const cell of row.cells) {
+        skip();
+        const text = flat(children(cell, { ...state, item: true })).replace(/\|/g, "\\|");
+        for (let part = 0; part < Math.min(cell.colSpan, 100); part += 1) {
+          covered[texts.length] = cell.rowSpan - 1;
+          texts.push(part ? "" : text);
+        }
+      }
+      skip();
+      rows.push(texts);
+    }
     const width = Math.max(0, ...rows.map((row) => row.length));
     // A table of one column or with tables inside is layout, not data.
     if (width < 2 || node.querySelector("table")) return paragraph(children(node, state));
@@ -53,10 +77,21 @@ function ({ markdown, maxLength, framed }) {
     return paragraph(lines.join("\n"));
   };
   const fence = (node) => {
-    const body = node.innerText.replace(UNSEEN, "").replace(/\n$/, "");
+    return fenced(node.innerText, languageOf(node));
+  };
+  const fenced = (text, language) => {
+    const body = text.replace(UNSEEN, "").replace(/\u00a0/g, " ").replace(/\n$/, "");
     const marks = body.includes("```") ? "~~~~" : "```";
-    const named = /language-([\w+-]+)/.exec(`${node.className} ${node.firstElementChild?.className || ""}`);
-    return paragraph(`${marks}${named ? named[1] : ""}\n${body}\n${marks}`);
+    return paragraph(exact(`${marks}${language}\n${body}\n${marks}`));
+  };
+  // The language of a code block, which sites write on it, on the code inside or on what is around it.
+  const languageOf = (node) => {
+    for (const one of [node, node.firstElementChild, node.parentElement, node.parentElement?.parentElement]) {
+      const given = one?.dataset?.lang || one?.dataset?.language;
+      const named = /(?:^|\s)(?:language-|lang-|highlight-source-|highlight-|brush:\s*)([\w+#-]+)/.exec(one?.getAttribute?.("class") ?? "");
+      if (given || named) return (given || named[1]).slice(0, 40).replace(/[^\w+#-]/g, "");
+    }
+    return "";
   };
   const wrapped = (node, state, around) => {
     const text = children(node, state);
@@ -87,7 +122,7 @@ function ({ markdown, maxLength, framed }) {
     em: (node, state) => wrapped(node, state, "*"),
     i: (node, state) => wrapped(node, state, "*"),
     code: (node, state) => wrapped(node, state, "`"),
-    blockquote: (node, state) => paragraph(settle(children(node, state)).replace(/^/gm, "> ")),
+    blockquote: (node, state) => paragraph(settle(children(node, state)).replace(/\u0006/g, "\n").replace(/^/gm, "> ")),
     hr: () => paragraph("---"),
     img: (node) => {
       if (node.alt) return `![${node.alt.replace(/[[\]\n]/g, " ")}](${link(node.src)})`;
@@ -105,14 +140,24 @@ function ({ markdown, maxLength, framed }) {
     if (node.nodeType === Node.TEXT_NODE) {
       if (state.hidden) return "";
       const data = node.data.replace(UNSEEN, "");
-      return state.pre ? data : data.replace(/[\s\u00a0]+/g, " ");
+      if (state.pre === "line") return data.replace(/[^\S\n]+/g, " ").replace(/ ?\n ?/g, NEWLINE);
+      if (state.pre) return exact(data.replace(/\u00a0/g, " "));
+      return data.replace(/[^\S\u00a0]+/g, " ").replace(/\u00a0/g, FIXED);
     }
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.localName)) return "";
     if (node.localName === "br") return state.hidden ? "" : LINE;
     const style = getComputedStyle(node);
     if (style.display === "none" || node.localName === "textarea" || node.localName === "select") return "";
     if (node.isContentEditable && kit.isSecret(node)) return "";
-    const now = { ...state, hidden: style.visibility !== "visible", pre: style.whiteSpace.startsWith("pre") };
+    const pre = style.whiteSpace === "pre-line" ? "line" : style.whiteSpace.startsWith("pre") || style.whiteSpace === "break-spaces";
+    const now = { ...state, hidden: style.visibility !== "visible", pre };
+    const editor = now.hidden ? null : kit.editorOf(node);
+    if (editor?.root === node) {
+      if (kit.isSecret(editor.input)) return "";
+      editors += 1;
+      const lines = kit.fieldText(editor.input).text;
+      return markdown ? fenced(lines, "") : paragraph(exact(lines));
+    }
     if (node.localName === "iframe" || node.localName === "frame") {
       if (now.hidden || node.clientWidth < 2 || node.clientHeight < 2) return "";
       const inner = node.contentDocument?.body;
@@ -129,12 +174,28 @@ function ({ markdown, maxLength, framed }) {
     return BLOCK.test(style.display) ? LINE + text + LINE : text;
   };
 
-  const text = start ? settle(render(start, { hidden: false, pre: false, item: false })).toWellFormed() : "";
+  // What is read instead of the page's text: the field itself, or the code editor that is all the target shows.
+  const alone = () => {
+    if (!(this instanceof Element)) return null;
+    const editor = kit.editorOf(this);
+    for (let at = editor?.root; at && at !== this && this.contains(at); at = at.parentElement) {
+      if ([...at.parentElement.childNodes].some((one) => one !== at && one.textContent.trim())) return null;
+    }
+    if (editor) return editor.input;
+    if (this.localName === "textarea" || (this.localName === "input" && typeof this.selectionStart !== "undefined")) return this;
+    return !markdown && this.isContentEditable && this.hasAttribute("contenteditable") ? this : null;
+  };
+  const field = alone();
+  const secret = field && kit.isSecret(field);
+  const value = field ? kit.fieldText(field) : null;
+  const text = (value ? (secret ? (value.text ? "•••" : "") : value.text) : start ? plain(settle(render(start, { hidden: false, pre: false, item: false }))) : "").toWellFormed();
   const whole = kit.maskValues(text, secrets);
   return {
     content: whole.slice(0, maxLength).toWellFormed(),
     length: whole.length,
     marks,
+    editor: value?.shown && !secret ? kit.ref(kit.editorOf(field).root) : null,
+    partial: Boolean(value?.shown) || editors > 0,
     url: location.href.slice(0, 8192),
     title: kit.maskValues(document.title, secrets).slice(0, 1000).toWellFormed(),
     ready: document.readyState,

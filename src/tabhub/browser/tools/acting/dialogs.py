@@ -6,6 +6,7 @@ from typing import Any
 
 from tabhub.browser.actions import OUTPUT
 from tabhub.browser.tool_spec import Call, data_result, tool
+from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -27,6 +28,8 @@ async def handle_dialog(call: Call) -> ToolResult:
     elif accept and dialog is not None and dialog.kind == "prompt":
         # Accepting a prompt means its default text; without promptText the browser would answer with an empty one.
         params["promptText"] = dialog.default
+    if dialog is not None and (site := origin_of(dialog.url)) is not None:
+        await page.require_frame(dialog.frame_id, [site])
     with box.activity.track_action(page) as action:
         try:
             if dialog is None:

@@ -11,8 +11,8 @@ from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.element import REF, TARGET, names_element, wait_actionable
-from tabhub.browser.elements.hidden_frames import require_outside
+from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
+from tabhub.browser.elements.input_frames import require_point_permitted
 from tabhub.browser.schemas import object_schema
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
@@ -74,6 +74,8 @@ async def browser_drag(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     start, end = _parse_end("from", args["from"]), _parse_end("to", args["to"])
     with box.activity.track_action(page) as action:
+        if page.frames_matter:
+            await _require_end_permitted(page, end)  # before the button is pressed
         first = await _resolve_end(page, start)
         page.cdp_nowait("Input.setInterceptDrags", {"enabled": True})
         x, y = at = first.input_point
@@ -130,10 +132,17 @@ def _parse_end(side: str, given: Any) -> dict[str, Any]:
     )
 
 
+async def _require_end_permitted(page: Page, given: Mapping[str, Any]) -> None:
+    if "x" in given and "y" in given:
+        await require_point_permitted(page, float(given["x"]), float(given["y"]))
+    else:
+        await find_element(page, given, wait=page.link.limits.element_appear)
+
+
 async def _resolve_end(page: Page, given: Mapping[str, Any]) -> _DragEnd:
     if "x" in given and "y" in given:
         x, y = float(given["x"]), float(given["y"])
-        await require_outside(page, (x, y))
+        await require_point_permitted(page, x, y)
         return _DragEnd(x, y, (x, y), f"{x:g}, {y:g}")
     target = await wait_actionable(page, given, "hover")
     frame = target.element.frame if target.element.frame.session_id is not None else None

@@ -9,16 +9,25 @@ from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, ActionableElement, names_element, wait_actionable
+from tabhub.browser.elements.field_formats import canonical
+from tabhub.browser.field_state import field_state, shown_value, value_notes
 from tabhub.browser.secret_text import conceal_secret, is_secret
+from tabhub.browser.text_entry import enter_text, type_keys
 from tabhub.browser.tool_spec import Call, data_result, tool
-from tabhub.browser.tools.acting import keyboard
+from tabhub.browser.tools.acting import widgets
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments, SiteChanged
+from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied
 
 _ONE_OR_MORE = {"type": ["string", "array"], "items": {"type": "string"}}
 _VALUE = {"type": ["string", "number", "boolean", "array"], "items": {"type": "string"}}
 _MAX_FIELDS = 100
+_WIDGETS = {
+    "range": widgets.fill_range,
+    "slider": widgets.fill_slider,
+    "segment": widgets.fill_segment,
+    "segments": widgets.fill_segments,
+}
 _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "on", "checked", "1")
 
 
@@ -63,13 +72,16 @@ async def fill_form(call: Call) -> ToolResult:
         for number, field in enumerate(fields, 1):
             try:
                 done.append(await _fill_one(call, action, field))
-            except (CommandFailed, SiteChanged) as error:
+            except (CommandFailed, PermissionDenied) as error:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
+                if number > 1:
+                    error.outcome = "failed"
                 raise
             if action.url is not None or page.dialog:
                 break
-        count = f"{len(done)} of {len(fields)}" if len(done) < len(fields) else len(done)
+        taken = sum(facts.pop("taken", True) for facts in done)
+        count = f"{taken} of {len(fields)}" if taken < len(fields) else taken
         return data_result(
             await action.result(f"Filled in {count} field{'' if len(fields) == 1 else 's'}", fields=done)
         )
@@ -81,8 +93,8 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
     target = await wait_actionable(page, field, "field", all=True, value=option)
     facts: dict[str, Any] = {"field": target.element.label}
     if secret:
-        await call.box.secrets.insert(action, target, value)
-        state = await keyboard.field_state(action, target)
+        await call.box.secrets.insert(action, target, value, clear=True)
+        state = await field_state(action, target)
         return facts | ({"value": value} if state is None or state.get("length") else {"note": "The field is empty."})
     conceal_secret(call.ctx, target, value)
     if target.kind == "select":
@@ -90,31 +102,39 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
         return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}
     if target.kind in ("check", "radio", "switch"):
         return facts | {"checked": await _set_checked(action, field, target, value)}
+    if target.kind in ("list", "combo"):
+        return facts | await widgets.fill_list(action, field, target, _texts(value), several=isinstance(value, list))
     text = _text(value)
+    if target.kind in _WIDGETS:
+        return facts | await _WIDGETS[target.kind](action, target, text)
     if target.kind == "whole":
-        result = await target.element.call("set_value", {"value": text})
-        return facts | {"value": result.get("value")}
+        return facts | {"value": await set_value(target, text)}
     if target.kind == "other":
         raise CommandFailed(
             f"{target.element.label} is not a form field ({target.facts.get('name')}).",
             hint="Try browser_click_element or browser_type_text; click a custom list to open it first.",
         )
-    events: list[pointer.Event] = [(pointer.INSERT, {"text": text})] if text else []
-    await action.tolerate_navigation(pointer.send_events(page, events or keyboard.text_events(target, "", clear=True)))
-    state = await keyboard.field_state(action, target) or {}
+    if not text or "\n" in text or target.kind == "code":
+        await enter_text(action, target, text, clear=True, keep=False)
+    else:
+        await action.tolerate_navigation(pointer.send_events(page, [(pointer.INSERT, {"text": text})]))
+    state = await field_state(action, target) or {}
     if text and state.get("value") == target.facts.get("held") != text:
         # Some input masks accept key events only.
         target = await wait_actionable(page, field, "field", all=True)
-        await action.tolerate_navigation(pointer.send_events(page, keyboard.text_events(target, text, clear=True)))
-        state = await keyboard.field_state(action, target) or {}
+        await type_keys(action, target, text, clear=True, keep=False, progress=lambda *_: None)
+        state = await field_state(action, target) or {}
+    if text and state.get("value") == target.facts.get("held") != text and not action.page_left:
+        raise CommandFailed(
+            f"{target.element.label} did not take the text: it still holds {str(state['value'])[:80]!r}.",
+            hint=state.get("invalid") or "The page changed it back; take a browser_snapshot to see what it accepts.",
+        )
     if not state:
         return facts | {"note": "The page removed or replaced the field; take a browser_snapshot."}
-    facts["value"] = state.get("value", f"{state.get('length', len(text))} characters")
-    if state.get("invalid"):
-        facts["invalid"] = state["invalid"]
-    if "value" in state and target.kind != "rich" and state["value"] != text[:500].replace("\r\n", "\n"):
-        facts["note"] = "The page changed the value."
-    return facts
+    if "value" not in state:
+        return facts | {"value": f"{state.get('length', len(text))} characters"}
+    notes = value_notes(state, text)
+    return facts | shown_value(state) | ({"note": " ".join(notes)} if notes else {})
 
 
 async def _set_checked(
@@ -140,13 +160,19 @@ async def _set_checked(
             hint="Check another one of its group.",
         )
     _, landed = await click_until_it_lands(action, field, need="field", target=target)
-    state = await keyboard.field_state(action, target) if target.kind == "check" else None
+    state = await field_state(action, target) if target.kind == "check" else None
     if state is not None and state.get("checked") is not bool(wanted):
         raise CommandFailed(
             f"{target.element.label} was clicked, but is still {'off' if wanted else 'on'}.",
             hint="The page reverted the click or asks something first; take a browser_snapshot.",
         )
     return bool(wanted) if landed is not None or state is not None else None
+
+
+async def set_value(target: ActionableElement, text: str) -> Any:
+    """Set a date, time or colour, given as people write it; returns the value that the field has then."""
+    value = canonical(str(target.facts.get("type")), text)
+    return parse_object(await target.element.call("set_value", {"value": value})).get("value")
 
 
 def _text(value: Any) -> str:
@@ -162,7 +188,7 @@ def _texts(value: Any) -> list[str]:
 @tool(
     "browser_select_option",
     "Choose an option",
-    "Selects options of a <select> by value or label; a list for several.",
+    "Chooses options of a list by value or label; a list for several.",
     params={
         **TARGET,
         "value?": _ONE_OR_MORE,
@@ -189,6 +215,12 @@ async def select_option(call: Call) -> ToolResult:
         wanted = {name: _texts(args[key]) for name, key in keys if key in args}
     with box.activity.track_action(page) as action:
         target = await wait_actionable(page, field, "field")
+        if target.kind in ("list", "combo"):
+            names = [name for given in wanted.values() for name in given]
+            several = any(isinstance(args.get(key), list) for key in ("value", "label"))
+            facts = await widgets.fill_list(action, field, target, names, several=several)
+            did = f"Chose {', '.join(names)} in" if facts.pop("taken", True) else "Typed into"
+            return data_result(await action.result(f"{did} {target.element.label}", **facts))
         facts = parse_object(await action.tolerate_navigation(target.element.call("choose", wanted)))
         did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {target.element.label}"
         note = None if facts.get("changed", True) else "It was already selected."

@@ -5,31 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tabhub.browser.actions import OUTPUT, TrackedAction, run_and_probe
+from tabhub.browser import field_state as fields
+from tabhub.browser import text_entry
+from tabhub.browser.actions import OUTPUT, TrackedAction
 from tabhub.browser.driver.frames import FollowUp
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
-from tabhub.browser.elements.hidden_frames import require_focus_outside
+from tabhub.browser.elements.field_formats import canonical
+from tabhub.browser.elements.focus import focused_target
+from tabhub.browser.elements.input_frames import require_focus_permitted
 from tabhub.browser.schemas import list_of
 from tabhub.browser.secret_text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
+from tabhub.errors import DialogOpen, InvalidArguments, TabFailed
 
 _KEY_TIMEOUT_MS = 60
 """How long a page may take to see the next key before the probe replies without it."""
+_MOST_FOLLOWING = 400
+"""Characters that travel with the check of the field; each is two commands."""
 
 
 @tool(
     "browser_type_text",
     "Type text",
-    "Types into a field after its current text; `clear` replaces that.",
+    "Types into a field, or the focused one, after its text; `clear` replaces that.",
     params={
         **TARGET,
         "text": {"type": "string", "description": "what to type"},
         "clear?": "boolean",
+        "insert?": {"type": "boolean", "description": "pasted exactly, not key by key"},
         "submit?": {"type": "boolean", "description": "press Enter after"},
     },
     output=OUTPUT,
@@ -37,35 +44,50 @@ _KEY_TIMEOUT_MS = 60
 )
 async def type_text(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
-    text, clear, submit = str(args["text"]), bool(args.get("clear")), bool(args.get("submit"))
-    if not names_element(field_target(args)):
+    text, clear, submit, insert = str(args["text"]), *(bool(args.get(name)) for name in ("clear", "submit", "insert"))
+    secret = is_secret(text)
+    if not insert and len(text) > (most := box.browsers.limits.typed_characters):
         raise InvalidArguments(
-            "No field is given.",
-            hint="Give a ref (from browser_snapshot), a selector, or its name as `label`; `text` is what is typed.",
+            f"The text has {len(text)} characters; at most {most} are typed key by key. Nothing was typed.",
+            hint="Repeat the call with insert: true, which enters the text in one piece.",
         )
     with box.activity.track_action(page) as action:
-        secret = is_secret(text)
-        follow = None if secret else _follow_up_keys(text, submit=submit)
-        target = await _find_field(page, args, clear=clear, follow=follow)
+        named = names_element(field_target(args))
+        wanted = field_target(args) if named else await focused_target(page)
+        keep = not named and not clear
+        follow = None if secret or insert else _follow_up_keys(text, submit=submit)
+        target = await _find_field(page, wanted, follow, all=clear, keep=keep)
         if target is None:
-            began = f"Began to type into {' '.join(str(value)[:80] for value in field_target(args).values())}"
+            began = f"Began to type into {' '.join(str(value)[:80] for value in wanted.values())}"
             return data_result(await action.result(began, note="How much was typed is unknown."))
         conceal_secret(call.ctx, target, text)
+        did, before = "Typed into", target.facts.get("held") if not clear else ""
         if follow is not None and follow.sent:
             state = await _state_after_follow_up(action, target, follow)
-        elif secret:
-            await box.secrets.insert(action, target, text)
-            state = await _send_keys(action, target, _enter(submit), ask_ahead=False)
-        elif target.kind == "whole":
-            state = await target.element.call("set_value", {"value": text})
-            state = await _send_keys(action, target, _enter(submit), ask_ahead=False) or state
+        elif target.kind == "whole" and not secret:
+            value = canonical(str(target.facts.get("type")), text)
+            state = await target.element.call("set_value", {"value": value})
+            state = await _submit(action, target, submit=submit) or state
         else:
-            events = text_events(target, text, clear=clear) + _enter(submit)
-            state = await _send_keys(action, target, events, ask_ahead=not submit)
-        facts = field_facts(target, state)
-        if submit and not action.page_left:
-            facts["note"] = await action.unsent_form_note(target.element.frame)
-        did = f"Typed into {target.element.label}"
+            if not clear and target.kind in ("area", "code"):
+                before = (await fields.field_state(action, target) or {}).get("value")
+            if secret:
+                await box.secrets.insert(action, target, text, clear=clear, keep=keep)
+            elif insert:
+                did = "Inserted into"
+                await text_entry.enter_text(action, target, text, clear=clear, keep=keep)
+            else:
+
+                def progress(done: int, of: int) -> None:
+                    call.ctx.progress(done, of, f"Typed {done} of {of} characters")
+
+                await text_entry.type_keys(action, target, text, clear=clear, keep=keep, progress=progress)
+            state = await _submit(action, target, submit=submit)
+        before = before if target.kind in ("text", "area", "code") else None
+        facts = field_facts(target, state, "" if secret or submit or target.kind == "whole" else text, before)
+        if submit and not action.page_left and (unsent := await action.unsent_form_note(target.element.frame)):
+            facts["note"] = unsent
+        did = f"{did} {target.element.label}"
         return data_result(await action.result(did, before=target.facts.get("url"), **facts))
 
 
@@ -74,16 +96,25 @@ def field_target(args: Mapping[str, Any]) -> dict[str, Any]:
     return {name: args[name] for name in ("selector", "ref", "role", "label") if name in args}
 
 
-def _enter(submit: bool) -> list[pointer.Event]:
-    return pointer.key_press(keys.NAMED["enter"]) if submit else []
+async def _submit(action: TrackedAction, target: ActionableElement, *, submit: bool) -> fields.State | None:
+    """Press Enter if asked to, and return the state of the field then."""
+    if submit and not action.page_left:
+        await action.tolerate_navigation(pointer.send_events(action.page, _enter()))
+    return await fields.field_state(action, target)
+
+
+def _enter() -> list[pointer.Event]:
+    return pointer.key_press(keys.NAMED["enter"])
 
 
 def _follow_up_keys(text: str, *, submit: bool) -> FollowUp | None:
     """The keys to send along with the actionability check, if they are the same for every kind of field."""
-    events = pointer.typing_events(text, lines=False)
-    if not events or "\n" in text or "\t" in text or any(method != pointer.KEY for method, _ in events):
+    if len(text) > _MOST_FOLLOWING or "\n" in text or "\t" in text:
         return None
-    events += _enter(submit)
+    events = pointer.typing_events(text, tab_leaves=True)
+    if not events or any(method != pointer.KEY for method, _ in events):
+        return None
+    events += _enter() if submit else []
     probe = literal({"keyups": _keyups(events), "patience": _KEY_TIMEOUT_MS})
     return FollowUp(events, f"return globalThis.tabhubKeys ? kit.fieldValue.call(tabhubKeys.field, {probe}) : null;")
 
@@ -93,11 +124,11 @@ def _keyups(events: Sequence[pointer.Event]) -> int:
 
 
 async def _find_field(
-    page: Page, args: Mapping[str, Any], *, clear: bool, follow: FollowUp | None
+    page: Page, wanted: Mapping[str, Any], follow: FollowUp | None, **how: bool
 ) -> ActionableElement | None:
     """Find the field and send the follow-up; None if that opened a dialog or closed the tab."""
     try:
-        return await wait_actionable(page, field_target(args), "edit", all=clear, follow=follow)
+        return await wait_actionable(page, wanted, "edit", follow=follow, **how)
     except DialogOpen as error:
         if follow is None or error.outcome == "not_sent":
             raise
@@ -109,80 +140,25 @@ async def _find_field(
 
 async def _state_after_follow_up(
     action: TrackedAction, target: ActionableElement, follow: FollowUp
-) -> dict[str, Any] | None:
+) -> fields.State | None:
     if follow.error is not None:
         await action.tolerate_navigation(action.page.raise_failure(follow.error))
         return None
     if action.page_left:
         return None
     # A page that stops key events did not report the last one.
-    return follow.value if isinstance(follow.value, dict) else await field_state(action, target)
+    return follow.value if isinstance(follow.value, dict) else await fields.field_state(action, target)
 
 
-def text_events(target: ActionableElement, text: str, *, clear: bool) -> list[pointer.Event]:
-    """The events that type a text at the cursor, replacing the selection if `clear`."""
-    events = pointer.typing_events(text, lines=target.kind in ("area", "rich"))
-    if clear and not text and not target.facts.get("empty"):
-        events = pointer.key_press(keys.NAMED["delete"])
-    return events
-
-
-async def _send_keys(
-    action: TrackedAction, target: ActionableElement, events: list[pointer.Event], *, ask_ahead: bool
-) -> dict[str, Any] | None:
-    """The state of the field after the keys; a probe that is sent along with the last one saves a round trip."""
-    work = action.tolerate_navigation(pointer.send_events(action.page, events))
-    if ask_ahead and events and events[-1][1].get("type") == "keyUp":
-        state = await run_and_probe(work, _probe_field(action, target, _keyups(events)))
-        if state is not None:
-            return None if action.page_left else state
-    else:
-        await work
-    return await field_state(action, target)
-
-
-async def field_state(action: TrackedAction, target: ActionableElement) -> dict[str, Any] | None:
-    """The current state of the field; None if the page navigated or is blocked by a dialog."""
-    return None if action.page_left else await action.unless_navigating(_probe_field(action, target, 0))
-
-
-async def _probe_field(action: TrackedAction, target: ActionableElement, keyups: int) -> dict[str, Any] | None:
-    try:
-        state = await action.tolerate_navigation(target.element.call("field_value", {"keyups": keyups}))
-    except TabFailed:
-        raise
-    except CommandFailed:
-        state = await _rerendered_field_state(action, target)
-    return state if isinstance(state, dict) else None
-
-
-async def _rerendered_field_state(action: TrackedAction, target: ActionableElement) -> Any:
-    """The state of the focused field with the same label: many pages re-render a field when it is filled."""
-    body = (
-        "const field = document.activeElement;\nif (!field || !('value' in field)) return null;\n"
-        "return kit.fieldValue.call(field, {})"
-        ".then((held) => ({ ...held, label: kit.label(field) }));"
-    )
-    try:
-        state = await action.tolerate_navigation(target.element.frame.run_code(body))
-    except TabFailed:
-        raise
-    except CommandFailed:
-        return None
-    if not isinstance(state, dict):
-        return None
-    before, now = (str(label).rpartition(" [")[0] for label in (target.element.label, state.get("label")))
-    return state if before == now else None
-
-
-def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict[str, Any]:
+def field_facts(target: ActionableElement, state: fields.State | None, text: str, before: str | None) -> dict[str, Any]:
+    """What a result says of the field and of the text that was entered; nothing of the text if that is empty."""
     if state is None:
         return {}
-    facts = {"value": state.get("value"), "checked": state.get("checked")}
+    facts = {**fields.shown_value(state), "checked": state.get("checked")}
     if target.element.frame.parent is None:
         facts["now"] = state.get("url")
-    if state.get("invalid"):
-        facts["note"] = f"The page says of the field: {state['invalid']}"
+    if notes := fields.value_notes(state, text, before if text else None):
+        facts["note"] = " ".join(notes)
     return facts
 
 
@@ -203,7 +179,7 @@ async def press_key(call: Call) -> ToolResult:
             target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
         else:
-            await require_focus_outside(page)
+            await require_focus_permitted(page)
         await action.tolerate_navigation(pointer.send_events(page, pointer.key_press(key, state)))
         await action.round_trip()
         return data_result(await action.result(f"Pressed {args['key']}{place}"))

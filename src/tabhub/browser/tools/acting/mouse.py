@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.actions import OUTPUT
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.hidden_frames import require_outside
+from tabhub.browser.elements.input_frames import require_point_permitted
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 
@@ -46,7 +46,7 @@ async def browser_mouse(call: Call) -> ToolResult:
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     modifiers = keys.modifier_bits(args.get("modifiers", ()))
     how: dict[str, Any] = {"count": count, "modifiers": modifiers}
-    await require_outside(page, (x, y))
+    await require_point_permitted(page, x, y)
     with box.activity.track_action(page) as action:
         held = box.activity.set_pressed_button(page, button if kind == "down" else "")
         if kind == "move":

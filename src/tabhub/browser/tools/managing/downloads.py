@@ -6,6 +6,7 @@ import re
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
+from tabhub.browser.hidden_downloads import DELETED, NOT_DELETED
 from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of
@@ -64,8 +65,10 @@ async def download_file(call: BrowserCall) -> ToolResult:
     if "filename" in call.args:
         _validate_filename(call.args["filename"])
     call.ctx.visit(None, origin_of(url))
+    link = call.link()
     try:
-        answer = await call.run(call.link(), "downloadFile", call.given("url", "filename", "saveAs"))
+        wanted = {**call.given("url", "filename", "saveAs"), **({"cancelLate": True} if call.view.active else {})}
+        answer = await call.run(link, "downloadFile", wanted)
     except CommandFailed as error:
         if error.message == _INVALID_FILENAME:
             raise CommandFailed(
@@ -74,7 +77,9 @@ async def download_file(call: BrowserCall) -> ToolResult:
             ) from None
         raise CommandFailed(error.message, hint="browser_list_downloads shows the browser's downloads.") from None
     if call.hides_row(answer):
-        raise _hidden_download()
+        site = origin_of(str(answer.get("url"))) or str(origin_of(url))
+        which = {"downloadId": answer["downloadId"]}
+        raise _discarded(deleted=await call.box.downloads.delete(link, which, None, site))
     facts = pick_fields(answer, _DOWNLOAD)
     if facts.get("state") == "interrupted":
         raise CommandFailed(
@@ -127,6 +132,12 @@ async def get_download_status(call: BrowserCall) -> ToolResult:
             for item in call.visible_rows(there)
         )
         raise NotInBrowser(error.message, hint=alternatives_hint(alternatives, "downloads")) from None
+
+
+def _discarded(*, deleted: bool) -> PermissionDenied:
+    error = PermissionDenied(DELETED if deleted else NOT_DELETED, hint="Continue without it.")
+    error.outcome = "failed"
+    return error
 
 
 def _hidden_download() -> PermissionDenied:

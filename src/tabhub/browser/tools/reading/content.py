@@ -8,7 +8,9 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_int
 from tabhub.browser.driver.frames import PDF_HINT, Frame, list_frames, main_frame
-from tabhub.browser.elements.element import TARGET, find_element, names_element
+from tabhub.browser.driver.worlds import literal
+from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
+from tabhub.browser.field_state import model_text
 from tabhub.browser.schemas import integer
 from tabhub.browser.tool_spec import Call, text_result, tool
 from tabhub.core.tools import ToolResult
@@ -17,6 +19,7 @@ from tabhub.errors import CommandFailed
 _DEFAULT_LENGTH = 100_000
 _FRAME = re.compile("\x03([a-z0-9]{1,20})\x03")
 _LENGTH_LIMIT = integer(least=1, most=2_000_000)
+_PARTIAL = "Of a code editor only the lines in view are here; target it by ref or selector to read the rest."
 _OUTPUT = {
     "tabId": "integer",
     "url": "string",
@@ -39,6 +42,9 @@ async def get_tab_content(call: Call) -> ToolResult:
     options = {"markdown": call.args.get("format") == "markdown", "maxLength": limit}
     frame, found = await _read(call, "content", options)
     content, length = str(found.get("content", "")), parse_int(found.get("length"))
+    partial = found.get("partial") is True
+    if isinstance(editor := found.get("editor"), str) and (text := await _editor_text(frame, editor)) is not None:
+        content, length, partial = text, _units(text), False
     if marks := parse_int(found.get("marks")):
         cut = _remainder(length, content)["remaining"] > 0
         content, inner = await _with_frames(frame, content, options, whole_page=not names_element(call.args), cut=cut)
@@ -52,7 +58,16 @@ async def get_tab_content(call: Call) -> ToolResult:
         **_remainder(length, content),
     }
     loading = "The page is still loading." if found.get("ready") == "loading" else ""
-    return text_result(content, facts, _remainder_note(facts), loading, PDF_HINT if found.get("pdf") else "")
+    shown = _PARTIAL if partial else ""
+    return text_result(content, facts, _remainder_note(facts), shown, loading, PDF_HINT if found.get("pdf") else "")
+
+
+async def _editor_text(frame: Frame, ref: str) -> str | None:
+    """The full text of a code editor, with the secrets of the page masked; None where only the page has it."""
+    if (text := await model_text(Element(frame.page, frame, ref, "editor"))) is None:
+        return None
+    masked = await frame.run_code(f"return kit.maskValues({literal(text)}, kit.secretValues());")
+    return str(masked)
 
 
 async def _with_frames(
@@ -150,8 +165,12 @@ async def _read(call: Call, script: str, options: dict[str, Any]) -> tuple[Frame
 
 def _remainder(length: int, given: str) -> dict[str, int]:
     # Counted as the page counts: in UTF-16 units.
-    units = len(given.encode("utf-16-le", "replace")) // 2
+    units = _units(given)
     return {"length": max(length, units), "remaining": max(0, length - units)}
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "replace")) // 2
 
 
 def _remainder_note(facts: dict[str, Any]) -> str:

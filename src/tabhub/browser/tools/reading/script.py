@@ -111,7 +111,6 @@ async def execute_script(call: Call) -> ToolResult:
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:
     """Evaluate in a frame: in its own session, or as a call on an object of its world."""
     session_id, object_id = await script_target(page, wanted)
-    page.require_site()
     code: str = orjson.loads(encoded)
     method, params = "Runtime.evaluate", {"expression": code, "timeout": timeout_ms}
     if object_id is not None:

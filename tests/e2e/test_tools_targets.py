@@ -169,8 +169,12 @@ async def test_each_element_with_a_listener_has_a_ref_that_tells_it_apart(guest:
 async def test_snapshot_find_query_and_annotated_screenshots_offer_the_same_elements(guest: Caller, zoo: Zoo) -> None:
     for page in ("target_mail.html", "forms.html", "editable.html", "widgets.html"):
         await guest.visit(zoo.at(page))
-        await guest.run("document.documentElement.style.zoom = 0.5")
-        snapshot = (await guest.get("browser_snapshot"))["snapshot"]
+        # So that all are large enough to be seen, and in the picture.
+        await guest.run(
+            "for (const one of document.querySelectorAll('div[role]')) one.style.minHeight = '8px';"
+            "document.documentElement.style.zoom = 0.5"
+        )
+        snapshot = (await guest.get("browser_snapshot", interactiveOnly=True))["snapshot"]
         offered = set(re.findall(r"\[ref=(\w+)(?![^\]]*hidden)", snapshot))
         answer = await guest.call("browser_screenshot_tab", annotate=True, scale=0.1)
         marked = set(re.findall(r"\[(\w+)[^\]]*\]$", answer["content"][-1]["text"], re.M))

@@ -155,13 +155,15 @@ const matches = (text, role) => {
     const visible = seenByPeople(element);
     found.set(element, { element, role: own, name, fit, visible, rank: rankOf(fit, visible, acts(element)) });
   };
+  // Roles that elements only have because they can be acted on.
+  const given = role === "clickable" || role === "group";
   for (const element of elementsOf()) {
     if (hasStandIn(element)) continue;
     let own = element.localName === "label" ? lookup(element).role : roleOf(element);
-    if (role === "clickable" ? !NOT_INTERACTIVE.has(own) : role && own !== role) continue;
+    if (role && own !== role && !(given && NOT_INTERACTIVE.has(own))) continue;
     if (!role && !own && !listening.has(element) && !actable(element, own) && !NAMING.some((name) => element.hasAttribute(name)) && !element.hasAttribute("aria-label")) continue;
     if (wanted && !mayName(element, own, folded)) continue;
-    if (!own || role === "clickable") own = lookup(element).role;
+    if (!own || given) own = lookup(element).role;
     if (role && own !== role) continue;
     add(element, own, wholeName(element.localName === "label" && own ? element.control : element, own));
   }

@@ -1020,6 +1020,7 @@ export type TabInfo = {
   incognito?: boolean;
   groupId?: number;
   openerTabId?: number;
+  openerOrigin?: string;
   discarded?: boolean;
   audible?: boolean;
   lastAccessed?: number;

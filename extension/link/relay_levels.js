@@ -33,6 +33,8 @@ export class Levels {
   mayAct;
   /** @type {SiteRules<Level>} */
   #rules;
+  /** The domains of hidden sites, "" for every site. @type {Set<string>} */
+  #hiddenDomains;
 
   /**
    * @param {Level} fallback
@@ -44,7 +46,9 @@ export class Levels {
     this.hides = all.includes("block");
     this.unrestricted = all.every((level) => level === "act");
     this.mayAct = all.some((level) => level === "ask" || level === "act");
-    this.#rules = new SiteRules(sites.map(({ site, level }) => ({ pattern: parsePattern(site), level })));
+    const rules = sites.map(({ site, level }) => ({ pattern: parsePattern(site), level }));
+    this.#rules = new SiteRules(rules);
+    this.#hiddenDomains = new Set(rules.filter(({ level }) => level === "block").map(({ pattern }) => domainOf(pattern.host)));
   }
 
   /**
@@ -62,6 +66,22 @@ export class Levels {
   rule(origin) {
     return this.#rules.level(origin);
   }
+
+  /**
+   * Whether a hidden site may be of the same domain as a URL, and so share cookies with it.
+   * @param {string} url
+   */
+  hidesNear(url) {
+    return this.#hiddenDomains.has("") || this.#hiddenDomains.has(domainOf(URL.parse(url)?.hostname ?? ""));
+  }
+}
+
+/**
+ * The last two labels; a domain may have more, then hosts of several count as one.
+ * @param {string} host
+ */
+function domainOf(host) {
+  return host.split(".").slice(-2).join(".");
 }
 
 /**

@@ -24,6 +24,10 @@ import { Levels } from "./relay_levels.js";
 const HIDDEN = "The person keeps agents over a relay off this site.";
 const BEYOND = "Commands that reach beyond a page are refused, because the person keeps agents over a relay off some sites.";
 const WEB = /^(?:blob:|view-source:)*(?:https?|wss?):/i;
+const URLS = /(?:https?|wss?):\/\/[^\s"'<>(){}|^`]+/gi;
+/** What a sentence puts after a URL. */
+const TAIL = /[.,;:!?\]…]+$/;
+const MASK = "[a site the person keeps agents off]";
 /** Content of a page, which may name other sites. */
 const CONTENT = ["click", "hover", "type", "screenshot", "tool.dispatch", "browser/executeTool"];
 const CONTENT_CDP = /^(?!Target\.|Storage\.|Network\.|Fetch\.|Page\.|Security\.|Log\.|Browser\.|\w*(?:Storage|DB|Worker|Service)\.)/;
@@ -83,6 +87,35 @@ export class RelayView {
     const chained = [ahead, follow].flat().filter((each) => isObject(each) && !CONTENT_CDP.test(String(each["method"])));
     const named = [...(isContent(name, params) ? [] : [given]), ...chained];
     if (this.filter(named).length < named.length || (await this.isHidden(tabId))) throw new RpcError(FAILED, HIDDEN);
+    const reached = await this.#reached(name, params);
+    if (reached.urls.some((url) => this.#isHiddenUrl(url))) throw new RpcError(FAILED, HIDDEN);
+    for (const each of reached.tabs) if (await this.isHidden(each)) throw new RpcError(FAILED, HIDDEN);
+  }
+
+  /**
+   * The tabs and URLs that a command acts on besides those it names by `tabId` and `url`.
+   * @param {string} name
+   * @param {Params} params
+   * @returns {Promise<{ tabs: unknown[], urls: string[] }>}
+   */
+  async #reached(name, { tabIds, windowId, sessionId, url, origin, cookies, name: cookie }) {
+    if (Array.isArray(tabIds)) return { tabs: tabIds, urls: [] };
+    if (name === "closeWindow" && Number.isSafeInteger(windowId)) {
+      const inside = await chrome.tabs.query({ windowId: /** @type {number} */ (windowId) }).catch(() => []);
+      return { tabs: inside.map(({ id }) => id), urls: [] };
+    }
+    if (name === "restoreSession") {
+      const closed = await chrome.sessions.getRecentlyClosed();
+      const wanted = closed.find(({ tab, window }) => (tab ?? window)?.sessionId === sessionId);
+      return { tabs: [], urls: [wanted?.tab, ...(wanted?.window?.tabs ?? [])].map((tab) => tab?.url ?? "") };
+    }
+    if (name === "deleteCookies" && typeof url === "string" && typeof cookie === "string") {
+      const found = await chrome.cookies.getAll({ url, name: cookie, partitionKey: {} }).catch(() => []);
+      return { tabs: [], urls: found.map(({ domain }) => siteOfCookie(domain)) };
+    }
+    // Cookies are cleared for all hosts of a domain.
+    if (name === "clearSiteData" && cookies === true && this.levels.hidesNear(String(origin))) throw new RpcError(FAILED, HIDDEN);
+    return { tabs: [], urls: [] };
   }
 
   /**
@@ -136,9 +169,10 @@ export class RelayView {
     if (!this.levels.hides || ENDS.includes(method)) return params;
     if (method === "tab.stateChanged" && isObject(params["tab"])) return { ...params, tab: this.filter([params["tab"]])[0] };
     if (method === "tab.stateChanged" && !("plugin" in params)) return params;
-    if (method !== "cdp.event") return this.filter([params])[0] ?? null;
-    if (this.#hides(params["tabId"])) return null;
-    return CONTENT_CDP.test(String(params["method"])) ? params : (this.filter([params])[0] ?? null);
+    const { tabId, origin } = params;
+    if (tabId !== undefined && (this.#hides(tabId) || this.#isHiddenUrl(origin))) return null;
+    const content = method === "cdp.event" && CONTENT_CDP.test(String(params["method"]));
+    return content ? params : (this.filter([params])[0] ?? null);
   }
 
   /**
@@ -157,12 +191,12 @@ export class RelayView {
    * @returns {unknown}
    */
   #filter(value) {
-    if (typeof value === "string") return this.#isHiddenUrl(value) ? undefined : value;
+    if (typeof value === "string") return this.#isHiddenUrl(value) ? undefined : this.#mask(value);
     if (Array.isArray(value)) return this.filter(value);
     if (!isObject(value)) return value;
     const { tabId, url, domain } = value;
     if (tabId !== undefined && (this.#hides(tabId) || this.#isHiddenUrl(url))) return typeof url === "string" ? blank(value) : undefined;
-    if (typeof domain === "string" && this.#isHiddenUrl(`https://${domain.replace(/^\./, "")}/`)) return undefined;
+    if (typeof domain === "string" && this.#isHiddenUrl(siteOfCookie(domain))) return undefined;
     const kept = Object.entries(value).map(([key, each]) => [key, this.#filter(each)]);
     return kept.some(([key, each]) => each === undefined && value[String(key)] !== undefined) ? undefined : Object.fromEntries(kept);
   }
@@ -200,6 +234,18 @@ export class RelayView {
     );
   }
 
+  /**
+   * A text without the URLs of hidden sites in it.
+   * @param {string} text
+   */
+  #mask(text) {
+    if (!text.includes("://")) return text;
+    return text.replace(URLS, (url) => {
+      const bare = url.replace(TAIL, "");
+      return this.#isHiddenUrl(bare) || this.#isHiddenUrl(url) ? MASK + url.slice(bare.length) : url;
+    });
+  }
+
   /** @param {unknown} text */
   #isHiddenUrl(text) {
     return typeof text === "string" && isWeb(text) && this.levels.of(originOf(unwrapped(text))) === "block";
@@ -230,6 +276,11 @@ function isContent(name, params) {
  */
 function blank(tab) {
   return { ...tab, url: "", title: "", ...("audible" in tab ? { audible: false, lastAccessed: 0 } : {}) };
+}
+
+/** @param {string} domain */
+function siteOfCookie(domain) {
+  return `https://${domain.replace(/^\./, "")}/`;
 }
 
 /** @param {string} url */

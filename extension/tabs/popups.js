@@ -6,17 +6,19 @@
  */
 
 import { textOf } from "../link/rpc.js";
+import { originOf } from "../link/command_sites.js";
 import { restoreFocusAfterPopup } from "./focus.js";
 
-/** The opener by tab. @type {Map<number, number>} */
+/** The opener by tab; with its origin, if a frame of another site opened it. @type {Map<number, { tabId: number, origin?: string }>} */
 const openers = new Map();
 
 /**
  * The opener of a tab.
  * @param {chrome.tabs.Tab} tab
+ * @returns {{ tabId?: number | undefined, origin?: string }}
  */
 export function openerOf(tab) {
-  return (tab.id === undefined ? undefined : openers.get(tab.id)) ?? tab.openerTabId;
+  return (tab.id === undefined ? undefined : openers.get(tab.id)) ?? { tabId: tab.openerTabId };
 }
 
 /**
@@ -27,13 +29,25 @@ export function openerOf(tab) {
  * @param {(message: string) => void} parts.note
  */
 export function watchPopups({ isUsed, report, note }) {
-  chrome.webNavigation.onCreatedNavigationTarget.addListener(({ sourceTabId, tabId }) => {
-    openers.set(tabId, sourceTabId);
+  chrome.webNavigation.onCreatedNavigationTarget.addListener(({ sourceTabId, sourceFrameId, tabId }) => {
+    openers.set(tabId, { tabId: sourceTabId });
     report(tabId);
+    // What a frame writes into its popup is not of the page around the frame.
+    if (sourceFrameId !== 0) void noteFrame(tabId, sourceTabId, sourceFrameId).then(() => report(tabId));
     if (!isUsed(sourceTabId)) return;
     sendBehind(tabId, sourceTabId).catch((error) => note(`A tab that a page opened could not be moved behind: ${textOf(error)}`));
   });
   chrome.tabs.onRemoved.addListener((tabId) => openers.delete(tabId));
+}
+
+/**
+ * @param {number} tabId
+ * @param {number} sourceTabId
+ * @param {number} frameId
+ */
+async function noteFrame(tabId, sourceTabId, frameId) {
+  const frame = await chrome.webNavigation.getFrame({ tabId: sourceTabId, frameId }).catch(() => null);
+  if (frame && openers.has(tabId)) openers.set(tabId, { tabId: sourceTabId, origin: originOf(frame.url) });
 }
 
 /**

@@ -9,7 +9,7 @@ import { openerOf } from "./popups.js";
 import { isStopped, stoppedKnown } from "./stopped.js";
 
 /** @typedef {import("../link/messages.js").TabInfo} Tab */
-/** Everything but the opener is always sent. @typedef {Required<Omit<Tab, "openerTabId">> & Pick<Tab, "openerTabId">} TabInfo */
+/** Everything but the opener is always sent. @typedef {Required<Omit<Tab, "openerTabId" | "openerOrigin">> & Pick<Tab, "openerTabId" | "openerOrigin">} TabInfo */
 /** @typedef {import("../link/messages.js").TabStateChanged} Change */
 /** @typedef {{ change: (change: Change) => Promise<unknown>, syncAll: (tabs: TabInfo[]) => void }} Recipient */
 
@@ -32,7 +32,7 @@ let syncTimer;
  * @returns {TabInfo}
  */
 export function tabInfo(tab) {
-  const openerTabId = openerOf(tab);
+  const { tabId: openerTabId, origin: openerOrigin } = openerOf(tab);
   return {
     tabId: tab.id ?? chrome.tabs.TAB_ID_NONE,
     url: tab.url || tab.pendingUrl || "",
@@ -46,6 +46,7 @@ export function tabInfo(tab) {
     incognito: tab.incognito,
     groupId: tab.groupId,
     ...(openerTabId === undefined ? {} : { openerTabId }),
+    ...(openerOrigin === undefined ? {} : { openerOrigin }),
     discarded: tab.discarded,
     audible: tab.audible ?? false,
     lastAccessed: tab.lastAccessed ?? 0,

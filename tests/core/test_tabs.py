@@ -250,6 +250,17 @@ def test_opener_that_the_browser_corrects_counts_alone() -> None:
     assert sites(table)[3] == BANK
 
 
+def test_document_that_a_frame_created_in_a_popup_is_of_the_frames_site() -> None:
+    table = TabTable()
+    table.sync("a", [raw(1, url=f"{EVIL}/")])
+    popup = raw(3, url="about:blank", openerTabId=1)
+    table.apply("a", report(tabId=3, change="created", tab=popup))
+    table.apply("a", report(tabId=3, change="updated", tab={**popup, "openerOrigin": BANK}))
+    assert sites(table)[3] == BANK
+    table.apply("a", report(tabId=3, change="updated", tab={**popup, "title": "Statement"}))
+    assert sites(table)[3] == BANK
+
+
 def test_tab_that_was_opened_empty_by_no_page_is_no_unknown_document() -> None:
     table = TabTable()
     table.sync("a", [raw(1)])

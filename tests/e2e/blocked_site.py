@@ -28,6 +28,11 @@ _BLOCKED = f"""<!doctype html><title>{SECRET} title</title>
   document.modelContext?.registerTool({{
     name: "{SECRET}_tool", description: "{SECRET} tool", execute: async () => "{SECRET} result" }});
   addEventListener("message", ({{ data }}) => {{
+    if (data === "self") {{
+      location = "data:text/html,<h1>{SECRET} self</h1><script>parent.postMessage('self', '*')</" + "script>";
+      return;
+    }}
+    if (data !== "blob" && data !== "data") return;
     const made = data === "blob" ? URL.createObjectURL(new Blob(["{SECRET} made"])) : "data:text/plain,{SECRET}";
     Object.assign(document.createElement("a"), {{ download: "{SECRET}.txt", href: made }}).click();
   }});

@@ -43,8 +43,11 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppSite]:
 
 @pytest.fixture(scope="session")
 def live_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """One hub for all tests that do not stop it."""
-    hub = live.start(tmp_path_factory.mktemp("live"))
+    """One hub for all tests that do not stop it. They change its settings more often than a person does."""
+    folder = tmp_path_factory.mktemp("live")
+    (folder / "home").mkdir(mode=0o700)
+    (folder / "home" / "config.json").write_text('{"limits": {"admin_rate": 1000}}')
+    hub = live.start(folder)
     yield hub
     live.stop(hub)
 

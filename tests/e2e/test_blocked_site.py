@@ -9,20 +9,33 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tabhub.browser.families import FAMILIES
+from tabhub.browser.families import FAMILIES, SPECS
 from tabhub.store import config_file
 from tabhub.store.home import Home
 from tests.e2e import png
 from tests.e2e.blocked_site import COLOUR, HOST, SECRET, BlockedSite
 from tests.e2e.live import LiveHub
+from tests.e2e.surfaces import (
+    SURFACES,
+    Arguments,
+    Call,
+    Surface,
+    at_a_relay,
+    rest,
+    with_session,
+    without_session,
+)
 from tests.harness.agent import Agent, client
+from tests.harness.hub import running_hub
 from tests.harness.waiting import eventually
+from tests.relay.world import token
 
-Arguments = dict[str, Any]
 SITES = {f"*.{HOST}": "block", f"ok.{HOST}": "act"}
 
 
@@ -34,8 +47,9 @@ def sites() -> Iterator[BlockedSite]:
 
 
 async def keep_off(hub: LiveHub, sites: Any) -> None:
-    """Set the site rules of the hub."""
+    """Set the site rules of the hub. Nothing else stops an agent while they hold."""
     config_file.set_at(Home(hub.home), ("sites",), sites)
+    config_file.set_at(Home(hub.home), ("skipPermissions",), None if sites is None else True)
     async with client(hub) as http:
         answer = await http.post("/reload")
         assert answer.status_code == 200, answer.text
@@ -70,6 +84,9 @@ class World:
     async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         answer: dict[str, Any] = (await self.agent.call(name, arguments))["result"]
         return answer
+
+    async def run(self, name: str, arguments: Arguments) -> dict[str, Any]:
+        return await self.call(name, **arguments)
 
     async def get(self, name: str, /, **arguments: Any) -> Any:
         answer = await self.call(name, **arguments)
@@ -165,6 +182,24 @@ def _coloured(data: bytes) -> bool:
     )
 
 
+BATCHED: dict[str, Arguments] = {
+    "click": {"selector": "#inside"},
+    "type": {"selector": "#field", "text": "x"},
+    "fill": {"fields": [{"selector": "#field", "value": "x"}]},
+    "select": {"selector": "#choice", "value": "x"},
+    "press": {"key": "Enter"},
+    "hover": {"selector": "#inside"},
+    "scroll": {},
+    "wait": {"text": "Inside", "timeout": 100},
+    "navigate": {"url": f"http://{HOST}/"},
+    "drag": {"from": "#inside", "to": "#field"},
+    "upload": {"selector": "#file", "paths": ["x.txt"]},
+    "dialog": {"do": "accept"},
+    "mouse": {"do": "click", "x": 5, "y": 5},
+}
+"""Every action of a batch."""
+
+
 def at_the_site(w: World) -> dict[str, list[Arguments]]:
     """Calls that reach for the site itself: its tab, its URLs, what is known of it."""
     tab, bank = {"tabId": w.bank}, w.sites.bank
@@ -209,7 +244,13 @@ def at_the_site(w: World) -> dict[str, list[Arguments]]:
         "browser_upload_file": [{**tab, "selector": "#file", "paths": ["x.txt"]}],
         "browser_handle_dialog": [{**tab, "action": "accept"}],
         "browser_mouse": [{**tab, "action": "click", "x": 5, "y": 5}],
-        "browser_act": [{**tab, "actions": [{"action": "press", "key": "Enter"}]}],
+        "browser_act": [
+            *(
+                {**tab, "actions": [{"action": kind, **given}], "onError": "continue"}
+                for kind, given in BATCHED.items()
+            ),
+            {"tabId": w.used, "actions": [{"action": "wait", "timeout": 1}, {"action": "navigate", "url": url}]},
+        ],
         "browser_wait_for": [{**tab, "url": "nothing", "timeout": 100}],
         "browser_wait_for_element": [{**tab, "selector": "h1", "timeout": 100}],
         "browser_wait_for_response": [{**tab, "urlPattern": "http", "timeout": 100}],
@@ -341,12 +382,13 @@ async def printed_colour(w: World, tab_id: int) -> bool:
     return any(re.search(rb"\b1 0 1 rg\b", stream) for stream in drawn)
 
 
-async def leaking(w: World, table: dict[str, list[Arguments]]) -> list[Any]:
+async def leaking(call: Call, table: dict[str, list[Arguments]]) -> list[Any]:
     """The calls whose answers tell something of the site."""
 
     async def one(name: str, arguments: Arguments) -> Any:
-        answer = await w.call(name, **arguments)
-        return (name, arguments, answer) if leaks(answer) else None
+        answer = await call(name, arguments)
+        told = json.loads(json.dumps(answer).replace(name, ""))  # a page's tool has a name with the site in it
+        return (name, arguments, answer) if leaks(told) else None
 
     calls = [one(name, arguments) for name, variants in table.items() for arguments in variants]
     return [found for found in await asyncio.gather(*calls) if found is not None]
@@ -360,6 +402,8 @@ def report(found: list[Any]) -> str:
 def test_every_tool_of_the_catalogue_is_tried() -> None:
     world: Any = World(None, BlockedSiteUrls(), None)  # type: ignore[arg-type]
     assert at_the_site(world).keys() == {name for names in FAMILIES.values() for name in names}
+    schema = next(spec.tool.input_schema for spec in SPECS if spec.tool.name == "browser_act")
+    assert set(schema["properties"]["actions"]["items"]["properties"]["action"]["enum"]) == BATCHED.keys()
 
 
 class BlockedSiteUrls:
@@ -369,9 +413,71 @@ class BlockedSiteUrls:
 
 
 @pytest.mark.req("B25")
+@pytest.mark.parametrize("surface", SURFACES)
+async def test_no_tool_tells_anything_of_a_blocked_site_on_any_surface(world: World, surface: str) -> None:
+    async with SURFACES[surface](world.hub) as call:
+        assert await shown(call)
+        found = await leaking(call, {**at_the_site(world), world.tool: [{}]})
+        assert not found, report(found)
+
+
+@pytest.mark.req("B25")
+async def test_a_hub_whose_browser_is_at_a_relay_tells_nothing_of_a_blocked_site(world: World, tmp_path: Path) -> None:
+    access = tmp_path / "token"
+    access.write_text(token("ann"))
+    async with (
+        at_a_relay(world.hub, {}) as relay,
+        running_hub(
+            tmp_path, relays=[{"url": relay.ws, "tokenFile": str(access)}], sites=SITES, skipPermissions=True
+        ) as hub,
+        rest(hub) as call,
+    ):
+        await eventually(partial(shown, call))
+        found = await leaking(call, {**at_the_site(world), world.tool: [{}]})
+        assert not found, report(found)
+
+
+@pytest.mark.req("B25")
+@pytest.mark.parametrize("surface", [with_session, without_session])
+async def test_agents_at_a_relay_are_told_nothing_of_a_blocked_site(world: World, surface: Surface) -> None:
+    done: list[str] = []
+    async with at_a_relay(world.hub, SITES) as relay, surface(relay.address()) as call:
+
+        async def given_away(name: str, arguments: Arguments) -> dict[str, Any]:
+            """The result, without the URLs and names that the agent itself has given."""
+            text = json.dumps(result := await call(name, arguments))
+            if name in CHANGING and not (result.get("isError") or "error" in result):
+                done.append(name)
+            for given in (world.sites.bank, world.sites.bank.removeprefix("http://"), f"{SECRET}shared", HOST):
+                text = text.replace(given, "") if given in json.dumps(arguments) else text
+            answer: dict[str, Any] = json.loads(text)
+            return answer
+
+        await eventually(partial(shown, call))
+        found = await leaking(given_away, {**at_the_site(world), world.tool: [{}]})
+        assert not found, report(found)
+        assert done == []
+        async with relay.agent() as agent:
+            listed = json.dumps([await agent.request(f"{kind}/list") for kind in ("tools", "resources", "prompts")])
+            assert not leaks(listed), listed
+
+
+CHANGING = (
+    *("browser_close_tab", "browser_close_window", "browser_restore_session", "browser_clear_site_data"),
+    *("browser_create_tab_group", "browser_remove_tabs_from_group", "browser_set_cookie", "browser_open_tab"),
+)
+"""Tools that would change something of the site, in all calls of the table."""
+
+
+async def shown(call: Call) -> bool:
+    """Whether the tabs of the site that is not blocked are listed."""
+    return "shop.localhost" in json.dumps(await call("browser_list_tabs", {}))
+
+
+@pytest.mark.req("B25")
 async def test_no_tool_tells_anything_of_a_blocked_site(world: World) -> None:
     table = at_the_site(world)
-    found = await leaking(world, table)
+    found = await leaking(world.run, table)
     assert not found, report(found)
     cleared = await world.call("browser_clear_site_data", origin=world.sites.near, cookies=True)
     assert "may belong to a site that the person keeps agents off" in json.dumps(cleared)
@@ -393,7 +499,7 @@ def files_of(hub: LiveHub) -> dict[str, bytes]:
 async def test_frames_of_a_blocked_site_are_left_out_and_cannot_be_used(world: World, own_process: bool) -> None:
     asked = len(world.sites.seen)
     tab_id, ref = (world.framed, world.frame_ref) if own_process else (world.near, world.near_ref)
-    found = await leaking(world, in_the_frame(tab_id, ref))
+    found = await leaking(world.run, in_the_frame(tab_id, ref))
     assert not found, report(found)
     snapshot = await world.get("browser_snapshot", tabId=tab_id)
     assert snapshot["note"] == "2 frames of the page are on a site that the person keeps agents off, and left out."
@@ -454,7 +560,7 @@ async def test_whatever_leads_to_a_blocked_site_tells_nothing_of_it(
     own = {
         name: [{"tabId": tab_id}] for name in ("browser_get_tab_info", "browser_snapshot", "browser_get_console_logs")
     }
-    found = await leaking(world, table | own)
+    found = await leaking(world.run, table | own)
     assert not found, report(found)
 
 
@@ -467,6 +573,25 @@ async def test_scripts_of_an_agent_cannot_fetch_from_a_blocked_site(world: World
     for script in (code, redirected):
         assert (await world.get("browser_execute_script", tabId=tab_id, code=script))["value"] == "failed"
     assert world.sites.seen[asked:] == []
+
+
+@pytest.mark.req("B25")
+async def test_what_a_frame_of_a_blocked_site_shows_next_without_a_site_of_its_own_is_left_out(world: World) -> None:
+    await keep_off(world.hub, None)
+    try:
+        tab_id = await world.open(f"{world.sites.shop}/files")
+        await world.get("browser_wait_for", tabId=tab_id, networkIdle=True)
+        assert SECRET in json.dumps(await world.call("browser_snapshot", tabId=tab_id))
+    finally:
+        await keep_off(world.hub, SITES)
+    turned = "new Promise((done) => addEventListener('message', ({ data }) => done(data)))"
+    code = f"const turned = {turned}; frames[0].postMessage('self', '*'); return await turned"
+    assert (await world.get("browser_execute_script", tabId=tab_id, code=code))["value"] == "self"
+    snapshot = await world.get("browser_snapshot", tabId=tab_id)
+    assert "1 frame of the page is on a site" in snapshot["note"]
+    for name in ("browser_snapshot", "browser_get_tab_content", "browser_screenshot_tab"):
+        answer = await world.call(name, tabId=tab_id)
+        assert not leaks(answer), answer
 
 
 @pytest.mark.req("B25")

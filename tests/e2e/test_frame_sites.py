@@ -154,6 +154,31 @@ async def test_the_question_names_the_frame_and_approves_its_site(guest: Caller,
         await keep_off(ruled, RULES)
 
 
+@pytest.mark.req("B25")
+async def test_what_a_frame_writes_into_its_popup_is_of_the_frames_site(
+    guest: Caller, zoo: Zoo, ruled: LiveHub
+) -> None:
+    await keep_off(ruled, {**RULES, PAY: "act"})
+    try:
+        await visit(guest, zoo, PAY)
+        opened = (await guest.get("browser_click_element", selector="#popup"))["opened"]
+        guest.opened += opened
+        await guest.get("browser_wait_for", tabId=opened[0], text="Made")
+        await keep_off(ruled, RULES)
+
+        async def refused() -> bool:
+            answer = await guest.call("browser_click_element", tabId=opened[0], text="Made")
+            return f"lets agents only read on {PAY}" in answer["content"][0]["text"]
+
+        assert await eventually(refused)
+        await keep_off(ruled, {**RULES, PAY: "block"})
+        listed = str(await guest.get("browser_list_tabs"))
+        assert "Made by a frame" not in listed
+        assert "1 tab is on a site" in listed
+    finally:
+        await keep_off(ruled, RULES)
+
+
 async def answered(hub: LiveHub, guest: Caller, decision: str, name: str, arguments: Arguments) -> dict[str, Any]:
     """The request that a call makes; it is answered."""
     calling = asyncio.ensure_future(guest.call(name, **arguments))

@@ -12,6 +12,7 @@ import pytest
 from tabhub.config.sites import SiteLevel, SitePattern
 from tabhub.errors import SetupError
 from tabhub.trust.site_rules import SiteRule, SiteRules
+from tabhub.wire.browser_commands import COMMANDS
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Wire
 from tests.extension.test_relay import Ask, answered, connected, panel, relay, state
@@ -166,8 +167,12 @@ TRIES: list[tuple[str, dict[str, Any]]] = [
     ("activateTab", {}),
     ("closeTab", {}),
     ("reloadTab", {}),
+    ("goBack", {}),
+    ("goForward", {}),
     ("click", {"x": 5, "y": 5}),
+    ("hover", {"x": 5, "y": 5}),
     ("type", {"text": "a"}),
+    ("tool.dispatch", {"plugin": "a", "tool": "b", "input": {}, "dispatchId": "1"}),
     ("browser_navigate", {"url": "{site}/"}),
     ("browser/executeTool", {"name": "x", "args": {}}),
     ("subscribeCDPEvents", {"events": ["Page.frameNavigated"]}),
@@ -185,6 +190,8 @@ NAMED: list[tuple[str, dict[str, Any]]] = [
     ("createWindow", {"url": "{bank}/other"}),
     ("browser_navigate", {"url": "{bank}/other"}),
     ("downloadFile", {"url": "{bank}/other"}),
+    ("getVisits", {"url": "{bank}/other"}),
+    ("createBookmark", {"url": "{bank}/other", "title": "x"}),
     ("getCookies", {"url": "{bank}/"}),
     ("setCookie", {"url": "{bank}/", "name": "a", "value": "b"}),
     ("deleteCookies", {"url": "{bank}/", "name": "a"}),
@@ -212,12 +219,38 @@ BEYOND: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+LISTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in ("getState", "getTabs", "getGroups", "getWindows", "getRecentlyClosed", "searchHistory")),
+    *(
+        (name, {})
+        for name in ("searchBookmarks", "getBookmarkTree", "getDownloads", "getLogs", "getPanels", "getAdapters")
+    ),
+    ("getDownload", {"downloadId": 1}),
+    ("showNotification", {"agent": "a", "title": "x"}),
+    ("updateGroup", {"groupId": 1, "title": "x"}),
+    ("plugin.uninstall", {"name": "none"}),
+]
+"""Commands on the browser, whose answers leave out hidden sites."""
+REACHING = {"createGroup", "addToGroup", "removeFromGroup", "closeWindow", "restoreSession"}
+"""Commands on other tabs than the one they name as `tabId`."""
+HARMLESS = {"updateWindow"}
+PERSONS = {"resumeTab"}
+
+
+def test_every_command_is_tried_at_a_hidden_site() -> None:
+    tried = {name for name, _ in (*TRIES, *NAMED, *BEYOND, *LISTS)}
+    assert tried | REACHING | HARMLESS | PERSONS == COMMANDS.keys()
+
+
 def at_bank(value: Any, site: Site) -> Any:
     return json.loads(json.dumps(value).replace("{bank}", f"http://localhost:{site.port}").replace("{site}", site.url))
 
 
 async def test_agents_get_nothing_of_a_hidden_site(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
     bank = f"http://localhost:{site.port}"
+    await wire.ask("closeTab", tabId=await opened(wire, f"{bank}/other?closed", "document.title = 'Balance 1,000'"))
+    closed = (await wire.ask("getRecentlyClosed"))["closed"][0]
+    assert closed["url"] == f"{bank}/other?closed"
     secret = await opened(wire, f"{bank}/other", "document.title = 'Balance 3,000'; document.cookie = 'sid=COOKIE-777'")
     blob = "open(URL.createObjectURL(new Blob(['<title>Statement</title>'], {type: 'text/html'})))"
     written = "open('about:blank').document.title = 'Written by the bank'"
@@ -250,6 +283,18 @@ async def test_agents_get_nothing_of_a_hidden_site(relay: RunningRelay, panel: A
         for method, params in BEYOND:
             refused = await agent.error(method, {"tabId": plain, **at_bank(params, site)})
             assert "reach beyond a page are refused" in refused["message"], (method, params)
+        reaching: list[tuple[str, dict[str, Any]]] = [
+            *((name, {"tabIds": [plain, secret]}) for name in ("createGroup", "removeFromGroup")),
+            ("addToGroup", {"groupId": 1, "tabIds": [framed]}),
+            ("closeWindow", {"windowId": listed[secret]["windowId"]}),
+            ("restoreSession", {"sessionId": closed["sessionId"]}),
+        ]
+        assert {name for name, _ in reaching} == REACHING
+        for method, params in reaching:
+            assert (await agent.error(method, params))["message"] == HIDDEN, method
+        assert (await agent.error("resumeTab", {"tabId": plain}))["code"] == -32601
+        for method, params in LISTS:
+            await agent.ask(method, params)
         assert (await agent.result("searchHistory", {"text": ""}))["entries"]
         # The person navigates a tab that the agent listens to.
         await agent.result("subscribeCDPEvents", {"tabId": plain, "events": ["Network.", "Page.", "Runtime."]})

@@ -17,9 +17,9 @@ from tabhub.store import old_secret
 from tabhub.store.tokens import create
 from tests.harness.agent import ACCEPT, Agent, client, message, stateless
 from tests.harness.bridge_client import BridgeClient, connected
-from tests.harness.hub import Address, RunningHub, running_hub
+from tests.harness.hub import AGENT, Address, RunningHub, running_hub
 from tests.harness.panel import Panel
-from tests.harness.raw import Answer, Header, exchange, request
+from tests.harness.raw import Answer, Header, exchange, request, wire
 
 OLD_SECRET = "0d" * 32
 LONG = Source("plugin", "long")
@@ -57,6 +57,8 @@ class Attacked:
     victim: Agent
     result: str
     """The handle of a long result of the victim."""
+    handle: str
+    """The handle of a session of the victim, in which it holds a tab."""
     approval: str
 
     def send(self, method: str, path: str, *headers: Header, body: Any = None) -> Any:
@@ -77,6 +79,7 @@ class Attacked:
         assert hub.settings.current.skip_permissions is False
         assert [link.browser_id for link in hub.browsers.links()] == ["fake-browser"]
         assert hub.sessions.get(self.victim.headers["Mcp-Session-Id"]) is not None
+        assert hub.sessions.require(self.handle, "handle").tab is not None
 
 
 async def _long(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
@@ -90,18 +93,23 @@ async def _ask(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
 @pytest.fixture(params=["token", "old secret"])
 async def attacked(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Attacked]:
     rates = {"admin_rate": 0, "session_rate": 0, "auth_failure_rate": 0}
-    permissions = {"default": "auto", "long": {"tools": {"ask": "ask"}}}
+    permissions: dict[str, Any] = {"default": "auto", "long": {"tools": {"ask": "ask"}}}
+    permissions["long"]["tools"]["hidden"] = "off"
     async with running_hub(tmp_path, limits=rates, permissions=permissions, requireTokens=False) as hub:
         hub.home.old_secret.write_text(old_secret.hash_of(OLD_SECRET))
         read_only = {"readOnlyHint": True}
         tools = [Tool("long_text", LONG, "", {"type": "object"}, annotations=read_only), Tool("long_ask", LONG, "")]
-        hub.hub.tabs.register(LONG, [Entry(tools[0], _long), Entry(tools[1], _ask)])
+        tools.append(Tool("long_hidden", LONG, "The hidden ledger"))
+        hub.hub.tabs.register(LONG, [Entry(tools[0], _long), Entry(tools[1], _ask), Entry(tools[2], _ask)])
         token = create(hub.home, "attacker", 1.0) if request.param == "token" else OLD_SECRET
         async with Panel(hub) as panel, Agent(hub) as victim:
             result = (await victim.call("long_text"))["result"]["_meta"]["tabhub/result"]["handle"]
+            opened = stateless("tools/call", {"name": "browser_open_tab", "arguments": {"url": "about:blank"}})
+            answered = await victim.http.post("/mcp", json=opened[0], headers=opened[1])
+            handle = answered.json()["result"]["_meta"]["tabhub/session"]
             waiting = asyncio.create_task(victim.call("long_ask"))
             approval = (await panel.request())["id"]
-            made = Attacked(hub, panel, Address(port=hub.port, token=token), victim, result, approval)
+            made = Attacked(hub, panel, Address(port=hub.port, token=token), victim, result, handle, approval)
             async with client(made.attacker) as http:  # it is a real agent
                 assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
             yield made
@@ -188,12 +196,86 @@ async def test_headers_do_not_make_an_agent_the_person(attacked: Attacked) -> No
         "/mcp/../audit",
         "/mcp/gateway/../../audit",
         "http://127.0.0.1/audit",
+        "http://127.0.0.1:{port}/audit",
+        "//127.0.0.1:{port}/audit",
+        "/tools/..%2faudit",
+        "/tools/%252e%252e/audit",
+        "/tools/x%2fcall/../../audit",
+        "/%2e/audit",
+        "/audit;x=/tools",
+        "/audit%3fx",
+        "/audit#/tools",
+        "/Audit?limit=1",
+        "/metrics/",
+        "//metrics",
+        "/%6detrics",
+        "/ws-info/",
+        "/tools/..;/metrics",
+        "/\\audit",
+        "/tools\\..\\audit",
+        "*",
+        "audit",
     ],
 )
 async def test_no_spelling_of_a_path_reaches_the_persons_routes(attacked: Attacked, path: str) -> None:
-    answer = await attacked.send("GET", path)
+    answer = await attacked.send("GET", path.format(port=attacked.hub.port))
     refused(answer, 400, 403, 404, 405)
     assert b"long_text" not in answer.body
+
+
+@pytest.mark.req("B24")
+async def test_no_version_method_or_host_reaches_the_persons_routes(attacked: Attacked) -> None:
+    port = attacked.hub.port
+    bearer = list(attacked.attacker.bearer.items())
+    here = ("Host", f"127.0.0.1:{port}")
+    for method in ("GET", "get", "HEAD", "OPTIONS", "TRACE", "POST", "PUT", "CONNECT", "PROPFIND"):
+        for version in ("1.0", "1.1"):
+            for headers in ([here], [], [("Host", f"localhost.:{port}")], [("Host", f"LOCALHOST:{port}"), here]):
+                data = request(method, "/audit", [*headers, *bearer, ("Content-Length", "0")], version=version)
+                async with wire(port) as connection:
+                    await connection.send(data)
+                    status, _ = await connection.head()
+                assert status in (400, 403, 404, 405, 501), (method, version, headers)
+    for name in (
+        "localhost.",
+        "127.0.0.1.",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "[::ffff:127.0.0.1]",
+        "tabhub.localhost",
+        "",
+    ):
+        answer = await exchange(port, request("GET", "/tools", [("Host", f"{name}:{port}"), *bearer]))
+        refused(answer, 400, 403)
+
+
+@pytest.mark.req("B24")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tools/config.set/call",
+        "/tools/upstream.add/call",
+        "/tools/opentabs_call/call",
+        "/tools/tabhub_call/call",
+        "/tools/../upstream/add/call",
+        "/tools/%2e%2e%2fupstream%2fadd/call",
+        "/tools/upstream/add/call",
+        "/tools//upstream/add/call",
+        "/tools/x/call/../../../upstream/add",
+        "/Tools/browser_list_tabs/call",
+        "/tools/long_hidden/call",
+        "/tools/LONG_TEXT/call",
+        "/tools/long_text%00/call",
+        "/plugins/long/tools/long_text/call",
+        "/call/long_text",
+    ],
+)
+async def test_no_alias_of_a_call_over_rest_does_more(attacked: Attacked, path: str) -> None:
+    given = {"json": {"pwn": {"command": "/bin/true"}}, "name": "upstream.add", "arguments": {"a": 1}}
+    answer = await attacked.send("POST", path, body=given)
+    assert answer.status in (400, 403, 404, 405, 422), answer
+    assert b"victim" not in answer.body
 
 
 @pytest.mark.req("B24")
@@ -285,6 +367,96 @@ async def test_the_bridge_socket_gives_an_agent_no_more(attacked: Attacked) -> N
             assert (await bridge.receive())["type"] == "ERROR"
         other = attacked.victim.headers["Mcp-Session-Id"]
         assert await answered(bridge, other) == -32012
+
+
+@pytest.mark.req("B24")
+async def test_no_id_of_a_session_opens_that_of_another_agent(attacked: Attacked) -> None:
+    victim, handle = attacked.victim.headers["Mcp-Session-Id"], attacked.handle
+    tab = attacked.hub.hub.sessions.require(handle, "handle").tab
+    async with Agent(attacked.attacker) as agent, client(attacked.attacker) as http:
+        for name in (handle, victim, handle[:8], f"{handle} ", "rest:test:rest", "stateless", f"stateless {AGENT}"):
+            given = {"name": "browser_get_tab_info", "arguments": {"session": name}}
+            answers = [await agent.call("browser_list_sessions", {"session": name})]
+            for path, params in (("/mcp", given), ("/mcp/gateway", {"name": "tabhub_call", "arguments": given})):
+                body, headers = stateless("tools/call", params)
+                answers.append((await http.post(path, json=body, headers=headers)).json())
+            answers.append(
+                {"result": (await http.post("/tools/browser_list_sessions/call", json=given["arguments"])).json()}
+            )
+            for answer in answers:
+                assert "error" in answer or answer["result"]["isError"], (name, answer)
+                assert f'"tabId": {tab}' not in json.dumps(answer)
+        for name in (handle, victim, "rest", AGENT):
+            named = {"Tabhub-Session": name[:64], "Tabhub-Client": "cli"}
+            listed = (await http.post("/tools/browser_list_sessions/call", json={}, headers=named)).json()
+            assert [each["leases"] for each in listed["structuredContent"]["sessions"]] == [[]]
+        for name, arguments in (
+            ("browser_release_tab", {"tabId": tab}),
+            ("browser_close_tab", {"tabId": tab}),
+            ("browser_navigate_tab", {"tabId": tab, "url": "https://attacker.example/"}),
+        ):
+            assert (await agent.call(name, arguments))["result"]["isError"], name
+
+
+@pytest.mark.req("B24")
+async def test_no_uri_reads_what_is_not_a_resource(attacked: Attacked) -> None:
+    session = attacked.victim.headers["Mcp-Session-Id"]
+    uris = [
+        *(f"{scheme}{attacked.result}" for scheme in ("tabhub://result/", "tabhub:", "result://", "")),
+        *(f"tabhub://{session}/{attacked.result}", f"tabhub://session/{session}", "tabhub://config", "tabhub://audit"),
+        *(f"file://{attacked.hub.home.person_key}", str(attacked.hub.home.person_key), "file:///etc/passwd"),
+        *(
+            f"http://127.0.0.1:{attacked.hub.port}/audit",
+            "mcp://long/../audit",
+            "../run/person.key",
+            "tabhub://../../x",
+        ),
+    ]
+    async with Agent(attacked.attacker) as agent, client(attacked.attacker) as http:
+        for uri in uris:
+            ref = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "a", "value": ""}}
+            for method, params in (
+                ("resources/read", {"uri": uri}),
+                ("resources/subscribe", {"uri": uri}),
+                ("prompts/get", {"name": uri}),
+                ("completion/complete", ref),
+            ):
+                answer = await agent.request(method, params)
+                assert "error" in answer, (method, uri, answer)
+                assert attacked.hub.person_key not in json.dumps(answer)
+            body, headers = stateless("resources/read", {"uri": uri})
+            assert "error" in (await http.post("/mcp", json=body, headers={**headers, "Mcp-Name": uri})).json(), uri
+
+
+@pytest.mark.req("B24")
+async def test_the_finder_finds_neither_what_is_off_nor_the_persons_methods(attacked: Attacked) -> None:
+    async with Agent(attacked.attacker, "/mcp/gateway") as gateway, Agent(attacked.attacker) as agent:
+        for query in ({"query": "hidden ledger"}, {"query": "long_hidden"}, {"plugin": "long", "limit": 500}):
+            for detail in ("names", "summaries", "schemas"):
+                for name in ("tabhub_list_tools", "opentabs_list_tools"):
+                    found = await gateway.call(name, {**query, "detail": detail})
+                    assert "long_hidden" not in found["result"]["content"][0]["text"]
+        for method in PANEL_METHODS:
+            found = await gateway.call("tabhub_list_tools", {"query": method, "detail": "names", "limit": 500})
+            assert method not in json.loads(found["result"]["content"][0]["text"])["tools"]
+        for called in ("long_hidden", "tabhub_call", "tabhub_list_tools", "opentabs_call", "tools/call", "/audit"):
+            answer = await gateway.call("tabhub_call", {"name": called, "arguments": {}})
+            assert "error" in answer or answer["result"]["isError"], called
+        listed = await agent.request("tools/list")
+        assert "long_hidden" not in json.dumps(listed)
+
+
+@pytest.mark.req("B24")
+async def test_calls_of_others_are_neither_cancelled_nor_answered_by_an_agent(attacked: Attacked) -> None:
+    last: int = message("ping")["id"]
+    calls = [call.id for call in attacked.hub.hub.engine.calls]
+    decision = {"id": attacked.approval, "decision": "allow_once"}
+    async with Agent(attacked.attacker) as agent:
+        for ident in (*range(max(last - 30, 0), last), *calls, attacked.approval, attacked.handle):
+            await agent.notify("notifications/cancelled", {"requestId": ident})
+            await agent.post({"jsonrpc": "2.0", "id": ident, "result": {"action": "accept", "content": decision}})
+        for method in ("elicitation/create", "notifications/elicitation/complete", "confirmation.response"):
+            await agent.post({"jsonrpc": "2.0", "method": method, "params": decision})
 
 
 async def answered(bridge: BridgeClient, session: str) -> int:

@@ -16,7 +16,9 @@ import pytest
 from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.store import tokens
+from tests.e2e.surfaces import SURFACES
 from tests.harness.agent import Agent, client, stateless
+from tests.harness.bridge_client import initialized
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.panel import Panel
@@ -116,6 +118,29 @@ async def test_no_list_on_any_surface_tells_of_a_blocked_site(tmp_path: Path, pl
         windows = (await agent.call("browser_list_windows", {}))["result"]["structuredContent"]["windows"]
         assert windows[0]["tabIds"] == [8]
         assert "activeTabId" not in windows[0]
+
+
+@pytest.mark.req("B25")
+async def test_tools_that_a_blocked_site_or_its_plugin_offers_run_on_no_surface(tmp_path: Path, plugin: str) -> None:
+    http = {name: surface for name, surface in SURFACES.items() if "stdio" not in name}
+    async with running_hub(tmp_path, sites=SITES, localPlugins=[plugin]) as hub, Panel(hub, tabs=list(TABS)) as panel:
+        await panel.notify("browser/registerTools", registered(7, BANK, f"look_{SECRET}"))
+        await panel.settle()
+        names = [tool.name for tool in hub.hub.registry.tools() if SECRET in f"{tool.name} {tool.source.key}"]
+        assert {hub.hub.registry.by_name[name].tool.source.kind for name in names} == {"page", "plugin"}
+        answers = []
+        for surface in http.values():
+            async with surface(hub) as call:
+                answers += [await call(name, {}) for name in names]
+        async with initialized(hub) as bridge:
+            for name in names:
+                answers.append((await bridge.request("tools/call", {"name": name, "arguments": {}}))["data"])
+        assert len(answers) == len(names) * (len(http) + 1)
+        for answer in answers:
+            assert answer["isError"], answer
+            assert "the person blocks agents on" in json.dumps(answer), answer
+        asked = {panel.seen.get_nowait()["method"] for _ in range(panel.seen.qsize())}
+        assert not asked & {"tool.dispatch", "browser/executeTool", "forwardCDPCommand"}
 
 
 @pytest.mark.req("B25")

@@ -213,6 +213,34 @@ async def test_a_long_resource_is_truncated_with_a_handle_for_the_rest(hub: Runn
         assert "line 59999 of a long book" in text(more["result"])
 
 
+@pytest.mark.req("B25")
+async def test_nothing_of_a_blocked_site_is_read_through_a_server(tmp_path: Path, library: Library) -> None:
+    bank = "https://www.bank.example/{account}"
+    completion = {"ref": {"type": "ref/resource", "uri": bank}, "argument": {"name": "account", "value": "1"}}
+    async with running_hub(tmp_path, sites={"*.bank.example": "block"}) as hub:
+        await added(hub, lib={"url": library()})
+        async with Agent(hub) as agent, Agent(hub, "/mcp/gateway") as gateway, client(hub) as http:
+            for uri in (bank, f"tabhub+mcp://lib/{bank}"):
+                for method, params in (
+                    ("resources/read", {"uri": uri}),
+                    ("resources/subscribe", {"uri": uri}),
+                    ("completion/complete", completion),
+                ):
+                    for surface in (agent, gateway):
+                        refused = (await surface.request(method, params))["error"]
+                        assert "the person blocks agents on *.bank.example" in refused["message"], (method, uri)
+                    if method != "resources/subscribe":
+                        body, headers = stateless(method, params)
+                        refused = (await http.post("/mcp", json=body, headers={**headers, "Mcp-Name": uri})).json()[
+                            "error"
+                        ]
+                        assert "the person blocks agents on *.bank.example" in refused["message"], (method, uri)
+            wanted = {"notifications": {"resourceSubscriptions": [f"tabhub+mcp://lib/{bank}", TODAY]}}
+            body, headers = stateless("subscriptions/listen", wanted)
+            async with streamed(http, "POST", "/mcp", json=body, headers=headers) as events:
+                assert (await events.message())["params"]["notifications"] == {"resourceSubscriptions": [TODAY]}
+
+
 async def test_each_read_and_get_is_in_the_audit_log(hub: RunningHub, library: Library) -> None:
     await added(hub, lib={"url": library()})
     async with Agent(hub) as agent:

@@ -35,6 +35,8 @@ class CallSites:
     def urls(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
         """The URLs, or origins, of the pages a call reaches."""
         named = [given for name in _URLS if isinstance(given := arguments.get(name), str)]
+        if isinstance(ref := arguments.get("ref"), dict) and isinstance(ref.get("uri"), str):
+            named.append(ref["uri"])  # of completion/complete
         if tool.source.kind == "page":
             named.append(tool.source.key)
         if tool.source.kind == "plugin" and "tabId" not in arguments:

@@ -50,7 +50,7 @@ class Tab:
     stopped: bool = False
     """Whether the person took it from the agents with the browser's own Cancel button."""
     opener_origin: str | None = None
-    """The origin of its opener when it was opened."""
+    """The origin of the page or frame that opened it, at that time."""
     creator: str | None = None
     """The origin of the page that created its document, where the URL has none of its own and that is known."""
     unused: bool = False
@@ -270,12 +270,7 @@ class TabTable:
         return tuple(changed)
 
     def _read(self, info: TabInfo, browser_id: str, before: Tab | None, *, seen_opening: bool) -> Tab:
-        longest, opener = self._limits.tab_text, info.opener_tab_id
-        if before is not None and before.opener_chrome_id == opener:
-            opener_origin = before.opener_origin
-        else:
-            opened_by = self.find(browser_id, opener) if opener is not None else None
-            opener_origin = opened_by.origin if opened_by is not None else None
+        longest = self._limits.tab_text
         tab = Tab(
             tab_id=self._id_for(browser_id, info.tab_id, before),
             browser_id=browser_id,
@@ -295,10 +290,18 @@ class TabTable:
             audible=info.audible,
             last_accessed=info.last_accessed,
             stopped=info.stopped,
-            opener_origin=opener_origin,
+            opener_origin=self._opener_origin(info, browser_id, before),
             unused=before is None and seen_opening,
         )
         return _attributed(tab, before)
+
+    def _opener_origin(self, info: TabInfo, browser_id: str, before: Tab | None) -> str | None:
+        if (frame := origin_of(info.opener_origin or "")) is not None:
+            return frame
+        if before is not None and before.opener_chrome_id == info.opener_tab_id:
+            return before.opener_origin
+        opener = self.find(browser_id, info.opener_tab_id) if info.opener_tab_id is not None else None
+        return opener.origin if opener is not None else None
 
     def _id_for(self, browser_id: str, chrome_id: int, before: Tab | None) -> int:
         if before is not None:
@@ -348,5 +351,5 @@ def _attributed(tab: Tab, before: Tab | None) -> Tab:
 
 def _previous_origin(tab: Tab, before: Tab) -> str | None:
     """The origin of the page before; an opener that was reported wrongly at first does not count."""
-    known = before.opener_chrome_id == tab.opener_chrome_id
+    known = (before.opener_chrome_id, before.opener_origin) == (tab.opener_chrome_id, tab.opener_origin)
     return origin_of(before.url) or (before.creator if known else None)

@@ -340,7 +340,8 @@ class HandshakeEdge:
         mcp = McpSession.restored(session, saved, self.engine.limits)
         if mcp is None:
             return False
-        self.resources.subscribe(mcp.resource_subscriber(self.resources.subscribers), saved.followed)
+        subscriber = mcp.resource_subscriber(self.resources.subscribers)
+        self.resources.subscribe(subscriber, saved.followed, session.token)
         self.sessions[session.id] = mcp
         return True
 

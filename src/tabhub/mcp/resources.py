@@ -141,13 +141,13 @@ class UpstreamResources:
         more = {"context": {"arguments": given}} if given else {}
         return Wanted(COMPLETE, server, {"ref": meant, "argument": typed, **more}, asked)
 
-    def subscribe(self, subscriber: ResourceSubscriber, uris: Sequence[str]) -> list[str]:
+    def subscribe(self, subscriber: ResourceSubscriber, uris: Sequence[str], agent: str | None) -> list[str]:
         """Subscribe without asking the servers; returns the URIs that can be subscribed to."""
-        accepted = []
+        accepted, hides = [], self.engine.permission.visibility(agent).hides
         for uri in uris:
             try:
                 wanted = self.find(SUBSCRIBE, {"uri": uri})
-                if not self.is_off(request_tool(wanted.server, SUBSCRIBE)):
+                if not self.is_off(request_tool(wanted.server, SUBSCRIBE)) and not hides(wanted.params["uri"]):
                     subscriber.add(wanted.subscription)
                     accepted.append(uri)
             except (UnknownResource, InvalidParams) as error:

@@ -241,7 +241,7 @@ class StatelessEdge:
             self.resources.subscribers,
             lambda uri: notify(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta})),
         )
-        accepted = acknowledged(kinds, self.resources.subscribe(subscriber, wanted))
+        accepted = acknowledged(kinds, self.resources.subscribe(subscriber, wanted, agent))
         notify(encode_notification("notifications/subscriptions/acknowledged", {**accepted, "_meta": meta}))
 
         def notify_changed(kind: str) -> None:

@@ -83,6 +83,8 @@ class TabInfo(Received):
     incognito: bool = False
     group_id: int = -1
     opener_tab_id: int | None = None
+    opener_origin: str | None = None
+    """The origin of the frame that opened it, if a frame did."""
     discarded: bool = False
     audible: bool = False
     last_accessed: float | None = None

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tabhub.core.sessions import Session
 from tabhub.errors import CommandFailed, TabhubError
 from tests.browser.conftest import Bench
 from tests.browser.fake_browser import NO_ANSWER, Failure, settle
@@ -44,6 +45,23 @@ async def test_a_trace_is_read_in_chunks_and_written(tracing: Bench) -> None:
     assert result["bytes"] == len(TRACE)
     assert "full before its end" in result["note"]
     assert tracing.browser.commands("IO.close")
+
+
+async def test_a_trace_is_stopped_and_read_by_its_own_agent_only(tracing: Bench) -> None:
+    own, again, other = (
+        Session(f"s{number}", "handle", "c", 0.0, 0.0, token=token) for number, token in enumerate("aab")
+    )
+    tracing.context.session = own
+    await tracing.call("browser_performance_trace", tabId=1, action="start")
+    tracing.context.session = other
+    with pytest.raises(CommandFailed, match="belongs to another agent"):
+        await tracing.call("browser_performance_trace", tabId=1, action="stop")
+    assert not tracing.browser.commands("Tracing.end")
+    tracing.context.session = again
+    stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))
+    await until(lambda: bool(tracing.browser.commands("Tracing.end")))
+    complete(tracing)
+    assert (await stop)["bytes"] == len(TRACE)
 
 
 async def test_a_trace_ends_after_the_current_task_of_the_page(tracing: Bench) -> None:

@@ -120,12 +120,14 @@ class Frame:
 
         A frame is judged by its site and by those of the frames and the page around it.
         """
+        if self.parent is None:
+            return self.page.require_top()
         sites: list[str] = []
         frame = self
         while frame.parent is not None:
             sites.append(frame.site)
             frame = frame.parent
-        await self.page.require_frame(self.frame_id, sites)
+        return await self.page.require_frame(self.frame_id, sites)
 
     async def world(self) -> World:
         """The world of the frame's current document, created if needed."""

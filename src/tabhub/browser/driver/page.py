@@ -95,7 +95,7 @@ class Page:
         self._checked = ref.tab
         """The tab as it was when its site was last checked, at first by the caller."""
         self._frame: tuple[str, str] | None = None
-        """The id and site of the frame of another site that the call acts in."""
+        """The id and site of the frame that the call acts in."""
         self.view = view
         self._state: TabState | None = None
         self._requesting = requesting
@@ -207,20 +207,24 @@ class Page:
         origin = browser_origin(tab.url)
         return {"site": origin} if origin else {}
 
+    def require_top(self) -> None:
+        """Raise SiteChanged unless the call may act in the tab's own document from here on."""
+        self._frame = None
+        self.require_site()
+
     async def require_frame(self, frame_id: str, sites: Sequence[str]) -> None:
         """Raise PermissionDenied unless the call may act in a frame from here on; the person may be asked.
 
-        `sites` are the frame's own and those of the frames around it; empty for the tab's own document.
+        `sites` are the frame's own and those of the frames around it.
         """
-        self._frame = None
-        self.require_site()
-        tab = self.browsers.book.get(self.tab_id) or self.tab
+        self.require_top()
         if self._acting is None:
             return
+        tab = self.browsers.book.get(self.tab_id) or self.tab
         for site in dict.fromkeys(sites):
             if site != tab.site:
                 await self._acting.require_frame(self.tab_id, site)
-                self._frame = (frame_id, sites[0])
+        self._frame = (frame_id, sites[0])
 
     @property
     def frames_matter(self) -> bool:

@@ -262,7 +262,11 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
                 raise
             found = {"why": "absent"}
         if isinstance(element := found.get("element"), Element):
-            await element.frame.require_permitted()  # the page may also have navigated while it was looked for
+            # The page may also have navigated while it was looked for.
+            if element.frame.parent is None:
+                page.require_top()
+            else:
+                await element.frame.require_permitted()
             if check is None or "value" in found:
                 return element, found.get("value")
             checked = await _look_in_frame(element.frame, {"ref": element.ref}, check, near=False)
@@ -317,7 +321,10 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
     code, follow = f"return {find};", None
     if check is not None:
         follow = check.follow if frame.parent is None else None
-        await frame.require_permitted()
+        if frame.parent is None:
+            frame.page.require_top()
+        else:
+            await frame.require_permitted()
         # A match that other frames may still beat is not checked.
         code = (
             f"const found = {find};\nif (!found?.ref || found.frames) return found;\n"

@@ -74,13 +74,21 @@ class TabTraces:
         self._lost.pop((page.link.browser_id, page.tab.chrome_id), None)
         self._watch.hold(key, _WHY)
 
-    async def stop(self, page: Page, most: int) -> tuple[bytes, float, bool]:
-        """Stop; returns the trace, its duration in seconds and whether data was lost because the buffer was full."""
+    async def stop(self, page: Page, session: Any, most: int) -> tuple[bytes, float, bool]:
+        """Stop a trace of the same agent.
+
+        Returns the trace, its duration in seconds and whether data was lost because the buffer was full.
+        """
         key = page.key
         trace = self._running.get(key)
         if trace is None or trace.done is not None:
             why = self._lost.pop((page.link.browser_id, page.tab.chrome_id), "")
             raise CommandFailed(f"No trace runs in tab {page.tab_id}{why}.", hint="Start one with action start.")
+        if _agent(trace.session) != _agent(session):
+            raise CommandFailed(
+                f"The trace of tab {page.tab_id} belongs to another agent.",
+                hint="It ends when that agent stops it or leaves.",
+            )
         loop = page.link.loop
         trace.done = loop.create_future()
         trace.done.add_done_callback(ignore_failure)  # the command itself may report the error
@@ -125,3 +133,9 @@ class TabTraces:
 
     def _tab_ended(self, key: TabKey) -> None:
         self._lose(key, "the tab was closed" if key[0].closed is None else "the connection to the browser broke")
+
+
+def _agent(session: Any) -> str | None:
+    """Who a session belongs to: stateless calls of one agent have a session each."""
+    name: str | None = getattr(session, "token", None)
+    return name

@@ -108,7 +108,7 @@ async def performance_trace(call: Call) -> ToolResult:
     page = await call.page()
     path = path or box.folder.unused_path(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
     box.folder.check_vacant(path, overwrite=args.get("overwrite", False))
-    data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
+    data, seconds, full = await box.traces.stop(page, call.ctx.session, box.browsers.limits.file_bytes)
     if call.view.active:
         data = await asyncio.to_thread(visible_events, data, call.view.hides_text)
     data = await asyncio.to_thread(box.secrets.mask, data)

@@ -213,3 +213,54 @@ async def test_boxes_are_given_on_request_in_coordinates_of_the_tab(guest: Calle
         x, y = map(int, box.split(",")[:2])
         assert (x, y) == (round(inner[ref]["x"]), round(inner[ref]["y"]))
     assert "box" not in (await guest.get("browser_snapshot"))["snapshot"]
+
+
+async def test_a_long_text_is_shown_around_the_match(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("target_newsletter.html"))
+    words = f"{'Many words. ' * 50}The refund takes two days. {'More words. ' * 50}"
+    await guest.run(
+        "document.body.append(Object.assign(document.createElement('p'), {textContent: args.words}))",
+        args={"words": words},
+    )
+    (found,) = (await guest.get("browser_find", text="refund takes"))["elements"]
+    assert "The refund takes two days." in found["name"]
+    assert len(found["name"]) <= 200
+
+
+async def test_images_without_a_text_are_read_and_found(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("target_newsletter.html"))
+    source = f"{zoo.url}/pages/sunset-beach.svg"
+    await guest.run(
+        "const img = `<img alt='' src='${args.source}'`;"
+        "document.body.innerHTML = `${img}><a href='/album'>${img}></a><a href='/small'>${img} width=16></a>`;"
+        "await Promise.all([...document.images].map((one) => one.decode()))",
+        args={"source": source},
+    )
+    snapshot = (await guest.get("browser_snapshot"))["snapshot"].split("\n")
+    assert snapshot[0] == "img [icon=sunset-beach]"
+    assert re.fullmatch(r"link \[ref=\w+ icon=sunset-beach\] /album", snapshot[1])
+    content = (await guest.get("browser_get_tab_content", format="markdown"))["content"]
+    assert f"![]({source})" in content
+    assert f"[![]({source})]({zoo.url}/album)" in content
+    assert f"[sunset-beach]({zoo.url}/small)" in content
+    assert len((await guest.get("browser_find", role="img"))["elements"]) == 3
+
+
+async def test_a_batch_takes_the_names_of_the_tools_and_shorter_ones(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("target_newsletter.html"))
+    done = await guest.get(
+        ACT,
+        actions=[
+            {"action": "type_text", "label": "Title", "text": "One"},
+            {"action": "press_key", "key": "End"},
+            {"action": "browser_click_element", "text": "Save"},
+            {"action": "click", "text": "Publish now"},
+            {"action": "mouse", "do": "move", "x": 5, "y": 5},
+        ],
+    )
+    assert done["did"] == "Did 5 of 5 actions"
+    assert await clicked(guest) == ["save", "publish-now"]
+    error = await guest.fail(ACT, actions=[{"action": "clik", "text": "Save"}, {"action": "unknown"}])
+    assert error["text"].startswith("There is no action 'clik'. Nothing was done.")
+    assert "Did you mean click?" in error["text"]
+    assert len(error["text"]) < 300

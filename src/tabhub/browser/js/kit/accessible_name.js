@@ -90,7 +90,7 @@ const byIds = (element, attribute) => {
 let look = null;
 const oneLook = (work) => {
   if (look) return work();
-  look = { labels: new Map(), acting: new Map() };
+  look = { labels: new Map(), acting: new Map(), roots: null };
   try {
     return work();
   } finally {

@@ -1,11 +1,13 @@
 // Finds elements by selector, by text and role, or fields by label; reports the nearest when there are none.
-const allRoots = function* (start = document) {
+const rootsIn = function* (start) {
   yield start;
   for (const host of start.querySelectorAll("*")) {
     const root = rootOf(host);
-    if (root) yield* allRoots(root);
+    if (root) yield* rootsIn(root);
   }
 };
+// Finding the roots takes a walk through the document, which is made once per look.
+const allRoots = (start = document) => (look && start === document ? (look.roots ??= [...rootsIn(document)]) : rootsIn(start));
 
 const selectAll = function* (selector) {
   for (const root of allRoots()) yield* root.querySelectorAll(selector);

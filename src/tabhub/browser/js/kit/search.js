@@ -19,6 +19,14 @@ const placeOf = (element) => {
   return words.join(", ");
 };
 
+// The part of a long name around the wanted text.
+const excerpt = (name, wanted, longest = 200) => {
+  const at = wanted ? name.toLowerCase().indexOf(wanted) : -1;
+  if (at + wanted.length <= longest) return cut(name, longest);
+  const from = Math.max(0, at - longest / 4);
+  return `…${cut(name.slice(from), longest - 1)}`.toWellFormed();
+};
+
 const search = (kit, wanted) => oneLook(() => searched(kit, wanted));
 const searched = (kit, { text, role: asked, limit, near, offset }) => {
   const role = asRole(asked);
@@ -27,7 +35,7 @@ const searched = (kit, { text, role: asked, limit, near, offset }) => {
   const list = apart.slice(0, limit).map(({ element, role: own, name, visible, rank }) => ({
     ref: kit.ref(element),
     role: own || element.localName,
-    name: maskValues(cut(name, 200), secrets),
+    name: maskValues(excerpt(name, squeeze(text ?? "").toLowerCase()), secrets),
     where: maskValues(placeOf(element), secrets),
     visible,
     rank,

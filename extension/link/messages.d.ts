@@ -749,6 +749,7 @@ export type PageTool = {
   inputSchema?: Record<string, unknown>;
   outputSchema?: Record<string, unknown>;
   annotations?: Record<string, unknown>;
+  kind?: "prompt" | "resource" | "template";
 };
 
 /** What an open panel must load again. */

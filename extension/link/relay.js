@@ -98,9 +98,9 @@ export class Relay {
   async #restore({ settings, migrated }) {
     this.settings = readSettings(settings, UNSET);
     if (!migrated) return;
-    this.settings.migrated = true;
+    this.settings.migrated = this.settings.sites.length > 0;
     await chrome.storage.local.set({ [STORAGE_KEY]: this.settings });
-    this.#wiring.note("The levels of sites for agents over the relay were rewritten in the form of site rules. Check them in the panel.");
+    if (this.settings.migrated) this.#wiring.note("The levels of sites for agents over the relay were rewritten in the form of site rules. Check them in the panel.");
   }
 
   /**

@@ -14,6 +14,7 @@
  * @property {Record<string, unknown>} [outputSchema]
  * @property {Record<string, unknown>} [annotations]
  * @property {"webmcp" | "mcpb" | "form"} via
+ * @property {"prompt" | "resource" | "template"} [kind] what else of a server it is; its name begins with this
  */
 
 var pageChecks = (() => {
@@ -22,6 +23,7 @@ var pageChecks = (() => {
   const MAX_NAME = 128;
   const MAX_DEPTH = 64;
   const VIA = ["webmcp", "mcpb", "form"];
+  const KINDS = ["prompt", "resource", "template"];
   const TEXTS = ["title", "description"];
   const OBJECTS = ["inputSchema", "outputSchema", "annotations"];
 
@@ -89,6 +91,9 @@ var pageChecks = (() => {
       result[field] = value;
     }
     result["via"] = given["via"];
+    const kind = given["kind"];
+    if (kind !== undefined && (given["via"] !== "mcpb" || !KINDS.includes(String(kind)))) return null;
+    if (kind !== undefined) result["kind"] = kind;
     return /** @type {PageTool} */ (/** @type {unknown} */ (result));
   }
 
@@ -147,6 +152,11 @@ var pageChecks = (() => {
     }
   }
 
-  return Object.freeze({ MAX_MESSAGE, isObject, isName, plain, tools, result, textOf });
+  /** A random text; `crypto.randomUUID` exists only in secure contexts. */
+  function randomId() {
+    return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16)).join("-");
+  }
+
+  return Object.freeze({ MAX_MESSAGE, isObject, randomId, isName, plain, tools, result, textOf });
 })();
 globalThis.pageChecks = pageChecks;

@@ -11,6 +11,10 @@ var McpbClient = class {
   tools = [];
   /** The server's capabilities beyond MCP. @type {Record<string, boolean>} */
   browser = {};
+  /** The capabilities of the server for what it has besides tools. @type {string[]} */
+  #offering = [];
+  /** Prompts, resources and templates by their names in the list of tools. @type {Map<string, { kind: string, own: string }>} */
+  #offers = new Map();
   #ready = false;
   #checkedAt = 0;
   #initializing = false;
@@ -19,7 +23,7 @@ var McpbClient = class {
   #next = 1;
   #listing = false;
   #listAgain = false;
-  #prefix = `tabhub-${crypto.getRandomValues(new Uint32Array(2)).join("-")}-`;
+  #prefix = `tabhub-${pageChecks.randomId()}-`;
   /** @type {Map<string, PromiseWithResolvers<any>>} */
   #waiting = new Map();
   /** Running calls by their id on the wire. @type {Map<string, PageCall>} */
@@ -59,6 +63,10 @@ var McpbClient = class {
    * @returns {Running}
    */
   call(name, call) {
+    const offer = this.#offers.get(name);
+    const args = pageChecks.isObject(call.args) ? call.args : {};
+    if (offer?.kind === "prompt") return this.#ask("prompts/get", { name: offer.own, arguments: args });
+    if (offer) return this.#ask("resources/read", { uri: offer.kind === "resource" ? offer.own : String(args["uri"]) });
     const _meta = { ...call.meta, progressToken: call.requestId };
     const extensions = call.extensions === undefined ? {} : { extensions: call.extensions };
     const params = { name, arguments: call.args ?? {}, _meta, ...extensions };
@@ -69,6 +77,18 @@ var McpbClient = class {
       this.#waiting.get(id)?.reject(new Error("The call was cancelled."));
     };
     return { answer: answer.finally(() => this.#calls.delete(id)), cancel };
+  }
+
+  /**
+   * A request for a prompt or resource; its answer travels as structured content.
+   * @param {string} method
+   * @param {Record<string, unknown>} params
+   * @returns {Running}
+   */
+  #ask(method, params) {
+    const { id, answer } = this.#request(method, params);
+    const wrapped = answer.then((result) => ({ content: [], structuredContent: pageChecks.isObject(result) ? result : {} }));
+    return { answer: wrapped, cancel: () => this.#waiting.get(id)?.reject(new Error("The call was cancelled.")) };
   }
 
   stop() {
@@ -129,6 +149,7 @@ var McpbClient = class {
       const browser = declared["browser"] ?? experimental["browser"];
       const known = pageChecks.isObject(browser) ? browser : {};
       const names = ["cacheSupported", "elicitation"].filter((name) => typeof known[name] === "boolean");
+      this.#offering = ["prompts", "resources"].filter((name) => pageChecks.isObject(declared[name]));
       this.browser = Object.fromEntries(names.map((name) => [name, known[name] === true]));
       this.#notify("notifications/initialized", {});
       this.#ready = true;
@@ -156,17 +177,11 @@ var McpbClient = class {
     this.#listing = true;
     this.#listedAt = Date.now();
     try {
-      /** @type {unknown[]} */
-      const found = [];
-      /** @type {unknown} */
-      let cursor;
-      do {
-        const page = await this.#requestWithTimeout("tools/list", typeof cursor === "string" ? { cursor } : {});
-        if (!Array.isArray(page?.tools)) break;
-        found.push(...page.tools);
-        cursor = page.nextCursor;
-      } while (typeof cursor === "string" && found.length < 500);
-      this.tools = found.map((tool) => ({ ...(pageChecks.isObject(tool) ? tool : {}), via: "mcpb" }));
+      const found = await this.#listAll("tools/list", "tools");
+      const tools = found.map((tool) => ({ ...(pageChecks.isObject(tool) ? tool : {}), via: "mcpb", kind: undefined }));
+      const offers = await this.#listOffers();
+      this.#offers = new Map(offers.map(({ name, kind }) => [name, { kind, own: name.slice(kind.length + 1) }]));
+      this.tools = [...tools.filter((tool) => !this.#offers.has(String(/** @type {any} */ (tool).name))), ...offers];
       this.#changed();
     } catch {
       // The previous list stays until the server sends a new one or stops.
@@ -174,6 +189,43 @@ var McpbClient = class {
       this.#listing = false;
     }
     if (this.#listAgain) this.#relist();
+  }
+
+  /**
+   * All items of a list, page by page.
+   * @param {string} method
+   * @param {string} key of the answer
+   */
+  async #listAll(method, key) {
+    /** @type {unknown[]} */
+    const found = [];
+    /** @type {unknown} */
+    let cursor;
+    do {
+      const page = await this.#requestWithTimeout(method, typeof cursor === "string" ? { cursor } : {});
+      if (!Array.isArray(page?.[key])) break;
+      found.push(...page[key]);
+      cursor = page.nextCursor;
+    } while (typeof cursor === "string" && found.length < 500);
+    return found;
+  }
+
+  /** What the server has besides tools, in the form of tools. */
+  async #listOffers() {
+    const found = [];
+    for (const { capability, kind, method, key, field } of OFFERS) {
+      if (!this.#offering.includes(capability)) continue;
+      // Many servers have resources and no templates.
+      for (const item of await this.#listAll(method, key).catch(() => [])) {
+        if (!pageChecks.isObject(item) || typeof item[field] !== "string") continue;
+        const title = kind === "prompt" ? item["title"] : (item["title"] ?? item["name"]);
+        const { description, mimeType } = item;
+        const annotations = typeof mimeType === "string" ? { mimeType } : undefined;
+        const inputSchema = kind === "prompt" ? argumentSchema(item["arguments"]) : { type: "object" };
+        found.push({ name: `${kind}:${item[field]}`, kind, title, description, inputSchema, annotations, via: "mcpb" });
+      }
+    }
+    return found;
   }
 
   /** @param {string} reason */
@@ -218,7 +270,7 @@ var McpbClient = class {
   #receiveRequest(method, payload) {
     const params = pageChecks.isObject(payload["params"]) ? payload["params"] : {};
     const id = payload["id"];
-    if (method === "notifications/tools/list_changed") this.#relist();
+    if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) this.#relist();
     else if (method === "notifications/progress") {
       const token = params["progressToken"];
       for (const call of this.#calls.values()) if (call.requestId === token) call.progress(params);
@@ -243,6 +295,24 @@ var McpbClient = class {
     this.#post({ jsonrpc: "2.0", id, result });
   }
 };
+
+/** The lists of a server besides its tools; `field` names an item. */
+var OFFERS = [
+  { capability: "prompts", kind: "prompt", method: "prompts/list", key: "prompts", field: "name" },
+  { capability: "resources", kind: "resource", method: "resources/list", key: "resources", field: "uri" },
+  { capability: "resources", kind: "template", method: "resources/templates/list", key: "resourceTemplates", field: "uriTemplate" },
+];
+
+/**
+ * The arguments of a prompt as a schema.
+ * @param {unknown} given
+ */
+function argumentSchema(given) {
+  const named = (Array.isArray(given) ? given : []).filter((one) => pageChecks.isObject(one) && typeof one["name"] === "string");
+  const described = named.map(({ name, description }) => [name, { type: "string", ...(typeof description === "string" ? { description } : {}) }]);
+  const required = named.filter((one) => one.required === true).map(({ name }) => name);
+  return { type: "object", properties: Object.fromEntries(described), ...(required.length > 0 ? { required } : {}) };
+}
 
 /**
  * The content of a confirmation for a schema: true for each boolean, or null if it requires more than that.

@@ -12,34 +12,109 @@
   const MARK = Symbol.for("tabhub.modelContext");
   const MAX_NAME = 128;
   const MAX_TEXT = 1024 * 1024;
-  // Copied now: a page may replace these later.
+  // Options have no prototype: libraries add members to all objects.
+  const ONCE = Object.freeze({ __proto__: null, once: true });
+  // Copied now: a page may replace these later, or libraries may change them.
   const { parse, stringify } = JSON;
   const apply = Reflect.apply;
+  const { assign, create, defineProperty, keys, setPrototypeOf } = Object;
+  const { isArray } = Array;
+  const NewPromise = Promise;
   const { dispatchEvent, addEventListener } = EventTarget.prototype;
-  const NewEvent = CustomEvent;
+  const [NewEvent, PlainEvent, Failure, NewController] = [CustomEvent, Event, DOMException, AbortController];
+  const anySignal = AbortSignal.any.bind(AbortSignal);
+  const PlainObject = Object.prototype;
+  const dateAsJson = Date.prototype.toJSON;
+  const dateTime = Date.prototype.getTime;
   const channel = performance;
   const page = /** @type {any} */ (document);
 
   if (Object.hasOwn(page, MARK)) return;
-  const own = Object.getOwnPropertyDescriptor(Document.prototype, "modelContext");
-  if (own?.get && Function.prototype.toString.call(own.get).includes("[native code]")) return;
-  Object.defineProperty(page, MARK, { value: true });
+  defineProperty(page, MARK, { value: true });
+  const ofDocument = nativeContext(Document.prototype, document);
+  const ofNavigator = nativeContext(Navigator.prototype, navigator);
+
+  /**
+   * The browser's own context.
+   * @param {object} prototype
+   * @param {object} target
+   */
+  function nativeContext(prototype, target) {
+    const own = Object.getOwnPropertyDescriptor(prototype, "modelContext");
+    const isNative = own?.get && Function.prototype.toString.call(own.get).includes("[native code]");
+    return isNative && own.get ? apply(own.get, target, []) : undefined;
+  }
 
   /** @typedef {{ name: string, title: string, description: string, inputSchema: string | undefined, annotations: unknown, execute: Function, removed: AbortController }} Entry */
   /** @type {Map<string, Entry>} */
-  const tools = new Map();
+  const tools = pinned(new Map());
   /** Running calls of agents. @type {Map<string, AbortController>} */
-  const calls = new Map();
+  const calls = pinned(new Map());
   /** Pending confirmations. @type {Map<string, (confirmed: boolean) => void>} */
-  const waiting = new Map();
+  const waiting = pinned(new Map());
   /** The call whose form is being submitted. @type {string | null} */
   let submitting = null;
   let interactions = 0;
 
+  /**
+   * A map with its methods as they are now.
+   * @template {Map<any, any>} M
+   * @param {M} map
+   * @returns {M}
+   */
+  function pinned(map) {
+    for (const name of /** @type {const} */ (["get", "set", "has", "delete", "forEach"])) {
+      defineProperty(map, name, { value: Map.prototype[name] });
+    }
+    return map;
+  }
+
+  /**
+   * A copy that is written as JSON whatever libraries have added to arrays and objects, such as a `toJSON` that gives text.
+   * @param {any} value
+   * @param {number} [depth]
+   * @returns {any}
+   */
+  function plain(value, depth = 0) {
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > 500) throw new TypeError("It contains itself, or is nested too deeply.");
+    const copy = isArray(value) ? setPrototypeOf([], null) : create(null);
+    if (isArray(value)) {
+      for (let index = 0; index < value.length; index++) copy[index] = plain(value[index], depth + 1);
+      return copy;
+    }
+    const own = value.toJSON;
+    if (typeof own === "function" && own !== /** @type {any} */ (PlainObject).toJSON) {
+      return plain(isDate(value) ? apply(dateAsJson, value, []) : own.call(value), depth + 1);
+    }
+    const names = keys(value);
+    for (let index = 0; index < names.length; index++) {
+      const name = /** @type {string} */ (names[index]);
+      copy[name] = plain(value[name], depth + 1);
+    }
+    return copy;
+  }
+
+  /** @param {object} value */
+  function isDate(value) {
+    try {
+      apply(dateTime, value, []);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** @param {unknown} value */
+  function written(value) {
+    return stringify(plain(value));
+  }
+
   /** @param {Record<string, unknown>} message */
   function send(message) {
-    const event = new NewEvent(REPLY, { detail: stringify(message) });
-    apply(dispatchEvent, channel, [event]);
+    /** @type {any} */
+    const options = { __proto__: null, detail: written(message) };
+    apply(dispatchEvent, channel, [new NewEvent(REPLY, options)]);
   }
 
   /** @param {unknown} error */
@@ -56,7 +131,7 @@
   const task = new MessageChannel();
   task.port1.onmessage = () => {
     changing = false;
-    context.dispatchEvent(new Event("toolchange"));
+    apply(dispatchEvent, context, [new PlainEvent("toolchange")]);
     void list();
   };
   function changed() {
@@ -73,10 +148,10 @@
     const { name, description = "", title = "", inputSchema, annotations, execute } = tool;
     if (typeof execute !== "function") throw new TypeError("A tool needs a function 'execute'.");
     const invalid = typeof name !== "string" || name === "" || name.length > MAX_NAME;
-    if (invalid) throw new DOMException(`A tool needs a name of 1 to ${MAX_NAME} characters.`, "InvalidStateError");
-    if (tools.has(name)) throw new DOMException(`A tool named ${name} is already registered.`, "InvalidStateError");
-    const schema = inputSchema === undefined || inputSchema === null ? undefined : stringify(inputSchema);
-    const notes = annotations === undefined ? undefined : parse(stringify(annotations));
+    if (invalid) throw new Failure(`A tool needs a name of 1 to ${MAX_NAME} characters.`, "InvalidStateError");
+    if (tools.has(name)) throw new Failure(`A tool named ${name} is already registered.`, "InvalidStateError");
+    const schema = inputSchema === undefined || inputSchema === null ? undefined : written(inputSchema);
+    const notes = annotations === undefined ? undefined : parse(written(annotations));
     return {
       name,
       title: String(title),
@@ -84,7 +159,7 @@
       inputSchema: schema,
       annotations: notes,
       execute,
-      removed: new AbortController(),
+      removed: new NewController(),
     };
   }
 
@@ -96,7 +171,7 @@
     const entry = tools.get(name);
     if (!entry || (only && entry !== only)) return;
     tools.delete(name);
-    entry.removed.abort(new DOMException("The tool was unregistered.", "AbortError"));
+    entry.removed.abort(new Failure("The tool was unregistered.", "AbortError"));
     changed();
   }
 
@@ -111,7 +186,7 @@
     const entry = entryOf(tool);
     tools.set(entry.name, entry);
     registration.entry = entry;
-    signal?.addEventListener("abort", () => remove(entry.name, entry), { once: true });
+    if (signal) apply(addEventListener, signal, ["abort", () => remove(entry.name, entry), ONCE]);
     changed();
   }
 
@@ -123,7 +198,7 @@
    * @param {string} [callId] when it was called from outside the page
    */
   function run(entry, input, signal, callId) {
-    const stop = signal ? AbortSignal.any([signal, entry.removed.signal]) : entry.removed.signal;
+    const stop = signal ? anySignal([signal, entry.removed.signal]) : entry.removed.signal;
     const client = {
       signal: stop,
       /**
@@ -132,15 +207,22 @@
        */
       requestUserInteraction: async (callback, options) => {
         if (callId !== undefined && !(await asked(callId, entry.name, options?.message))) {
-          throw new DOMException("The person did not confirm.", "NotAllowedError");
+          throw new Failure("The person did not confirm.", "NotAllowedError");
         }
         return callback?.({ confirmed: callId !== undefined });
       },
     };
-    return new Promise((resolve, reject) => {
+    return new NewPromise((resolve, reject) => {
       stop.throwIfAborted();
-      stop.addEventListener("abort", () => reject(stop.reason), { once: true });
-      Promise.resolve(entry.execute(input ?? {}, client)).then(resolve, reject);
+      apply(addEventListener, stop, ["abort", () => reject(stop.reason), ONCE]);
+      const execute = async () => {
+        try {
+          resolve(await entry.execute(input ?? {}, client));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      void execute();
     });
   }
 
@@ -152,7 +234,7 @@
    */
   function asked(call, tool, message) {
     const id = `i${++interactions}`;
-    return new Promise((resolve) => {
+    return new NewPromise((resolve) => {
       waiting.set(id, resolve);
       send({ op: "interact", id, call, tool, message: typeof message === "string" ? message : undefined });
     });
@@ -171,19 +253,24 @@
       const registration = {};
       const done = register(tool, options, registration);
       // Pages of 2025 unregister with the returned object.
-      return Object.assign(done, { unregister: () => registration.entry && remove(registration.entry.name, registration.entry) });
+      return assign(done, { unregister: () => registration.entry && remove(registration.entry.name, registration.entry) });
     }
 
     async getTools() {
-      return [...tools.values()].map(({ name, title, description, inputSchema, annotations }) => ({
-        name,
-        title,
-        description,
-        ...(inputSchema === undefined ? {} : { inputSchema: parse(inputSchema) }),
-        ...(annotations === undefined ? {} : { annotations }),
-        origin: globalThis.origin,
-        window: globalThis.window,
-      }));
+      /** @type {Record<string, unknown>[]} */
+      const found = [];
+      tools.forEach(({ name, title, description, inputSchema, annotations }) => {
+        found[found.length] = {
+          name,
+          title,
+          description,
+          ...(inputSchema === undefined ? {} : { inputSchema: parse(inputSchema) }),
+          ...(annotations === undefined ? {} : { annotations }),
+          origin: globalThis.origin,
+          window: globalThis.window,
+        };
+      });
+      return found;
     }
 
     /**
@@ -193,9 +280,9 @@
      */
     async executeTool(tool, input, options) {
       const entry = tools.get(tool?.name);
-      if (!entry) throw new DOMException(`There is no tool named ${tool?.name}.`, "NotFoundError");
+      if (!entry) throw new Failure(`There is no tool named ${tool?.name}.`, "NotFoundError");
       const given = typeof input === "string" ? parse(input) : input;
-      return stringify((await run(entry, given, options?.signal)) ?? null);
+      return written((await run(entry, given, options?.signal)) ?? null);
     }
 
     get ontoolchange() {
@@ -216,7 +303,7 @@
     }
 
     clearContext() {
-      for (const name of [...tools.keys()]) remove(name);
+      tools.forEach((_, name) => remove(name));
     }
 
     /** @param {string} name */
@@ -232,65 +319,80 @@
    * @param {object} target
    */
   function install(target) {
-    Object.defineProperty(target, "modelContext", {
+    defineProperty(target, "modelContext", {
       configurable: true,
       enumerable: true,
       get: () => context,
       set(value) {
-        Object.defineProperty(this, "modelContext", { value, configurable: true, enumerable: true, writable: true });
+        const own = { __proto__: null, value, configurable: true, enumerable: true, writable: true };
+        defineProperty(this, "modelContext", own);
         list();
       },
     });
   }
-  if (globalThis.isSecureContext && !page.modelContext && !(/** @type {any} */ (navigator).modelContext)) {
-    install(Document.prototype);
-    install(Navigator.prototype);
+  if (globalThis.isSecureContext) {
+    const others = /** @type {any} */ (navigator);
+    const there = !ofDocument && page.modelContext;
+    // With a context of the browser in the document, pages written for earlier drafts still look in the navigator.
+    if (!ofDocument && !page.modelContext && !others.modelContext) install(Document.prototype);
+    if (!there && !others.modelContext) install(Navigator.prototype);
   }
 
   /** The page's own `modelContext`, if it is usable. */
   function pageContext() {
     try {
-      const found = page.modelContext ?? /** @type {any} */ (navigator).modelContext;
-      const usable = found && found !== context && typeof found.getTools === "function" && typeof found.executeTool === "function";
-      if (!usable) return null;
-      if (typeof found.addEventListener === "function") found.addEventListener("toolchange", list);
-      return found;
+      for (const found of [page.modelContext, /** @type {any} */ (navigator).modelContext]) {
+        if (!found || found === context || found === ofDocument || found === ofNavigator) continue;
+        if (typeof found.getTools !== "function" || typeof found.executeTool !== "function") continue;
+        if (typeof found.addEventListener === "function") found.addEventListener("toolchange", list);
+        return found;
+      }
+      return null;
     } catch {
       return null;
     }
   }
 
   async function list() {
+    /** @type {Record<string, unknown>[]} */
+    const listed = [];
+    /** @type {Record<string, unknown>[]} */
+    const short = [];
+    /** @param {any} found */
+    const add = (found) => {
+      for (let index = 0; index < found.length && listed.length < 500; index++) {
+        const { name, title, description, inputSchema, annotations } = found[index] ?? {};
+        if (found !== mine && tools.has(name)) continue;
+        listed[listed.length] = { name, title, description, inputSchema, annotations };
+        short[short.length] = { name: String(name), description: String(description) };
+      }
+    };
     const mine = await context.getTools();
-    const names = new Set(mine.map(({ name }) => name));
+    add(mine);
     try {
-      const theirs = (await pageContext()?.getTools()) ?? [];
-      for (const tool of theirs) if (!names.has(tool?.name)) mine.push(tool);
+      add((await pageContext()?.getTools()) ?? []);
     } catch {
       // The page's own list cannot be read.
     }
-    const listed = mine.slice(0, 500).map(({ name, title, description, inputSchema, annotations }) => {
-      return { name, title, description, inputSchema, annotations };
-    });
     try {
       send({ op: "tools", tools: listed });
     } catch {
-      send({ op: "tools", tools: listed.map(({ name, description }) => ({ name: String(name), description: String(description) })) });
+      send({ op: "tools", tools: short });
     }
   }
 
   /**
    * @param {string} id
-   * @param {Promise<unknown>} outcome
+   * @param {unknown} outcome the result, or a promise of it
    */
-  function answer(id, outcome) {
-    outcome.then(
-      (value) => {
-        const text = stringify(value) ?? "null";
-        if (text.length > MAX_TEXT) throw new Error(`The result is larger than ${MAX_TEXT} characters.`);
-        send({ op: "result", id, ok: true, value: text });
-      },
-    ).catch((error) => send({ op: "result", id, ok: false, error: textOf(error) }));
+  async function answer(id, outcome) {
+    try {
+      const text = written(await outcome) ?? "null";
+      if (text.length > MAX_TEXT) throw new Error(`The result is larger than ${MAX_TEXT} characters.`);
+      send({ op: "result", id, ok: true, value: text });
+    } catch (error) {
+      send({ op: "result", id, ok: false, error: textOf(error) });
+    }
   }
 
   /**
@@ -299,15 +401,17 @@
    * @param {unknown} args
    */
   async function call(id, name, args) {
-    const stop = new AbortController();
+    const stop = new NewController();
     calls.set(id, stop);
     try {
       const entry = tools.get(name);
       if (entry) return await run(entry, args, stop.signal, id);
       const theirs = pageContext();
-      const tool = (await theirs?.getTools())?.find((/** @type {any} */ found) => found?.name === name);
+      const offered = (await theirs?.getTools()) ?? [];
+      let tool;
+      for (let index = 0; index < offered.length && !tool; index++) if (offered[index]?.name === name) tool = offered[index];
       if (!tool) throw new Error(`The page no longer has a tool named ${name}.`);
-      const given = await theirs.executeTool(tool, stringify(args ?? {}), { signal: stop.signal });
+      const given = await theirs.executeTool(tool, written(args ?? {}), { signal: stop.signal });
       return typeof given === "string" ? parsed(given) : given;
     } finally {
       calls.delete(id);
@@ -328,8 +432,8 @@
     (/** @type {CustomEvent} */ event) => {
       const { op, id, name, args, confirmed } = parse(event.detail);
       if (op === "list") void list();
-      else if (op === "call") answer(id, call(id, name, args));
-      else if (op === "cancel") calls.get(id)?.abort(new DOMException("The call was cancelled.", "AbortError"));
+      else if (op === "call") void answer(id, call(id, name, args));
+      else if (op === "cancel") calls.get(id)?.abort(new Failure("The call was cancelled.", "AbortError"));
       else if (op === "submitting") submitting = id;
       else if (op === "submitted") submitting = null;
       else if (op === "interacted") {
@@ -356,10 +460,10 @@
       value(response) {
         if (!this.agentInvoked || submitting === null || !this.defaultPrevented) {
           const why = "respondWith is for a submission by an agent, after preventDefault.";
-          throw new DOMException(why, "InvalidStateError");
+          throw new Failure(why, "InvalidStateError");
         }
         send({ op: "responding", id: submitting });
-        answer(submitting, Promise.resolve(response));
+        void answer(submitting, response);
       },
     });
   }

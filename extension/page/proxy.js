@@ -126,7 +126,7 @@ var PageProxy = class {
 
   #report() {
     if (this.#stopped || this.#hidden || /** @type {any} */ (document).prerendering) return;
-    const found = this.#sources.flatMap((source) => source.tools);
+    const found = this.#sources.flatMap((source) => source.tools.map((/** @type {any} */ tool) => this.#described(source, tool)));
     const { tools } = pageChecks.tools(found);
     // A server without tools is reported, since tools may follow; a page without anything is not.
     if (!this.#port && tools.length === 0 && !this.#mcpb.found) return;
@@ -139,6 +139,28 @@ var PageProxy = class {
     this.#reported = written;
     this.#reportedAt = Date.now();
     port.postMessage({ type, ...list });
+  }
+
+  /**
+   * A tool with what the page's server says about the tool of that name: a model context knows less about its tools.
+   * @param {any} source
+   * @param {any} tool
+   */
+  #described(source, tool) {
+    const other = source === this.#mcpb ? undefined : this.#served(tool?.name);
+    if (!other) return tool;
+    const { title, outputSchema, annotations } = other;
+    const more = pageChecks.isObject(annotations) ? annotations : {};
+    return { title, outputSchema, ...defined(tool), annotations: { ...more, ...defined(tool.annotations) } };
+  }
+
+  /**
+   * The tool of the page's server with that name.
+   * @param {unknown} name
+   * @returns {any}
+   */
+  #served(name) {
+    return this.#mcpb.tools.find((/** @type {any} */ tool) => tool?.name === name);
   }
 
   #connect() {
@@ -193,7 +215,9 @@ var PageProxy = class {
     let answer;
     try {
       const has = (/** @type {any} */ source) => source.tools.some((/** @type {any} */ tool) => tool?.name === toolName);
-      const source = this.#sources.find(has);
+      const first = this.#sources.find(has);
+      // The structured content that the server promises comes from the server.
+      const source = first && this.#served(toolName)?.outputSchema !== undefined ? this.#mcpb : first;
       if (!source) throw new Error(`The page no longer has a tool named ${toolName}.`);
       const running = source.call(toolName, {
         requestId,
@@ -219,7 +243,7 @@ var PageProxy = class {
    * @returns {Promise<boolean>}
    */
   #confirm({ details, message, ...question }) {
-    const confirmId = crypto.randomUUID();
+    const confirmId = pageChecks.randomId();
     return new Promise((resolve) => {
       if (!this.#port) return resolve(false);
       this.#confirmations.set(confirmId, (confirmed) => {
@@ -245,6 +269,15 @@ var PageProxy = class {
     };
   }
 };
+
+/**
+ * The fields of an object that have a value.
+ * @param {unknown} given
+ */
+function defined(given) {
+  const fields = Object.entries(pageChecks.isObject(given) ? given : {});
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined && value !== null && value !== ""));
+}
 
 /** The proxy of this frame, also for a second run of this file. @type {InstanceType<typeof PageProxy> | undefined} */
 var pageProxy;

@@ -64,7 +64,9 @@ export function seal(name, hash) {
   for (const tool of adapter.tools) Object.freeze(tool);
   Object.freeze(adapter.tools);
   Object.freeze(adapter);
-  Object.defineProperty(box.adapters, name, { value: adapter, writable: false, configurable: false, enumerable: true });
+  /** @type {any} */
+  const fixed = { __proto__: null, value: adapter, writable: false, configurable: false, enumerable: true };
+  Object.defineProperty(box.adapters, name, fixed);
   return "";
 }
 
@@ -173,11 +175,22 @@ export async function run(name, toolName, input, dispatchId, channel, most) {
       console.warn(`Tabhub: ${hook} of the plugin ${name} failed:`, error);
     }
   };
+  /** @type {(value: any) => any} */
+  const copied = (value) => {
+    // Libraries add a `toJSON` to arrays that gives text; only where there is one, the value is copied without it.
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return Object.setPrototypeOf(value.map(copied), null);
+    if (typeof value.toJSON === "function" && value.toJSON !== polluted) return value;
+    const fields = Object.keys(value).map((key) => [key, copied(value[key])]);
+    return Object.setPrototypeOf(Object.fromEntries(fields), null);
+  };
+  const polluted = /** @type {any} */ (Object.prototype).toJSON;
   const begun = performance.now();
   let success = false;
   runHook("onToolInvocationStart", toolName);
   try {
-    const text = JSON.stringify((await tool.handle(input, context)) ?? null) ?? "null";
+    const value = (await tool.handle(input, context)) ?? null;
+    const text = JSON.stringify("toJSON" in Array.prototype || polluted ? copied(value) : value) ?? "null";
     success = true;
     return text.length > most ? { kind: "huge", size: text.length } : { kind: "output", text };
   } catch (error) {

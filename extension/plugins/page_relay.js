@@ -10,8 +10,8 @@
 var pluginRelay;
 
 var PluginRelay = class {
-  channel = crypto.randomUUID();
-  nonce = crypto.randomUUID();
+  channel = randomId();
+  nonce = randomId();
   /** The hash of each adapter in this document. @type {Record<string, string>} */
   stamps = {};
   /** Messages that may be sent now (token bucket). */
@@ -80,6 +80,11 @@ var PluginRelay = class {
     });
   }
 };
+
+/** A random text; `crypto.randomUUID` exists only in secure contexts. */
+function randomId() {
+  return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16)).join("-");
+}
 
 if (!pluginRelay?.alive) {
   pluginRelay?.stop();

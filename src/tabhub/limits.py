@@ -181,6 +181,10 @@ class Limits:
     typed_characters: int = _limit(5000, "longest text typed key by key")
     action_settle: float = _limit(2.0, "longest time an action waits for the page or tab that it opened")
     action_responses: float = _limit(0.3, "longest time its answer waits for responses to requests that it caused")
+    first_content: float = _limit(3.0, "time for a page that scripts build to show its first content in a snapshot")
+    page_settle: float = _limit(1.0, "longest time a call waits for the page to react to the action before it")
+    download_copy: int = _limit(500 * MB, "largest download copied into the folder for files from elsewhere")
+    awake_idle: float = _limit(2.0, "time after which a background tab in which no call runs draws no more")
     wait_default: float = _limit(10.0, "how long the waiting tools wait by default")
     network_quiet: float = _limit(0.5, "time without traffic after which the network is idle")
 

@@ -127,6 +127,9 @@ class Choice:
     async def open_for(self, session: Any) -> TabRef:
         return self._browsers.tab((await open_tab(self._browsers)).tab_id)
 
+    def report_closed(self, session: Any, tab_id: int) -> int | None:
+        return None
+
     def adopt(self, session: Any, tab_id: int) -> None:
         """Sessions are not recorded here."""
 

@@ -72,8 +72,11 @@ async def test_the_result_waits_only_a_limited_time() -> None:
     action.handle_event("Page.frameRequestedNavigation", {"frameId": "main", "disposition": "download"}, None)
     await action.result("Clicked")
     assert action.unsettled
-    action.handle_event("Page.downloadWillBegin", {"suggestedFilename": "report.pdf"}, None)
-    assert (action.unsettled, action.download) == (False, "report.pdf")
+    action.handle_event("Page.downloadWillBegin", {"guid": "d", "suggestedFilename": "report.pdf"}, None)
+    assert action.unsettled
+    for state, unsettled in (("inProgress", True), ("completed", False)):
+        action.handle_event("Page.downloadProgress", {"guid": "d", "state": state}, None)
+        assert action.unsettled is unsettled
 
 
 async def test_a_query_ends_when_the_page_navigates() -> None:

@@ -38,11 +38,24 @@ def test_only_the_holder_loses_a_closed_tab() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(other, 2, 0, acting=True, opened=True)
-    leases.tab_closed(1)
+    leases.tab_closed(1, 0)
     assert (one.tab, one.lost_tab, one.opened_tabs) == (None, 1, set())
     assert (other.tab, other.lost_tab, other.opened_tabs) == (2, None, {2})
     leases.bind(one, 3, 0, acting=True)
     assert (one.tab, one.lost_tab) == (3, None)
+
+
+def test_a_session_whose_popup_closes_returns_to_the_opener_unless_another_session_holds_it() -> None:
+    leases, one, other = two()
+    for opener, held_by in ((1, one), (2, None), (3, other)):
+        if held_by is not None:
+            leases.bind(held_by, opener, 0, acting=True)
+        leases.bind(one, 9, 0, acting=True)
+        leases.tab_closed(9, 0, opener)
+        assert (one.tab, one.lost_tab) == (None if held_by is other else opener, 9)
+        lease = leases.get(opener)
+        assert lease is not None
+        assert lease.holder is (held_by or one)
 
 
 def test_a_tab_only_read_is_released_with_the_next_binding() -> None:
@@ -202,7 +215,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @rule(tab=tabs)
     def tab_closes(self, tab: int) -> None:
-        self.leases.tab_closed(tab)
+        self.leases.tab_closed(tab, 0)
         assert self.leases.get(tab) is None
 
     @rule(old=tabs, new=tabs)

@@ -28,7 +28,8 @@ from tests.harness.waiting import wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 EXTENSION = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp"
-_NO_NET = "--host-resolver-rules=MAP *.invalid ~NOTFOUND, MAP chromewebstore.google.com ~NOTFOUND"
+_HOSTS = "MAP *.invalid ~NOTFOUND, MAP chromewebstore.google.com ~NOTFOUND, MAP intranet.test 127.0.0.1"
+_NO_NET = f"--host-resolver-rules={_HOSTS}"
 _names = itertools.count(1)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.appsite import AppSite
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.zoo import Zoo
 
@@ -117,6 +118,15 @@ async def test_a_screenshot_covers_what_secret_fields_show(guest: Caller, zoo: Z
     assert await guest.run("return document.querySelector('#f3').getAttribute('style')") is None
 
 
+async def test_a_secret_is_not_typed_into_a_code_editor(guest: Caller, apps: AppSite, live_hub: LiveHub) -> None:
+    set_secret(live_hub, "editor", SITE_KEY, "--site", apps.url)
+    await guest.visit(apps.at("monaco"))
+    for how in ({}, {"insert": True}):
+        failed = await guest.fail("browser_type_text", selector="#editor", text="{{secret:editor}}", **how)
+        assert "code editor" in failed["text"]
+    assert await guest.run("return model()") == ""
+
+
 async def test_a_named_secret_is_typed_on_its_site_and_shown_nowhere(
     guest: Caller, zoo: Zoo, live_hub: LiveHub, subtests: pytest.Subtests
 ) -> None:
@@ -131,7 +141,8 @@ async def test_a_named_secret_is_typed_on_its_site_and_shown_nowhere(
             {"selector": "#f1", "value": "{{totp:shop-code}}"},
         ],
     )
-    step = {"action": "type", "selector": "[name=recovery_code]", "text": "x {{secret:shop}}", "clear": True}
+    recovery = {"selector": "[name=recovery_code]", "clear": True, "insert": True}
+    step = {"action": "type", "text": "x {{secret:shop}}", **recovery}
     acted = await guest.call("browser_act", actions=[step])
     assert not any(answer.get("isError") for answer in (typed, filled, acted)), (typed, filled, acted)
     held = (

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
+from tests.e2e.zoo import Zoo
 from tests.harness.waiting import eventually
 
 
@@ -149,3 +150,53 @@ async def test_a_path_outside_the_downloads_folder_is_refused(agent: Caller, sit
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "javascript:1", "chrome://settings", "about:blank"])
 async def test_a_non_web_url_is_refused(agent: Caller, url: str) -> None:
     assert (await agent.fail("browser_download_file", url=url))["outcome"] == "not_sent"
+
+
+async def reported(agent: Caller, name: str) -> dict[str, Any]:
+    """The report of a finished download, from the answers of other calls in the tab."""
+
+    async def look() -> dict[str, Any] | None:
+        seen = await agent.get("browser_snapshot")
+        files: list[dict[str, Any]] = seen.get("downloads", [])
+        return next((file for file in files if file["state"] == "complete" and file["name"].startswith(name)), None)
+
+    return await eventually(look)
+
+
+async def clicked(agent: Caller, label: str, name: str) -> dict[str, Any]:
+    """The report of a download that a click begins, from the click's answer or a later one."""
+    answer = await agent.get("browser_click_element", text=label)
+    done = [file for file in answer.get("downloads", []) if file["state"] == "complete"]
+    return done[0] if done else await reported(agent, name)
+
+
+async def test_a_file_that_a_page_downloads_is_reported_and_can_be_uploaded(
+    agent: Caller, zoo: Zoo, folder: Path, subtests: pytest.Subtests
+) -> None:
+    await agent.open(zoo.at("downloads.html"))
+    for label, name, size in (("Save report", "report.bin", 5), ("Export list", "list.csv", 8)):
+        with subtests.test(label=label):
+            report = await clicked(agent, label, name)
+            assert (report["name"], report["bytes"]) == (name, size)
+            assert (folder / "home" / "files" / report["path"]).stat().st_size == size
+            listed = (await agent.get("browser_list_downloads", query=name))["downloads"]
+            assert [each["path"] for each in listed] == [report["path"]]
+            await agent.get("browser_upload_file", selector="input", paths=[report["path"]])
+            assert await agent.run("return document.querySelector('input').files[0].name") == name
+            assert "downloads" not in await agent.get("browser_snapshot")
+
+
+async def test_a_window_that_becomes_a_download_is_reported(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("downloads.html"))
+    report = await clicked(agent, "Open archive", "file")
+    assert report["path"].startswith("downloads/")
+
+
+async def test_a_download_that_ends_later_is_reported_by_a_later_answer(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("downloads.html"))
+    answer = await agent.get("browser_click_element", text="Save later")
+    assert "downloads" not in answer
+    zoo.release.set()
+    report = await reported(agent, "late.txt")
+    zoo.release.clear()
+    assert report["path"] == "downloads/late.txt"

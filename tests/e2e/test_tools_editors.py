@@ -31,8 +31,9 @@ async def test_inserted_text_is_in_the_editor_as_given(guest: Caller, apps: AppS
     answer = await guest.get(TYPE, selector=FIELD, text=CODE, insert=True, clear=True)
     assert (await guest.run("return model()"), answer["value"]) == (CODE, CODE)
     assert "note" not in answer
-    await guest.get(TYPE, selector=FIELD, text="\nend", insert=True)
-    assert await guest.run("return model()") == f"{CODE}\nend"
+    more = "\n".join(f"{' ' * (n % 3)}{n}" for n in range(30))
+    await guest.get(TYPE, selector=FIELD, text=f"\n{more}", insert=True)
+    assert await guest.run("return model()") == f"{CODE}\n{more}"
 
 
 async def test_typed_lines_have_the_indentation_of_the_text(guest: Caller, apps: AppSite, editor: str) -> None:

@@ -65,7 +65,7 @@ async def test_a_beforeunload_dialog_can_be_answered(guest: Caller, zoo: Zoo) ->
 async def test_a_click_reports_what_it_caused(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     assert (await guest.get(CLICK, selector="#push"))["navigated"].endswith("?pushed")
-    assert (await guest.get(CLICK, selector="#load"))["download"] == "report.bin"
+    assert [file["name"] for file in (await guest.get(CLICK, selector="#load"))["downloads"]] == ["report.bin"]
     assert (await guest.get(CLICK, selector="#link"))["navigated"] == f"{zoo.url}/other"
     assert await guest.run("return document.title") == "Other page"
 

@@ -207,6 +207,16 @@ async def test_the_value_of_a_field_is_shown_exactly(guest: Caller, zoo: Zoo) ->
     assert orjson.loads(field[field.index(" = ") + 3 :]) == text
 
 
+async def test_a_field_is_not_named_by_its_contents(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    block = "<div id=block role=document contenteditable>Some words</div>"
+    await guest.run("document.body.innerHTML = args.html", args={"html": f"<textarea>old text</textarea>{block}"})
+    (field,) = (await guest.get(FILL, fields=[{"selector": "textarea", "value": "new"}]))["fields"]
+    assert field["field"].startswith("textbox [")
+    shown = (await guest.get("browser_snapshot"))["snapshot"]
+    assert (shown.count("Some words"), "clickable" in shown) == (1, False)
+
+
 async def test_preformatted_text_is_read_with_its_indentation(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     code = "<div style='white-space:pre'><div>def f():</div><div>    return 1</div><div>\tx</div></div>"
@@ -220,6 +230,8 @@ async def test_preformatted_text_is_read_with_its_indentation(guest: Caller, zoo
     )
     content = (await guest.get("browser_get_tab_content"))["content"]
     assert content.startswith("def f():\n    return 1\n\tx\na\n\n\n  b\n")
+    lines = (await guest.get("browser_snapshot"))["snapshot"].split("\n")
+    assert [orjson.loads(line) for line in lines[:4]] == ["def f():", "    return 1", "\tx", "a\n\n\n  b"]
     marked = (await guest.get("browser_get_tab_content", format="markdown"))["content"]
     assert "```python\na\n\n\n  b\n```" in marked
     assert marked.endswith("| 1 | old | new |\n| --- | --- | --- |\n|  |  |   added |")

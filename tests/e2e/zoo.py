@@ -16,11 +16,21 @@ _TYPES = {
 }
 
 
+_MODULES = Path(__file__).parents[2] / "node_modules"
+_LIBRARIES = {
+    "jquery.js": "jquery/dist/jquery.js",
+    "jquery-ui.js": "jquery-ui/dist/jquery-ui.js",
+    "sortable.js": "sortablejs/Sortable.js",
+}
+
+
 class Zoo(Site):
-    """Serves `/pages/<file>`."""
+    """Serves `/pages/<file>`, and real libraries at `/libraries/<file>`."""
 
     def page(self, path: str) -> tuple[str | bytes, str] | None:
-        """A file of the folder, filled in."""
+        """A file of the folder, filled in, or of a library."""
+        if library := _LIBRARIES.get(path.removeprefix("/libraries/")):
+            return (_MODULES / library).read_text("utf-8"), _TYPES[".js"]
         name = path.removeprefix("/pages/")
         file = PAGES / name
         if not path.startswith("/pages/") or "/" in name or not file.is_file():

@@ -27,6 +27,8 @@ from tests.harness.waiting import LONG, eventually
 EXTENSION = Path(__file__).parents[2] / "extension"
 EXTENSION_ID = "fbfngjfcbbkgoepkeecjnefoncaahigp"
 CHROMIUM = shutil.which("chromium") or "chromium"
+INTRANET = "intranet.test"
+"""A host name of the test's sites: over plain HTTP their pages are no secure context, unlike those of 127.0.0.1."""
 SWITCHES = [
     "--headless=new",
     "--disable-features=DisableLoadExtensionCommandLineSwitch",
@@ -38,6 +40,7 @@ SWITCHES = [
     "--disable-dev-shm-usage",
     "--password-store=basic",
     "--remote-debugging-port=0",
+    f"--host-resolver-rules=MAP {INTRANET} 127.0.0.1",
 ]
 FORGET = """(async () => {
   self.fetch = () => new Promise(() => {});  // so that no hub is found before all is loaded anew
@@ -273,6 +276,7 @@ class Site:
         self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        self.intranet = f"http://{INTRANET}:{self.port}"
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)

@@ -6,7 +6,7 @@
 
 /** A browser without a relay. */
 const RELAY = {
-  ...{ url: "", hasToken: false, level: "ask", sites: [], instead: false, user: "", agents: 0 },
+  ...{ url: "", hasToken: false, level: "ask", sites: [], instead: false, migrated: false, user: "", agents: 0 },
   ...{ phase: "off", reason: null, retryAt: null, questions: [] },
 };
 
@@ -35,7 +35,7 @@ const ANSWERS = {
     ],
   }),
   "relay.state": (state) => state.relay ?? RELAY,
-  "relay.set": (state, given) => (state.relay = { ...(state.relay ?? RELAY), ...given, token: undefined }),
+  "relay.set": (state, given) => (state.relay = { ...(state.relay ?? RELAY), migrated: false, ...given, token: undefined }),
   "sites.set": (state, { pattern, agent = null, level }) => {
     const others = state.siteRules.filter((rule) => rule.pattern !== pattern || rule.agent !== agent);
     state.siteRules = level === null ? others : [{ pattern, agent, level }, ...others];

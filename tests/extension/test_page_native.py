@@ -69,6 +69,27 @@ async def test_a_page_with_mcp_b_global_offers_each_tool_once(visit: Opener) -> 
     assert await page.text("put_in_cart", item="tea") == "put tea"
 
 
+async def test_a_page_that_looks_for_the_context_of_earlier_drafts_offers_its_tools(visit: Opener) -> None:
+    page = await visit("empty.html")
+    assert await page.run("typeof navigator.modelContext") == "object"
+    await page.run(
+        "navigator.modelContext.provideContext({ tools: [{ name: 'old', description: 'Old.', execute: () => 'old' }] })"
+    )
+    await page.reported("old")
+    assert await page.text("old") == "old"
+
+
+async def test_a_polyfill_in_the_navigator_is_found(visit: Opener) -> None:
+    page = await visit("empty.html")
+    await page.run(
+        "void (navigator.modelContext = Object.assign(new EventTarget(), {"
+        " getTools: async () => [{ name: 'own', description: 'Own.' }],"
+        " executeTool: async () => JSON.stringify('from the polyfill') }))"
+    )
+    await page.reported("own")
+    assert await page.text("own") == "from the polyfill"
+
+
 @pytest.mark.req("S000-spec-registration-05", "S000-spec-registration-10")
 async def test_a_server_without_notifications_is_polled_and_reported_on_changes_only(visit: Opener) -> None:
     page = await visit("quiet.html")

@@ -226,6 +226,40 @@ async def test_an_elicitation_of_a_server_in_the_page_reaches_the_hub(
     assert (asked["toolName"], asked["message"]) == ("order", "Order it?")
 
 
+async def test_what_only_the_page_server_says_of_a_tool_is_listed_too(visit: Opener) -> None:
+    page = await visit("transports.html")
+    await page.reported(*SHOP)
+    await page.run("void registerTotal()")
+    reported = await page.reported(*SHOP, "total")
+    while "outputSchema" not in (total := next(t for t in reported["tools"] if t["name"] == "total")):
+        reported = await page.reported(*SHOP, "total")
+    assert (total["via"], total["title"]) == ("webmcp", "The total")
+    assert total["annotations"] == {"idempotentHint": True, "readOnlyHint": True}
+    assert total["outputSchema"]["properties"] == {"sum": {"type": "number"}}
+    assert (await page.call("total"))["payload"]["structuredContent"] == {"sum": 7}
+
+
+async def test_prompts_and_resources_of_a_page_server_are_reported_and_requested(visit: Opener) -> None:
+    page = await visit("transports.html?later")
+    await page.until("window.serve")
+    await page.run("void serve(true)")
+    reported = await page.reported(*SHOP, "prompt:greet", "resource:shop://list")
+    greet, shelf = (tool for tool in reported["tools"] if "kind" in tool)
+    assert greet == {
+        "name": "prompt:greet",
+        "kind": "prompt",
+        "title": "Greeting",
+        "description": "Greets.",
+        "inputSchema": {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]},
+        "via": "mcpb",
+    }
+    assert (shelf["kind"], shelf["title"], shelf["annotations"]) == ("resource", "list", {"mimeType": "text/plain"})
+    answer = (await page.call("prompt:greet", who="Anna"))["payload"]["structuredContent"]
+    assert answer["messages"][0]["content"]["text"] == "Greet Anna."
+    answer = (await page.call("resource:shop://list"))["payload"]["structuredContent"]
+    assert answer["contents"] == [{"uri": "shop://list", "text": "tea, milk"}]
+
+
 async def test_a_server_with_the_transport_of_2025_is_listed_called_updated_and_emptied(visit: Opener) -> None:
     page = await visit("transports2025.html")
     assert (await page.reported("price"))["tools"][0]["via"] == "mcpb"

@@ -3,6 +3,8 @@ reader."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.async_api import Browser, Page, expect
 
@@ -84,6 +86,31 @@ async def test_the_level_of_a_site_over_the_relay_is_added_changed_and_removed(b
         assert levels == [*([{"site": "bank.example", "level": level}] for level in ("block", "read")), []]
         choices = page.get_by_label("Agents over the relay", exact=True).locator("option")
         await expect(choices).to_have_text(["Keep off", "Only read", "Ask me", "Act freely"])
+
+
+async def test_settings_of_the_relay_that_were_rewritten_are_shown_until_the_person_has_seen_it(
+    browser: Browser, address: str
+) -> None:
+    async with panel(browser, address, "settings") as page:
+        told = page.locator("[data-setting=relay-sites] [role=status]")
+        await expect(page.locator("[data-setting=relay-sites]")).to_contain_text("Sites with a level of their own")
+        await expect(told).to_have_count(0)
+        facts = {
+            "url": "",
+            "hasToken": False,
+            "level": "ask",
+            "sites": [],
+            "instead": False,
+            "migrated": True,
+            "user": "",
+        }
+        facts |= {"agents": 0, "phase": "off", "reason": None, "retryAt": None, "questions": []}
+        await page.evaluate(f"panelFake.event('relay.changed', {json.dumps(facts)})")
+        await expect(told).to_contain_text("*.bank.example is the site with its subdomains")
+        assert await violations(page) == []
+        await told.get_by_role("button", name="OK").click()
+        await expect(told).to_have_count(0)
+        assert await asked(page, "relay.set") == [{}]
 
 
 async def test_the_themes_are_dark_and_light(browser: Browser, address: str) -> None:

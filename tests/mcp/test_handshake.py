@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,28 @@ async def test_an_unknown_version_header_is_a_400(hub: RunningHub) -> None:
         assert answer.status_code == 400
         del agent.headers["MCP-Protocol-Version"]  # older clients do not send one
         assert (await agent.post(message("ping"))).status_code == 200
+
+
+@pytest.mark.req("F16")
+@pytest.mark.parametrize("meta", [{}, {"_meta": {"progressToken": 1}}])
+async def test_a_cancelled_request_has_no_answer(hub: RunningHub, meta: dict[str, Any]) -> None:
+    probe = Probe(hub)
+    async with Agent(hub) as agent:
+        request = message("tools/call", {"name": "probe_wait", "arguments": {"report": bool(meta)}, **meta})
+        ident = request["id"]
+        sending = asyncio.create_task(agent.post(request))
+        await probe.begun()
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": ident}}
+        assert (await agent.post(cancel)).status_code == 202
+        await probe.cancelled()
+        answer = await sending
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/event-stream"
+        assert f'"id":{ident}' not in answer.text
+        if ids := re.findall(r"^id: ?(.+)$", answer.text, re.MULTILINE):  # clients would resume the stream for ever
+            headers = {**agent.headers, "Accept": "text/event-stream", "Last-Event-ID": ids[-1]}
+            assert (await agent.http.get("/mcp", headers=headers)).status_code == 405
+        assert (await agent.request("ping"))["result"] == {}
 
 
 @pytest.mark.req("S002-mcp-06")

@@ -162,7 +162,9 @@ async def test_a_call_the_agent_cancels_is_cancelled_in_the_browser(hub: Running
         requests = [browser.seen.get_nowait() for _ in range(browser.seen.qsize())]
         running = next(r for r in requests if r["params"].get("method") == "Runtime.evaluate")
         assert (await browser.next_notification("cancel"))["params"] == {"id": running["id"]}
-        if stop != "left":
+        if stop == "cancelled":
+            assert not (await call).content
+        elif stop == "deleted":
             result = (await call).json()["result"]
             assert result["isError"] is True
             assert result["_meta"]["tabhub/error"]["category"] == "cancelled"

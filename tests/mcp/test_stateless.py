@@ -312,6 +312,31 @@ async def test_a_first_call_opens_a_background_tab_and_its_handle_leads_back_to_
         assert (await browser.next_request("createTab"))["params"]["active"] is False  # without a handle: another tab
 
 
+async def test_a_second_tab_opened_with_the_handle_belongs_to_the_same_session(hub: RunningHub) -> None:
+    async with FakeExtension(hub), client(hub) as http:
+        listed = (await ask(http, "tools/list")).json()["result"]["tools"]
+        (open_tab,) = [tool for tool in listed if tool["name"] == "browser_open_tab"]
+        assert "session" in open_tab["inputSchema"]["properties"]
+        page = {"url": "about:blank"}
+        first = (await call(http, "browser_open_tab", page))["result"]
+        handle = first["_meta"]["tabhub/session"]
+        second = (await call(http, "browser_open_tab", {**page, "session": handle}))["result"]
+        tabs = [each["structuredContent"]["tabId"] for each in (first, second)]
+        assert len(set(tabs)) == 2
+        assert [session.id for session in hub.hub.sessions.all()] == [handle]
+        for tab in tabs:
+            script = {"code": "return 1", "tabId": tab, "session": handle}
+            assert "isError" not in (await call(http, "browser_execute_script", script))["result"]
+
+
+async def test_a_failed_call_that_opened_a_tab_gives_the_handle_too(hub: RunningHub) -> None:
+    async with FakeExtension(hub), client(hub) as http:
+        failed = (await call(http, "browser_open_tab", {"url": "https://shop.example/"}))["result"]
+        assert failed["isError"] is True
+        assert failed["_meta"]["tabhub/session"] in [session.id for session in hub.hub.sessions.all()]
+        assert failed["_meta"]["tabhub/error"]["outcome"] == "failed"
+
+
 @pytest.mark.parametrize("handle", ["s_nothing", "", 7, None, {"a": 1}])
 async def test_an_unknown_handle_is_refused_and_nothing_is_sent(hub: RunningHub, handle: Any) -> None:
     async with FakeExtension(hub) as browser, client(hub) as http:

@@ -46,6 +46,82 @@ PANEL_METHODS = (
     "confirmation.response",
 )
 
+PERSONS: list[tuple[str, str, Any]] = [
+    ("GET", "/audit", None),
+    ("GET", "/audit?limit=500&success=true", None),
+    ("GET", "/sessions", None),
+    ("POST", "/sessions/{session}/end", {}),
+    ("POST", "/sessions/{session}/release", {"tabId": 7}),
+    ("POST", "/pause", {"reason": "x"}),
+    ("POST", "/resume", {}),
+    ("GET", "/approvals", None),
+    ("POST", "/approvals/{approval}", {"decision": "allow_once"}),
+    ("POST", "/approvals/{approval}", {"decision": "allow_always"}),
+    ("POST", "/reload", {}),
+    ("POST", "/extension/reload", {}),
+    ("POST", "/plugin-settings", {"plugin": "long", "settings": {}}),
+    ("GET", "/upstream", None),
+    ("POST", "/upstream/add", {"json": {"pwn": {"command": "/bin/true"}}}),
+    ("POST", "/upstream/set", {"name": "a", "enabled": True}),
+    ("POST", "/upstream/refresh", {"name": "a"}),
+    ("POST", "/upstream/remove", {"name": "a"}),
+    ("POST", "/permissions/explain", {"tool": "browser_snapshot", "url": "https://bank.example/"}),
+    ("GET", "/metrics", None),
+    ("GET", "/ws-info", None),
+]
+SPELLINGS = [
+    "/tools/../audit",
+    "/tools/x/call/../../../audit",
+    "/tools/%2e%2e/audit",
+    "/tools;/../audit",
+    "//audit",
+    "/audit/",
+    "/AUDIT",
+    "/%61udit",
+    "/audit%00",
+    "/audit%2f",
+    "/./audit",
+    "/mcp/../audit",
+    "/mcp/gateway/../../audit",
+    "http://127.0.0.1/audit",
+    "http://127.0.0.1:{port}/audit",
+    "//127.0.0.1:{port}/audit",
+    "/tools/..%2faudit",
+    "/tools/%252e%252e/audit",
+    "/tools/x%2fcall/../../audit",
+    "/%2e/audit",
+    "/audit;x=/tools",
+    "/audit%3fx",
+    "/audit#/tools",
+    "/Audit?limit=1",
+    "/metrics/",
+    "//metrics",
+    "/%6detrics",
+    "/ws-info/",
+    "/tools/..;/metrics",
+    "/\\audit",
+    "/tools\\..\\audit",
+    "*",
+    "audit",
+]
+ALIASES = [
+    "/tools/config.set/call",
+    "/tools/upstream.add/call",
+    "/tools/opentabs_call/call",
+    "/tools/tabhub_call/call",
+    "/tools/../upstream/add/call",
+    "/tools/%2e%2e%2fupstream%2fadd/call",
+    "/tools/upstream/add/call",
+    "/tools//upstream/add/call",
+    "/tools/x/call/../../../upstream/add",
+    "/Tools/browser_list_tabs/call",
+    "/tools/long_hidden/call",
+    "/tools/LONG_TEXT/call",
+    "/tools/long_text%00/call",
+    "/plugins/long/tools/long_text/call",
+    "/call/long_text",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
@@ -125,36 +201,11 @@ def refused(answer: Answer, *statuses: int) -> None:
 
 
 @pytest.mark.req("B24")
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("GET", "/audit", None),
-        ("GET", "/audit?limit=500&success=true", None),
-        ("GET", "/sessions", None),
-        ("POST", "/sessions/{session}/end", {}),
-        ("POST", "/sessions/{session}/release", {"tabId": 7}),
-        ("POST", "/pause", {"reason": "x"}),
-        ("POST", "/resume", {}),
-        ("GET", "/approvals", None),
-        ("POST", "/approvals/{approval}", {"decision": "allow_once"}),
-        ("POST", "/approvals/{approval}", {"decision": "allow_always"}),
-        ("POST", "/reload", {}),
-        ("POST", "/extension/reload", {}),
-        ("POST", "/plugin-settings", {"plugin": "long", "settings": {}}),
-        ("GET", "/upstream", None),
-        ("POST", "/upstream/add", {"json": {"pwn": {"command": "/bin/true"}}}),
-        ("POST", "/upstream/set", {"name": "a", "enabled": True}),
-        ("POST", "/upstream/refresh", {"name": "a"}),
-        ("POST", "/upstream/remove", {"name": "a"}),
-        ("POST", "/permissions/explain", {"tool": "browser_snapshot", "url": "https://bank.example/"}),
-        ("GET", "/metrics", None),
-        ("GET", "/ws-info", None),
-    ],
-)
-async def test_the_persons_routes_refuse_agents(attacked: Attacked, method: str, path: str, body: Any) -> None:
+async def test_the_persons_routes_refuse_agents(attacked: Attacked) -> None:
     session = attacked.victim.headers["Mcp-Session-Id"]
-    address = path.format(session=session, approval=attacked.approval)
-    refused(await attacked.send(method, address, body=body), 403)
+    for method, path, body in PERSONS:
+        address = path.format(session=session, approval=attacked.approval)
+        refused(await attacked.send(method, address, body=body), 403)
 
 
 @pytest.mark.req("B24")
@@ -179,48 +230,11 @@ async def test_headers_do_not_make_an_agent_the_person(attacked: Attacked) -> No
 
 
 @pytest.mark.req("B24")
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/tools/../audit",
-        "/tools/x/call/../../../audit",
-        "/tools/%2e%2e/audit",
-        "/tools;/../audit",
-        "//audit",
-        "/audit/",
-        "/AUDIT",
-        "/%61udit",
-        "/audit%00",
-        "/audit%2f",
-        "/./audit",
-        "/mcp/../audit",
-        "/mcp/gateway/../../audit",
-        "http://127.0.0.1/audit",
-        "http://127.0.0.1:{port}/audit",
-        "//127.0.0.1:{port}/audit",
-        "/tools/..%2faudit",
-        "/tools/%252e%252e/audit",
-        "/tools/x%2fcall/../../audit",
-        "/%2e/audit",
-        "/audit;x=/tools",
-        "/audit%3fx",
-        "/audit#/tools",
-        "/Audit?limit=1",
-        "/metrics/",
-        "//metrics",
-        "/%6detrics",
-        "/ws-info/",
-        "/tools/..;/metrics",
-        "/\\audit",
-        "/tools\\..\\audit",
-        "*",
-        "audit",
-    ],
-)
-async def test_no_spelling_of_a_path_reaches_the_persons_routes(attacked: Attacked, path: str) -> None:
-    answer = await attacked.send("GET", path.format(port=attacked.hub.port))
-    refused(answer, 400, 403, 404, 405)
-    assert b"long_text" not in answer.body
+async def test_no_spelling_of_a_path_reaches_the_persons_routes(attacked: Attacked) -> None:
+    for path in SPELLINGS:
+        answer = await attacked.send("GET", path.format(port=attacked.hub.port))
+        refused(answer, 400, 403, 404, 405)
+        assert b"long_text" not in answer.body, path
 
 
 @pytest.mark.req("B24")
@@ -251,31 +265,12 @@ async def test_no_version_method_or_host_reaches_the_persons_routes(attacked: At
 
 
 @pytest.mark.req("B24")
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/tools/config.set/call",
-        "/tools/upstream.add/call",
-        "/tools/opentabs_call/call",
-        "/tools/tabhub_call/call",
-        "/tools/../upstream/add/call",
-        "/tools/%2e%2e%2fupstream%2fadd/call",
-        "/tools/upstream/add/call",
-        "/tools//upstream/add/call",
-        "/tools/x/call/../../../upstream/add",
-        "/Tools/browser_list_tabs/call",
-        "/tools/long_hidden/call",
-        "/tools/LONG_TEXT/call",
-        "/tools/long_text%00/call",
-        "/plugins/long/tools/long_text/call",
-        "/call/long_text",
-    ],
-)
-async def test_no_alias_of_a_call_over_rest_does_more(attacked: Attacked, path: str) -> None:
+async def test_no_alias_of_a_call_over_rest_does_more(attacked: Attacked) -> None:
     given = {"json": {"pwn": {"command": "/bin/true"}}, "name": "upstream.add", "arguments": {"a": 1}}
-    answer = await attacked.send("POST", path, body=given)
-    assert answer.status in (400, 403, 404, 405, 422), answer
-    assert b"victim" not in answer.body
+    for path in ALIASES:
+        answer = await attacked.send("POST", path, body=given)
+        assert answer.status in (400, 403, 404, 405, 422), (path, answer)
+        assert b"victim" not in answer.body, path
 
 
 @pytest.mark.req("B24")
@@ -306,20 +301,20 @@ async def test_agents_do_not_connect_as_the_extension(attacked: Attacked) -> Non
 
 
 @pytest.mark.req("B24")
-@pytest.mark.parametrize("method", PANEL_METHODS)
-async def test_methods_of_the_panel_do_not_exist_for_agents(attacked: Attacked, method: str) -> None:
+async def test_methods_of_the_panel_do_not_exist_for_agents(attacked: Attacked) -> None:
     params = {"id": attacked.approval, "decision": "allow_once", "json": {"a": {"command": "true"}}, "value": True}
     async with Agent(attacked.attacker) as agent, client(attacked.attacker) as http:
-        assert (await agent.request(method, params))["error"]["code"] == -32601
-        await agent.post({"jsonrpc": "2.0", "method": method, "params": params})  # a notification: dropped
-        assert (await agent.call(method, params))["error"]["code"] == -32602
-        body, headers = stateless(method, params)
-        assert (await http.post("/mcp", json=body, headers=headers)).json()["error"]["code"] == -32601
-        gateway = {"name": "tabhub_call", "arguments": {"name": method, "arguments": params}}
-        body, headers = stateless("tools/call", gateway)
-        answer = (await http.post("/mcp/gateway", json=body, headers=headers)).json()
-        assert "error" in answer or answer["result"]["isError"]
-        assert (await http.post(f"/tools/{method}/call", json=params)).status_code == 404
+        for method in PANEL_METHODS:
+            assert (await agent.request(method, params))["error"]["code"] == -32601
+            await agent.post({"jsonrpc": "2.0", "method": method, "params": params})  # a notification: dropped
+            assert (await agent.call(method, params))["error"]["code"] == -32602
+            body, headers = stateless(method, params)
+            assert (await http.post("/mcp", json=body, headers=headers)).json()["error"]["code"] == -32601
+            gateway = {"name": "tabhub_call", "arguments": {"name": method, "arguments": params}}
+            body, headers = stateless("tools/call", gateway)
+            answer = (await http.post("/mcp/gateway", json=body, headers=headers)).json()
+            assert "error" in answer or answer["result"]["isError"]
+            assert (await http.post(f"/tools/{method}/call", json=params)).status_code == 404
 
 
 @pytest.mark.req("B24")

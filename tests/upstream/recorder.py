@@ -56,6 +56,7 @@ class Recorder:
                 recorder.received.append(
                     ReceivedRequest("GET", {name.lower(): value for name, value in self.headers.items()})
                 )
+                recorder.stream()
                 self._send(405, None, {"Allow": "POST, DELETE"})
 
             def do_DELETE(self) -> None:
@@ -98,6 +99,9 @@ class Recorder:
     def forget(self) -> None:
         """Discard all sessions, as after a restart."""
         self.sessions.clear()
+
+    def stream(self) -> None:
+        """A stream of the server's own messages is requested; it offers none."""
 
     def answer(self, body: dict[str, Any], session: str | None) -> tuple[int, dict[str, Any] | None, dict[str, str]]:
         """The status, the message and the headers of an answer."""

@@ -353,7 +353,7 @@ async def test_a_read_times_out_and_can_be_cancelled(tmp_path: Path, library: Li
         waiting = asyncio.ensure_future(agent.post(body))
         await until(lambda: len(hub.hub.engine.calls) == 1)
         await agent.notify("notifications/cancelled", {"requestId": body["id"]})
-        assert (await waiting).json()["error"]["code"] == -32010
+        assert not (await waiting).content
         body, headers = stateless("resources/read", slow)
         reading = asyncio.ensure_future(http.post("/mcp", json=body, headers=headers | {"Mcp-Name": slow["uri"]}))
         await until(lambda: len(hub.hub.engine.calls) == 1)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.families import SPECS
 from tabhub.browser.files import Folder
@@ -49,15 +51,18 @@ def browser_tools(
     """
     watch = TabWatch(browsers)
     network = TabOverrides(browsers, watch, "network")
-    downloads = HiddenDownloads(browsers, watch, report_download)
-    activity, record = Activity(browsers, watch, downloads), Recorder(browsers, watch)
+    folder = Folder(files_dir, files_anywhere)
+    hidden, downloads = HiddenDownloads(browsers, watch, report_download), Downloads(browsers, watch, folder)
+    awake, record = AwakeTabs(browsers, watch), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
         watch,
         choice,
-        Folder(files_dir, files_anywhere),
-        activity=activity,
+        folder,
+        activity=Activity(browsers, watch, awake, downloads, hidden, choice.report_closed),
+        awake=awake,
         downloads=downloads,
+        hidden_downloads=hidden,
         record=record,
         network_overrides=network,
         interceptions=Interceptions(browsers, watch, network, record),

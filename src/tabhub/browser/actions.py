@@ -1,20 +1,23 @@
 """Actions in a tab and what they cause: navigations, new tabs, dialogs, downloads.
 
 Owns tracking a running action by events alone, the fields that every acting tool returns, which ways of losing the page
-count as a result rather than a failure, and keeping background tabs awake. Records for agents to read are kept in
+count as a result rather than a failure. Records for agents to read are kept in
 `record/`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from tabhub.browser import page_problems
+from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page, ignore_failure
@@ -22,13 +25,14 @@ from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.hidden_downloads import DELETED, NOT_DELETED, HiddenDownloads
 from tabhub.browser.page_problems import PageProblems
 from tabhub.browser.pending_requests import PendingRequests
+from tabhub.browser.reactions import Reaction
 from tabhub.browser.record.traffic import ENABLE
 from tabhub.errors import CommandFailed, DialogOpen, PageNavigated, TabFailed
 from tabhub.links.browsers import Browsers, Change, TabKey
 
 OUTPUT: dict[str, Any] = {"did": "string"}
 """Only the field that is always present is declared, to keep the tool list short; the others explain themselves
-(navigated, opened, dialog, download, closed, problems, note)."""
+(navigated, opened, dialog, downloads, closed, problems, note)."""
 _EVENTS = (
     "Page.frameRequestedNavigation",
     "Page.frameStartedNavigating",
@@ -39,6 +43,7 @@ _EVENTS = (
     "Page.loadEventFired",
     "Page.windowOpen",
     "Page.downloadWillBegin",
+    "Page.downloadProgress",
     "Page.fileChooserOpened",
     "Input.dragIntercepted",
     "Network.requestWillBeSent",
@@ -61,6 +66,7 @@ _ON_BLOCKED_SITE = (
     "The tab is now on a site that the person keeps agents off: nothing of it can be read or used. Leave it with "
     "browser_go_back or browser_navigate_tab."
 )
+_STILL_LOADING = "The new page is still loading."
 _LAST_REPLY = 0.1
 """Seconds to wait for the reply to a command sent before a navigation began."""
 _DOWNLOAD_GRACE = 0.5
@@ -84,6 +90,8 @@ class TrackedAction:
     page: Page
     concurrent: list[TrackedAction]
     """All actions that run in the tab."""
+    report_closed: Callable[[], int | None] = lambda: None
+    """Called if the tab has closed; returns the tab that the session continues in."""
     problems: PageProblems = field(default_factory=PageProblems)
     """What went wrong in the tab since the last answer."""
     navigating: set[str] = field(default_factory=set)
@@ -100,7 +108,9 @@ class TrackedAction:
     unfinished: bool = False
     """Whether a navigation ended without a page, as where it leads to a file."""
     downloading: bool = False
-    download: str | None = None
+    """Whether a download is expected to begin."""
+    downloads: dict[str, bool] = field(default_factory=dict)
+    """Whether each download that began has ended, by its id."""
     discarded: asyncio.Task[bool | None] | None = None
     """Deletes a download of a site that the agent is kept off."""
     chooser: Params | None = None
@@ -135,7 +145,9 @@ class TrackedAction:
             self.opening += 1
         elif method == "Page.downloadWillBegin":
             self.downloading = False
-            self.download = str(params.get("suggestedFilename") or params.get("url"))[:300]
+            self.downloads[str(params.get("guid"))] = False
+        elif method == "Page.downloadProgress" and params.get("guid") in self.downloads:
+            self.downloads[str(params.get("guid"))] = params.get("state") != "inProgress"
         elif method == "Page.fileChooserOpened":
             self.chooser = params
         elif method == "Input.dragIntercepted":
@@ -151,7 +163,8 @@ class TrackedAction:
     @property
     def unsettled(self) -> bool:
         """Whether something that the action started has not finished."""
-        return bool(self.navigating) or self.loading or self.downloading or self.opening > len(self.opened)
+        downloads = self.downloading or not all(self.downloads.values())
+        return bool(self.navigating) or self.loading or downloads or self.opening > len(self.opened)
 
     @property
     def page_left(self) -> bool:
@@ -254,7 +267,7 @@ class TrackedAction:
         elif self.url is not None:
             facts["navigated"] = self.url
             if self.loading:
-                notes.append("The new page is still loading.")
+                notes.append(_STILL_LOADING)
         elif self.navigating:
             notes.append("The tab is navigating to another page.")
         elif isinstance(before, str) and isinstance(now, str) and before != now:
@@ -272,12 +285,10 @@ class TrackedAction:
         if self.opened and (opened := self._visible_opened()):
             facts["opened"] = opened
         if self.unfinished and page.view.active:  # what it leads to must be judged
-            await self.wait_until(lambda: self.download is not None, _DOWNLOAD_GRACE)
+            await self.wait_until(lambda: bool(self.downloads), _DOWNLOAD_GRACE)
         deleted = await self.discarded if self.discarded is not None else None
         if deleted is not None:
             notes.append(DELETED if deleted else NOT_DELETED)
-        elif self.download is not None:
-            facts["download"] = self.download
         is_closed = page.browsers.book.get(page.tab_id) is None
         if (dialog := page.dialog) and not is_closed:
             facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
@@ -286,7 +297,11 @@ class TrackedAction:
             notes.append("The page waits for an answer to the dialog: use browser_handle_dialog.")
         if is_closed:
             facts["closed"] = True
-            notes.append("The tab is closed now.")
+            notes = [note for note in notes if note != _STILL_LOADING]
+            notes.append(f"Tab {page.tab_id} has closed.")
+            if (returned := self.report_closed()) is not None:
+                facts["continuesIn"] = returned
+                notes.append(f"You are in tab {returned} again, which opened it.")
         return {**facts, "note": " ".join(notes)} if notes else facts
 
 
@@ -310,8 +325,9 @@ async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T]) -> 
 class _Tab:
     requests: PendingRequests
     problems: PageProblems = field(default_factory=PageProblems)
-    awake: bool = False
     ended: bool = False
+    reaction: Reaction | None = None
+    """The page's reaction to the last action."""
     actions: list[TrackedAction] = field(default_factory=list)
     pressed_button: str = ""
 
@@ -319,11 +335,23 @@ class _Tab:
 class Activity:
     """The activity of all tabs in use."""
 
-    def __init__(self, browsers: Browsers, watch: TabWatch, downloads: HiddenDownloads) -> None:
+    def __init__(
+        self,
+        browsers: Browsers,
+        watch: TabWatch,
+        awake: AwakeTabs,
+        downloads: Downloads,
+        hidden: HiddenDownloads,
+        report_closed: Callable[[Any, int], int | None],
+    ) -> None:
+        """`report_closed`: called when an answer reports that a session's tab has closed; returns its tab now."""
         self._tabs: dict[TabKey, _Tab] = {}
         self._browsers = browsers
         self._watch = watch
+        self._awake = awake
         self._downloads = downloads
+        self._hidden = hidden
+        self._report_closed = report_closed
         self._discarding: set[asyncio.Task[bool | None]] = set()
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
@@ -335,36 +363,37 @@ class Activity:
             tab = self._tabs[key] = _Tab(PendingRequests(key[0].loop.time()))
         return tab
 
-    def wake(self, page: Page) -> None:
-        """Make a background tab render, run timers and have focus as if it were in front.
-
-        It lasts while the debugger is attached; nothing visible to the person changes.
-        """
-        tab = self._tab(page.key)
-        if not tab.awake:
-            tab.awake = True
-            page.cdp_nowait("Emulation.setFocusEmulationEnabled", {"enabled": True})
-
     @contextmanager
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Attribute what happens in the tab from here on to an action."""
         tab = self._tab(page.key)
-        action = TrackedAction(page, tab.actions, tab.problems)
+        report_closed = partial(self._report_closed, page.session, page.tab_id)
+        action = TrackedAction(page, tab.actions, report_closed, tab.problems)
         tab.actions.append(action)
         tab.requests.acted = page.link.loop.time()
-        if page.dialog is None and not tab.awake:
-            self.wake(page)
-        if page.tab.active:
-            # A file chooser would block the page until the person answers it.
-            page.cdp_nowait(CHOOSER, {"enabled": True, "cancel": True})
-        try:
-            yield action
-        finally:
-            tab.actions.remove(action)
-            if page.tab.active and not tab.actions:
-                page.cdp_nowait(CHOOSER, {"enabled": False})
-            if tab.ended and not tab.actions:
-                self._tabs.pop(page.key, None)
+        with self._awake.awake(page):
+            if page.tab.active:
+                # A file chooser would block the page until the person answers it.
+                page.cdp_nowait(CHOOSER, {"enabled": True, "cancel": True})
+            try:
+                yield action
+            finally:
+                tab.actions.remove(action)
+                state = page.watch.tabs.get(page.key)
+                if state is not None and state.dialog is None and not action.navigating:
+                    tab.reaction = Reaction(state, page.browsers.limits.page_settle)
+                if page.tab.active and not tab.actions:
+                    page.cdp_nowait(CHOOSER, {"enabled": False})
+                if tab.ended and not tab.actions:
+                    self._tabs.pop(page.key, None)
+
+    async def settled(self, key: TabKey) -> None:
+        """Wait until the page has reacted to the last action in the tab, for a limited time."""
+        tab = self._tabs.get(key)
+        if tab is not None and (reaction := tab.reaction) is not None and not tab.actions:
+            await reaction.settled(tab.requests)
+            if tab.reaction is reaction:
+                tab.reaction = None
 
     def set_pressed_button(self, page: Page, button: str) -> str:
         """Set the mouse button that is down (empty for none) and return the previous one."""
@@ -383,7 +412,6 @@ class Activity:
     def _on_event(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
         tab = self._tab(key)
         if method == "detached":
-            tab.awake = False
             tab.requests.pending.clear()
             tab.problems.forget_requests()
             if not tab.actions:
@@ -397,8 +425,9 @@ class Activity:
             self._download_began(key, tab.actions, params)
 
     def _download_began(self, key: TabKey, actions: list[TrackedAction], params: Params) -> None:
-        discarding = self._downloads.begun(key, params, acting=bool(actions))
+        discarding = self._hidden.begun(key, params, acting=bool(actions))
         if discarding is not None:
+            self._downloads.judge(str(params.get("guid")), discarding)
             self._discarding.add(discarding)
             discarding.add_done_callback(self._discarding.discard)
             for action in actions:

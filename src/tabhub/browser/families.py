@@ -85,6 +85,7 @@ CORE: tuple[str, ...] = (
     "browser_upload_file",
     "browser_handle_dialog",
     "browser_act",
+    "browser_list_downloads",
     "browser_wait_for",
     "browser_execute_script",
     "browser_get_console_logs",
@@ -92,4 +93,4 @@ CORE: tuple[str, ...] = (
     "browser_get_connection_status",
     "tabhub_read_result",
 )
-"""At most 25 tools, small enough to be listed whole in any agent's context."""
+"""At most 26 tools, small enough to be listed whole in any agent's context."""

@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_text
@@ -16,6 +17,7 @@ from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_text
 _OPEN_ENDED = ("EventSource", "WebSocket", "Ping", "Preflight", "Media")
 """Requests that never end, or that no wait should include."""
 _MOST = 1000
+_CALLS = ("XHR", "Fetch", "Script")
 _UNREAD = 0.5
 _KEPT = 200
 _MAX_URL = 2000
@@ -41,6 +43,8 @@ class _PendingRequest:
     method: str
     loader: str
     begun: float
+    is_call: bool = False
+    """Whether a script made it: its answer usually changes the page."""
     answered: float | None = None
 
     def ends(self, now: float) -> float | None:
@@ -55,6 +59,8 @@ class PendingRequests:
         self.pending: dict[tuple[str | None, str], _PendingRequest] = {}
         self.acted = 0.0
         """When the last action or page load began."""
+        self._called = -inf
+        """When a script last made a request."""
         self._moved = now
         """When a request last began or ended."""
         self._responses: deque[Response] = deque(maxlen=_KEPT)
@@ -66,6 +72,16 @@ class PendingRequests:
         pending = [url for url, end in ends if end is None]
         last = max([self._moved, *(end for _, end in ends if end is not None)])
         return (0.0 if pending else now - last), pending
+
+    @property
+    def called(self) -> bool:
+        """Whether a script has made a request since the last action in the tab began."""
+        return self._called >= self.acted
+
+    @property
+    def calling(self) -> bool:
+        """Whether one of these requests is under way."""
+        return any(request.is_call and request.begun >= self.acted for request in self.pending.values())
 
     def responses(self) -> list[Response]:
         """Those since the last action in the tab began."""
@@ -94,9 +110,12 @@ class PendingRequests:
         if method == "Network.requestWillBeSent":
             request = parse_object(params.get("request"))
             url, verb = parse_text(request.get("url"), _MAX_URL), parse_text(request.get("method"), 20)
-            if params.get("type") in _OPEN_ENDED or url[:5] == "data:" or len(self.pending) >= _MOST:
+            kind = params.get("type")
+            if kind in _OPEN_ENDED or url[:5] == "data:" or len(self.pending) >= _MOST:
                 return
-            self.pending[key] = _PendingRequest(url, verb, str(params.get("loaderId")), now)
+            if kind in _CALLS:
+                self._called = now
+            self.pending[key] = _PendingRequest(url, verb, str(params.get("loaderId")), now, kind in _CALLS)
         elif method == "Network.responseReceivedExtraInfo":
             # No further events follow for a shared worker.
             if (flight := self.pending.get(key)) is not None:

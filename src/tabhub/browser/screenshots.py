@@ -82,12 +82,10 @@ async def capture(
 ) -> bytes:
     """A screenshot as base64, one at a time per tab; `whole` is the full page, relative to the viewport.
 
-    A background tab paints nothing, and a capture waits for a paint. It paints while a screencast runs; that is as
-    small as possible, and its frames are not subscribed to.
+    The tab is awake: otherwise a background tab paints nothing, and a capture waits for a paint.
     """
     lock = _DRAWING.setdefault((page.link.browser_id, page.tab.chrome_id), asyncio.Lock())
     async with lock, covered(page):
-        page.cdp_nowait("Page.startScreencast", {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16})
         stretch = whole is not None and page.has_remote_frames
         frame: Frame | None = None
         scrolled: Any = {}
@@ -106,7 +104,6 @@ async def capture(
             async with secrets_covered(page):
                 answer = await _settled_capture(page, params, bare)
         finally:
-            page.cdp_nowait("Page.stopScreencast")
             for method, given in undo:
                 await page.cdp(method, given)
             if frame is not None:

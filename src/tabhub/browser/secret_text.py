@@ -14,7 +14,6 @@ from typing import Any
 from tabhub.browser.actions import TrackedAction
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements.element import ActionableElement
-from tabhub.browser.text_entry import place_cursor
 from tabhub.config.sites import SitePattern
 from tabhub.core.tools import CallContext
 from tabhub.errors import CommandFailed, InvalidArguments, SetupError
@@ -25,7 +24,7 @@ from tabhub.trust.site_rules import SiteRule, SiteRules
 from tabhub.trust.totp import Totp
 from tabhub.trust.value_mask import ValueMask
 
-_FIELDS = ("text", "area", "rich", "code")
+_FIELDS = ("text", "combo", "area", "rich")
 _TEXTS: Mapping[str, Callable[[Path], bool]] = {
     "browser_type_text": lambda path: path == ("text",),
     "browser_fill_form": lambda path: path[0] == "fields" and path[2:] == ("value",),
@@ -69,21 +68,19 @@ class SecretText:
         self._mask = mask
         self._wall = wall
 
-    async def insert(
-        self, action: TrackedAction, target: ActionableElement, text: str, *, clear: bool, keep: bool = False
-    ) -> None:
+    async def insert(self, action: TrackedAction, target: ActionableElement, text: str, *, paste: bool = False) -> None:
         """Enter a text with placeholders into a field that has just been found actionable and has the focus."""
         label = target.element.label
         if target.kind not in _FIELDS:
+            what = "a code editor and not a text field" if target.kind == "code" else "not a text field"
             raise CommandFailed(
-                f"{label} is not a text field; a secret can be typed only into one. Nothing was typed.",
+                f"{label} is {what}; a secret can be typed only into one. Nothing was typed.",
                 hint="Nothing of the secret was sent to the page.",
             )
         origin = str(target.facts.get("origin"))
         value = await asyncio.to_thread(self._resolve, text, origin)
-        await place_cursor(action, target, clear=clear, keep=keep)
         answer = await action.tolerate_navigation(
-            target.element.call("insert_secret", {"text": value, "origin": origin, "paste": target.kind == "code"}),
+            target.element.call("insert_secret", {"text": value, "origin": origin, "paste": paste}),
             target.element.frame,
         )
         if problem := parse_object(answer).get("failed"):

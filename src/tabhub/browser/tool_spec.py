@@ -13,6 +13,8 @@ import msgspec
 import orjson
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads, describe
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
@@ -29,7 +31,7 @@ from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
 from tabhub.errors import TabLeased
-from tabhub.links.browsers import Browsers, TabRef
+from tabhub.links.browsers import Browsers, TabKey, TabRef
 from tabhub.trust.visibility import EVERYTHING, View
 
 
@@ -44,6 +46,10 @@ class TabChoice(Protocol):
         ...
 
     async def open_for(self, session: Any) -> TabRef: ...
+
+    def report_closed(self, session: Any, tab_id: int) -> int | None:
+        """An answer reports that the session's tab has closed: the tab that it continues in."""
+        ...
 
     def adopt(self, session: Any, tab_id: int) -> None:
         """Make a tab the session opened its own."""
@@ -111,7 +117,9 @@ class Toolbox:
     choice: TabChoice
     folder: Folder
     activity: Activity
-    downloads: HiddenDownloads
+    awake: AwakeTabs
+    downloads: Downloads
+    hidden_downloads: HiddenDownloads
     record: Recorder
     network_overrides: TabOverrides
     interceptions: Interceptions
@@ -135,6 +143,8 @@ class Call(msgspec.Struct, eq=False):
     args: dict[str, Any]
     read_only: bool
     view: View = EVERYTHING
+    used: TabKey | None = None
+    """The tab that the call works on."""
 
     def hides_tab(self, tab: Tab) -> bool:
         """Whether the tab shows a site that the agent is kept off."""
@@ -154,13 +164,17 @@ class Call(msgspec.Struct, eq=False):
         ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(ctx.session)
-        tab = ref.tab
         if leaves:
-            ctx.visit(tab.tab_id, tab.site)
+            ctx.visit(ref.tab.tab_id, ref.tab.site)
         else:
-            ctx.work_on(tab)
+            await box.activity.settled((ref.link, ref.tab.chrome_id))
+            # It may have navigated or closed itself meanwhile.
+            ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
+            ctx.work_on(ref.tab)
         acting = None if self.read_only else ctx
-        return Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
+        page = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
+        self.used = page.key
+        return page
 
 
 def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
@@ -198,28 +212,25 @@ class ToolSpec:
     def bind(self, box: Toolbox) -> tuple[Tool, Runner]:
         run, call_type, read_only = self.run, self.call_type, self.tool.read_only
 
-        def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:
-            view = box.view(ctx.session)
-            if not view.active:
-                return run(call_type(box, ctx, args, read_only))
-            return _run_in_view(run, call_type(box, ctx, args, read_only, view))
+        async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+            call = call_type(box, ctx, args, read_only, box.view(ctx.session))
+            result = await run(call)
+            if call.used is not None and box.downloads.may_have_news(call.used):
+                reports = await box.downloads.reports(call.used, call.view)
+                result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
+            note = call.view.note() if call.view.active else ""
+            return _noted(result, note) if note else result
 
         return self.tool, runner
 
 
-async def _run_in_view(run: Run, call: Call) -> ToolResult:
-    """Run a tool for an agent that is kept off some sites: the result says what was omitted."""
-    result = await run(call)
-    note = call.view.note()
-    return _noted(result, note) if note else result
-
-
-def _noted(result: ToolResult, note: str) -> ToolResult:
-    """A finished result with one more note, in its facts and in its text."""
+def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
+    """A finished result with one more note, in its facts and in its text, and more facts."""
     body = orjson.loads(result.payload)
     first, facts = body["content"][0], body.get("structuredContent")
     if facts is not None:
         is_facts = first.get("text") == orjson.dumps(facts).decode()
+        facts.update(more)
         facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
         if is_facts:
             first["text"] = orjson.dumps(facts).decode()

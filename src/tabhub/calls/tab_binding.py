@@ -91,6 +91,13 @@ class TabBinding:
             hint=f"Call again to continue {where}, or pass the `tabId` of another.",
         )
 
+    def report_closed(self, session: Session, tab_id: int) -> int | None:
+        """The answer of the running call reports that its tab has closed: the tab that the session continues in."""
+        if session.lost_tab == tab_id:
+            session.lost_tab = None
+            self.sessions.changes += 1
+        return session.tab
+
     async def open_for(self, session: Session) -> TabRef:
         """A new background tab; several first calls of one session share it."""
         opening = self._opening.get(session)
@@ -235,7 +242,7 @@ class TabBinding:
             if change.synced and change.browser_id in self.away:
                 self._match_tabs(change.browser_id)
             for tab in change.tabs.closed:
-                self.leases.tab_closed(tab.tab_id, self._opener_of(tab))
+                self.leases.tab_closed(tab.tab_id, self.clock(), self._opener_of(tab))
             for tab in (*change.tabs.opened, *change.tabs.changed):
                 if tab.stopped:
                     self.leases.tab_stopped(tab.tab_id)
@@ -245,7 +252,7 @@ class TabBinding:
     def _opener_of(self, tab: Tab) -> int | None:
         opener = tab.opener_chrome_id
         found = self.browsers.book.find(tab.browser_id, opener) if opener is not None else None
-        return found.tab_id if found is not None else None
+        return found.tab_id if found is not None and not found.stopped else None
 
     def _match_tabs(self, browser_id: str) -> None:
         before, ids_before = self.away.pop(browser_id)
@@ -256,4 +263,4 @@ class TabBinding:
         for old, new in matches.moved.items():
             self.leases.tab_rematched(old, new)
         for tab_id in matches.lost:
-            self.leases.tab_closed(tab_id)
+            self.leases.tab_closed(tab_id, self.clock())

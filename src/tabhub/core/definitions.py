@@ -12,6 +12,7 @@ from typing import Any
 
 from tabhub.core.schema_bounds import find_problem
 from tabhub.core.schema_references import LISTS, MAPS, SINGLE, resolved
+from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput
 from tabhub.trust.hidden_text import escape_hidden, find_hidden
 from tabhub.wire.param_headers import MARK as HEADER_MARK
@@ -91,12 +92,15 @@ def shown_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An output schema; one that refers to what is not shown says only that the result is an object."""
+    """An output schema; one that cannot be used says only that the result is an object."""
     try:
-        schema = resolved(schema)
+        plain = resolved(schema)
+        if find_problem(plain) is not None:
+            return {"type": "object"}
+        compile_schema(plain)
     except BadInput:
         return {"type": "object"}
-    return {"type": "object"} if find_problem(schema) is not None else shown_schema(schema)
+    return shown_schema(plain)
 
 
 def shown_annotations(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,16 +111,17 @@ class Leases:
             del self._by_tab[lease.tab]
         return [tab for tab in session.opened_tabs if tab not in self._by_tab]
 
-    def tab_closed(self, tab: int, opener: int | None = None) -> None:
-        """The tab is gone. A session that worked in it returns to the tab that opened it, if it holds that, too."""
+    def tab_closed(self, tab: int, now: float, opener: int | None = None) -> None:
+        """The tab is gone. A session that worked in it returns to the tab that opened it, unless another holds that."""
         lease = self._by_tab.pop(tab, None)
         if lease is None:
             return
         holder, held = lease.holder, self._by_tab.get(opener) if opener is not None else None
         was_bound = holder.tab == tab
         self._sessions.lose(holder, tab)
-        if was_bound and held is not None and held.holder is holder:
-            holder.tab = opener
+        if was_bound and opener is not None and (held is None or held.holder is holder):
+            self._by_tab.setdefault(opener, Lease(opener, holder, now))
+            holder.tab, holder.acted = opener, held is not None
 
     def tab_stopped(self, tab: int) -> None:
         """The person took the tab from the agents."""

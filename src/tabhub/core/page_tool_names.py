@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-PREFIX = "website_tool_"
+PREFIX, PROMPT_PREFIX = "website_tool_", "website_prompt_"
 LONGEST = 64
 _HASH = 10
 _SUFFIX = re.compile(r"_h[0-9a-f]{10,}$")
@@ -91,6 +91,12 @@ def hashed_name(key: PageKey, digits: int = _HASH) -> str:
     room = LONGEST - len(PREFIX) - len(tab) - 1 - len(suffix)
     tool = tool[: max(room - len(site), room // 2, 1)]
     return f"{PREFIX}{site[: max(room - len(tool), 1)]}{tab}_{tool}{suffix}"
+
+
+def prompt_name(origin: str, prompt: str) -> str:
+    """What agents call a page's prompt, in any tab; the same for no other."""
+    key = PageKey(origin, None, prompt)
+    return PROMPT_PREFIX + (plain_name(key) or hashed_name(key)).removeprefix(PREFIX)
 
 
 class ToolNamer:

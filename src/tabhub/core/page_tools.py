@@ -50,6 +50,8 @@ class PageTool:
     via: str
     wire: bytes = field(repr=False)
     output: LazyValidator | None = field(repr=False, default=None)
+    kind: str | None = None
+    """`prompt`, `resource` or `template` if it is none of the page's tools (calls.sources.page_resources)."""
 
     @property
     def size(self) -> int:
@@ -352,10 +354,11 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
         declared.via,
         wire,
         LazyValidator(output) if output is not None else None,
+        declared.kind,
     )
 
 
-_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "via")
+_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "via", "kind")
 
 
 def _schema(name: str, field: str, value: dict[str, Any] | None) -> dict[str, Any] | None:

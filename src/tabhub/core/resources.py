@@ -58,6 +58,11 @@ class ServerResources:
 
 
 NO_RESOURCES = ServerResources()
+Hides = Callable[[str], bool]
+
+
+def hides_nothing(server: str) -> bool:
+    return False
 
 
 class ResourceDirectory:
@@ -85,27 +90,32 @@ class ResourceDirectory:
             self.versions[kind] += 1
         return changed
 
-    def page(self, listing_name: ListName, cursor: str | None, *, stateless: bool) -> bytes:
-        rows = self._rows(listing_name)
+    def page(
+        self, listing_name: ListName, cursor: str | None, *, stateless: bool, hides: Hides = hides_nothing
+    ) -> bytes:
+        """`hides` tells which servers an agent must not learn of."""
+        rows = self._rows(listing_name, hides)
         after = None if cursor is None else decode_cursor(cursor, _KEY_PREFIXES)
         start = 0 if after is None else bisect_right(rows, after, key=attrgetter("key"))
         chunk = rows[start : start + self._size]
         last_key = chunk[-1].key if start + len(chunk) < len(rows) else None
         return encode_page(_RESULT_NAMES[listing_name], (row.wire for row in chunk), last_key, stateless=stateless)
 
-    def _rows(self, listing_name: ListName) -> list[ListedItem]:
+    def _rows(self, listing_name: ListName, hides: Hides) -> list[ListedItem]:
         method = GET if listing_name == "prompts" else READ
         shown = (
             resources.items(listing_name)
             for server, resources in self._servers.items()
-            if not self._hidden(server, method)
+            if not self._hidden(server, method) and not hides(server)
         )
         return sorted((row for rows in shown for row in rows), key=attrgetter("key"))
 
-    def prompt(self, name: str) -> tuple[str, ListedItem]:
+    def prompt(self, name: str, hides: Hides = hides_nothing) -> tuple[str, ListedItem]:
         """A prompt and its server; the server's own name is accepted if only one server has it."""
         matches: list[tuple[str, ListedItem]] = []
         for server, resources in self._servers.items():
+            if hides(server):
+                continue
             for row in resources.prompts:
                 if row.key == name:
                     return server, row
@@ -118,18 +128,18 @@ class ResourceDirectory:
             raise UnknownPrompt(
                 f"{len(matches)} servers have a prompt named {name[:200]!r}.", hint=f"Specify one: {keys}."
             )
-        near = nearest(name[:200], [row.key for row in self._rows("prompts")])
+        near = nearest(name[:200], [row.key for row in self._rows("prompts", hides)])
         hint = f"Did you mean {', '.join(near)}?" if near else "List the prompts to see what there is."
         raise UnknownPrompt(f"There is no prompt named {name[:200]!r}.", hint=hint, data={"nearest": near})
 
-    def resource(self, uri: str, known: Iterable[str]) -> tuple[str, str]:
+    def resource(self, uri: str, known: Iterable[str], hides: Hides = hides_nothing) -> tuple[str, str]:
         """Server and own URI of a resource or template; the own URI is accepted if only one server has it.
 
         `known` are all enabled servers, including those that have listed nothing yet.
         """
         if (parsed := parse_resource_uri(uri)) is not None and (server := _match_server(parsed[0], known)) is not None:
             return server, parsed[1]
-        servers = self._servers.items()
+        servers = [(server, its) for server, its in self._servers.items() if not hides(server)]
         listing = [server for server, its in servers if any(row.own == uri for row in (*its.resources, *its.templates))]
         fitting = [server for server, its in servers if any(may_match_template(row.own, uri) for row in its.templates)]
         reading = [server for server, its in servers if its.reads]

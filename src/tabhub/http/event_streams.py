@@ -29,6 +29,8 @@ class EventStream:
         self.resumable = resumable
         self.done = False
         self.overrun = False
+        self.cancelled = False
+        """Whether its request was cancelled, so that it ends without an answer."""
         self._limits = limits
         self._events: deque[tuple[int, bytes]] = deque()
         self._bytes = 0

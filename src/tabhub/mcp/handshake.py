@@ -19,6 +19,7 @@ from tabhub.core.sessions import Session
 from tabhub.errors import (
     InvalidParams,
     InvalidRequest,
+    MethodNotAllowed,
     MethodNotFound,
     MissingCapability,
     RateLimited,
@@ -27,7 +28,7 @@ from tabhub.errors import (
     UnknownResource,
     UnknownTool,
 )
-from tabhub.http.event_streams import serve
+from tabhub.http.event_streams import HEADERS, serve
 from tabhub.http.messages import Request as HttpRequest
 from tabhub.http.messages import Response
 from tabhub.mcp.exchange import Exchange, HttpExchange
@@ -95,10 +96,11 @@ class HandshakeEdge:
         session.busy += 1
         try:
             answer = await self.answer(mcp, message, exchange)
-            if exchange.stream is None:
-                return Response(200, answer, mcp.json_headers)
-            await exchange.finish((answer,))
-            return None
+            if exchange.stream is not None:
+                exchange.stream.cancelled = not answer
+                await exchange.finish((answer,) if answer else ())
+                return None
+            return Response(200, answer, mcp.json_headers if answer else (*HEADERS, *mcp.headers))
         finally:
             session.busy -= 1
             session.seen = self.engine.clock()
@@ -141,7 +143,7 @@ class HandshakeEdge:
                 pending.append(self.answer(mcp, message, exchange))
             else:
                 self.receive_notification(mcp, message)
-        return [*await asyncio.gather(*pending), *invalid]
+        return [*filter(None, await asyncio.gather(*pending)), *invalid]
 
     def _initialize(self, request: Request, http: HttpRequest) -> Response:
         if b"mcp-session-id" in http.headers:
@@ -188,11 +190,16 @@ class HandshakeEdge:
             ident = message.params.get("requestId")
             caller = mcp.in_flight.get(ident) if isinstance(ident, str | int) else None
             if caller is not None:
+                caller.cancelled = True
                 self.engine.cancel_for(caller, "the agent asked for it")
 
     async def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
-        """The whole answer to a request of a session, encoded; it never fails."""
+        """The whole answer to a request of a session, encoded; it never fails.
+
+        Over HTTP a cancelled request has none, and the answer is empty; the bridge waits for one.
+        """
         ident, method, params = request.id, request.method, request.params
+        caller: HandshakeCaller | None = None
         try:
             if method not in _CALLS:
                 return encode_result(ident, self._simple(mcp, request))
@@ -207,18 +214,20 @@ class HandshakeEdge:
             exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
             try:
                 if is_tool:
-                    return encode_result(ident, (await self.surface.call(caller, name, arguments)).payload)
-                return encode_result(ident, await self._pass_on(caller, method))
+                    answer = encode_result(ident, (await self.surface.call(caller, name, arguments)).payload)
+                else:
+                    answer = encode_result(ident, await self._pass_on(caller, method))
             except TabhubError as error:
                 if not is_tool or isinstance(error, _PROTOCOL_ERRORS):
                     raise
-                return encode_result(ident, failure_result(error).payload)
+                answer = encode_result(ident, failure_result(error).payload)
             finally:
                 del mcp.in_flight[ident]
         except UnknownResource as error:
-            return encode_error(ident, _NO_RESOURCE, error.text(), {**error.details(), "code": _NO_RESOURCE})
+            answer = encode_error(ident, _NO_RESOURCE, error.text(), {**error.details(), "code": _NO_RESOURCE})
         except TabhubError as error:
-            return encode_failure(ident, error)
+            answer = encode_failure(ident, error)
+        return b"" if caller is not None and caller.cancelled and exchange.via != "bridge" else answer
 
     def _simple(self, mcp: McpSession, request: Request) -> bytes:
         if request.method == "tools/list":
@@ -230,7 +239,7 @@ class HandshakeEdge:
         if request.method in LISTS:
             kind = request.method.partition("/")[0]
             mcp.listed[kind] = self.resources.versions()[kind]
-            return self.resources.page(request.method, request.params, stateless=False)
+            return self.resources.page(request.method, request.params, stateless=False, agent=mcp.session.token)
         if request.method == "ping":
             return b"{}"
         if request.method == UNSUBSCRIBE:
@@ -248,7 +257,7 @@ class HandshakeEdge:
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
         """What an external server answers: a resource, a prompt, a completion."""
-        wanted = self.resources.find(method, caller.params)
+        wanted = self.resources.find(method, caller.params, caller.session.token)
         result = await self.resources.answer(caller, wanted, stateless=False)
         if wanted.method == SUBSCRIBE:
             caller.mcp.resource_subscriber(self.resources.subscribers).add(wanted.subscription)
@@ -297,6 +306,8 @@ class HandshakeEdge:
         if stream is mcp.listener:
             await self._serve_listener(mcp, request, int(seq))
         else:
+            if stream.cancelled:  # clients would ask for its answer again and again
+                raise MethodNotAllowed("The request of this stream was cancelled: it has no answer.")
             await serve(stream, request, mcp.headers, int(seq))
 
     async def _serve_listener(self, mcp: McpSession, request: HttpRequest, after: int | None = None) -> None:

@@ -162,6 +162,8 @@ class HandshakeCaller(McpCaller):
     """One call of a handshake client."""
 
     mcp: McpSession
+    cancelled: bool = False
+    """Whether the client cancelled it, and so wants no answer."""
 
     def log(self, level: str, logger: str, data: Any) -> None:
         if LOG_LEVELS.index(level) >= self.mcp.log_level:

@@ -1,4 +1,4 @@
-"""Resources and prompts of external servers, for every MCP endpoint: listed together, read and got one by one.
+"""Resources and prompts of external servers and pages, for every MCP endpoint: listed together, requested one by one.
 
 Owns what agents may request besides tools, and which part of an answer they see. A read runs in the engine like a call
 of a read-only tool of that server: the same permissions, deadline, cancelling, budget and audit line.
@@ -17,16 +17,18 @@ import orjson
 
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
+from tabhub.core.listing.catalogue import HiddenFrom, nothing_hidden
 from tabhub.core.registry import Entry
-from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, ListName, ResourceDirectory
+from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, Hides, ListName, ResourceDirectory, hides_nothing
 from tabhub.core.results.resource_results import as_blocks, completions, from_blocks
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
-from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource, UpstreamError
+from tabhub.errors import CommandFailed, InvalidParams, UnknownPrompt, UnknownResource, UpstreamError
 from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers, Subscription
 from tabhub.upstream.calls import encode_result
 
 if TYPE_CHECKING:
+    from tabhub.calls.sources.page_resources import PageResources
     from tabhub.calls.sources.upstream import Upstreams
 
 log = logging.getLogger("tabhub.mcp")
@@ -84,6 +86,13 @@ def request_tool(server: str, method: str) -> Tool:
     )
 
 
+@lru_cache(maxsize=1_000)
+def page_request_tool(origin: str, method: str) -> Tool:
+    """The same for a page's, which is under the rules of its site like its tools."""
+    description = f"{_DESCRIPTIONS[method].format(origin)}."
+    return Tool(method, Source("page", origin), description, {"type": "object"}, annotations={"readOnlyHint": True})
+
+
 @dataclass(eq=False)
 class UpstreamResources:
     """Resources and prompts of all external servers."""
@@ -94,25 +103,38 @@ class UpstreamResources:
     subscribers: ResourceSubscribers
     upstream: Upstreams | None
     """None where there are no external servers, as at a relay."""
+    pages: PageResources | None = None
+    hidden: HiddenFrom = nothing_hidden
 
     def versions(self) -> dict[str, int]:
         return {"tools": self.engine.registry.version, **self.directory.versions}
 
-    def page(self, method: str, params: Mapping[str, Any], *, stateless: bool) -> bytes:
+    def page(self, method: str, params: Mapping[str, Any], *, stateless: bool, agent: str | None) -> bytes:
         cursor = params.get("cursor")
         if cursor is not None and not isinstance(cursor, str):
             raise InvalidParams("`cursor` must be a string.")
-        return self.directory.page(LISTS[method], cursor, stateless=stateless)
+        return self.directory.page(LISTS[method], cursor, stateless=stateless, hides=self._hides(agent))
 
-    def find(self, method: str, params: Mapping[str, Any]) -> Wanted:
-        """Which server answers a request; an error if it is invalid."""
+    def _hides(self, agent: str | None) -> Hides:
+        """Which pages an agent must not learn of."""
+        hidden = self.hidden(agent)
+        if hidden is None:
+            return hides_nothing
+        return lambda server: self._is_page(server) and hidden(page_request_tool(server, READ))
+
+    def _is_page(self, server: str) -> bool:
+        return self.pages is not None and server in self.pages.origins and server not in self._servers()
+
+    def find(self, method: str, params: Mapping[str, Any], agent: str | None) -> Wanted:
+        """Which server or page answers a request; an error if it is invalid."""
+        hides = self._hides(agent)
         if method in (READ, SUBSCRIBE):
             uri = _text(params, "uri", LONGEST)
-            server, own = self.directory.resource(uri, self._servers())
+            server, own = self.directory.resource(uri, self._known(), hides)
             return Wanted(method, server, {"uri": own}, uri)
         if method == GET:
             name = _text(params, "name", _MAX_NAME)
-            server, prompt = self.directory.prompt(name)
+            server, prompt = self.directory.prompt(name, hides)
             given = _texts(params, "arguments")
             if missing := [need for need in prompt.needs if need not in given]:
                 raise InvalidParams(
@@ -120,9 +142,9 @@ class UpstreamResources:
                     hint="Nothing was sent. prompts/list says what each argument is.",
                 )
             return Wanted(GET, server, {"name": prompt.own} | ({"arguments": given} if given else {}), name)
-        return self._completion(params)
+        return self._completion(params, hides)
 
-    def _completion(self, params: Mapping[str, Any]) -> Wanted:
+    def _completion(self, params: Mapping[str, Any], hides: Hides) -> Wanted:
         ref, argument, context = params.get("ref"), params.get("argument"), params.get("context")
         if not isinstance(ref, dict) or ref.get("type") not in ("ref/prompt", "ref/resource"):
             raise InvalidParams("`ref` must be an object with the type ref/prompt or ref/resource.")
@@ -130,11 +152,11 @@ class UpstreamResources:
             raise InvalidParams("`argument`, and `context` where it is given, must be objects.")
         if ref["type"] == "ref/prompt":
             asked = _text(ref, "name", _MAX_NAME)
-            server, prompt = self.directory.prompt(asked)
+            server, prompt = self.directory.prompt(asked, hides)
             meant = {"type": ref["type"], "name": prompt.own}
         else:
             asked = _text(ref, "uri", LONGEST)
-            server, own = self.directory.resource(asked, self._servers())
+            server, own = self.directory.resource(asked, self._known(), hides)
             meant = {"type": ref["type"], "uri": own}
         typed = {"name": _text(argument, "name", _MAX_NAME), "value": _text(argument, "value", LONGEST, least=0)}
         given = _texts(context or {}, "arguments")
@@ -146,7 +168,9 @@ class UpstreamResources:
         accepted, hides = [], self.engine.permission.visibility(agent).hides
         for uri in uris:
             try:
-                wanted = self.find(SUBSCRIBE, {"uri": uri})
+                wanted = self.find(SUBSCRIBE, {"uri": uri}, agent)
+                if self._is_page(wanted.server):
+                    continue  # pages are read again when needed
                 if not self.is_off(request_tool(wanted.server, SUBSCRIBE)) and not hides(wanted.params["uri"]):
                     subscriber.add(wanted.subscription)
                     accepted.append(uri)
@@ -154,12 +178,18 @@ class UpstreamResources:
                 log.info("no subscription to a resource: %s", error.message)
         return accepted
 
+    def _known(self) -> list[str]:
+        return [*self._servers(), *(self.pages.origins if self.pages is not None else ())]
+
     def _servers(self) -> list[str]:
         return [] if self.upstream is None else self.upstream.enabled_servers()
 
     async def answer(self, caller: Caller, wanted: Wanted, *, stateless: bool) -> bytes:
         server, method = wanted.server, wanted.method
-        entry = Entry(request_tool(server, method), partial(self._run, server, method))
+        if self._is_page(server):
+            entry = Entry(page_request_tool(server, method), partial(self._run_in_page, server, method))
+        else:
+            entry = Entry(request_tool(server, method), partial(self._run, server, method))
         result = await self.engine.call(caller, method, wanted.params, entry)
         if isinstance(result, _Whole):
             answer = result.answer
@@ -172,6 +202,17 @@ class UpstreamResources:
                     if isinstance(content.get("uri"), str):
                         content["uri"] = resource_uri(server, content["uri"])
         return encode_result(answer)
+
+    async def _run_in_page(self, origin: str, method: str, ctx: Any, params: dict[str, Any]) -> ToolResult:
+        assert self.pages is not None  # noqa: S101 - it is a page's
+        if method == COMPLETE:
+            return _Whole(b"{}", answer={"completion": {"values": []}})
+        if method == SUBSCRIBE:
+            raise CommandFailed(
+                "Resources of pages have no subscriptions.", hint="Read the resource again when needed."
+            )
+        answer = await self.pages.request(origin, method, params, ctx)
+        return _Whole(encode_result(as_blocks(method, answer)), answer=answer)
 
     async def _run(self, server: str, method: str, ctx: CallContext, params: dict[str, Any]) -> ToolResult:
         upstream = self.upstream

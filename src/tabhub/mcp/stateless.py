@@ -139,7 +139,7 @@ class StatelessEdge:
                 raise InvalidParams("`cursor` must be a string.")
             return stateless_payload(self.surface.page(cursor, stateless=True, tools=tools, agent=agent))
         if request.method in LISTS:
-            return stateless_payload(self.resources.page(request.method, request.params, stateless=True))
+            return stateless_payload(self.resources.page(request.method, request.params, stateless=True, agent=agent))
         if request.method == "server/discover":
             return orjson.dumps({**self._discovered, "capabilities": self.capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
@@ -165,7 +165,7 @@ class StatelessEdge:
             session, handed = self._session(name, arguments, envelope, own, agent)
             about = name
         else:
-            wanted = self.resources.find(request.method, params)
+            wanted = self.resources.find(request.method, params, agent if own is None else own.token)
             session = own if own is not None else self._temporary_session(envelope, agent)
             about = f"{wanted.method} {wanted.asked}"
         answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
@@ -180,16 +180,17 @@ class StatelessEdge:
             if wanted is not None:
                 payload = await self.resources.answer(caller, wanted, stateless=True)
             else:
-                result = await self.surface.call(caller, name, arguments)
+                try:
+                    result = await self.surface.call(caller, name, arguments)
+                except (UnknownTool, MissingCapability):
+                    raise
+                except TabhubError as error:
+                    result = failure_result(error)
                 if session.tab is not None and not handed:
                     result = _with_handle(result, session)
                 payload = result.payload
         except InputRequired as asked:
             return encode_result(request.id, self._input_required(asked.questions, answers, about))
-        except TabhubError as error:
-            if wanted is not None or isinstance(error, UnknownTool | MissingCapability):
-                raise
-            payload = failure_result(error).payload
         finally:
             session.busy -= 1
             session.seen = engine.clock()

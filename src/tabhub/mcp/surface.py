@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tabhub.calls.engine import Caller, Engine
-from tabhub.core.listing.catalogue import Catalogues, takes_tab
+from tabhub.core.listing.catalogue import Catalogues, takes_session
 from tabhub.core.listing.profiles import Profiles
 from tabhub.core.tools import ToolResult
 from tabhub.errors import TabhubError
@@ -47,7 +47,7 @@ class FullSurface:
 
     def takes_session(self, name: str) -> bool:
         entry = self._engine.registry.by_name.get(name)
-        return entry is not None and takes_tab(entry.tool)
+        return entry is not None and takes_session(entry.tool)
 
 
 def failure_result(error: TabhubError) -> ToolResult:

@@ -21,6 +21,7 @@ from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.call_sites import CallSites
+from tabhub.calls.sources.page_resources import PageResources
 from tabhub.calls.sources.plugin_logs import PluginLogs
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
@@ -203,7 +204,11 @@ class Hub:
             resource_updated=subscribers.updated,
             subscribed_uris=subscribers.uris,
         )
-        resources = UpstreamResources(engine, permission.tools.is_off, directory, subscribers, upstream)
+        page_resources = PageResources(pages.pages, pages.calls, directory, listing.notices.changed)
+        pages.on_publish(page_resources.publish)
+        resources = UpstreamResources(
+            engine, permission.tools.is_off, directory, subscribers, upstream, page_resources, permission.hidden_tools
+        )
         session_rate = SlidingWindow(limits.session_rate)
 
         def selection() -> str:

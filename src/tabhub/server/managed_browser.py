@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tabhub.browser.files import DOWNLOADS
 from tabhub.errors import SetupError
 from tabhub.links.launch.browser_process import BrowserExit, ManagedBrowser
 from tabhub.links.launch.extension_files import install_extension
@@ -16,8 +17,6 @@ from tabhub.store.home import Home
 
 log = logging.getLogger("tabhub.managed")
 
-DOWNLOADS = "downloads"
-"""The folder for downloads, below the one that tools read and write files in."""
 _GRACE = 3.0
 """Seconds the person's own browser has to connect before one is started instead."""
 

@@ -1,4 +1,4 @@
-"""Calls of external servers' tools, and requests for their resources and prompts: sent once, answers unchanged.
+"""Calls of external servers' tools, and requests for their resources and prompts: sent once.
 
 Owns the path of one call: progress and logs go to the agent, questions of the server to the agent's client,
 cancellation to the server. Deadlines are the engine's. A request runs in its own task, so that a server that ignores
@@ -19,7 +19,9 @@ import orjson
 
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.registry import Entry
+from tabhub.core.results.valid_results import check_promise, valid_result
 from tabhub.core.tools import CallContext, ToolResult
+from tabhub.core.validators import LazyValidator
 from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.upstream.active_calls import CURRENT, ActiveCall, SuspendedCalls, with_server_name
@@ -48,16 +50,24 @@ class UpstreamCalls:
         made = []
         for raw in tools:
             try:
-                made.append(Entry(make_tool(connection.server.name, raw), partial(self._run, connection, raw["name"])))
+                tool = make_tool(connection.server.name, raw)
+                output = LazyValidator(tool.output_schema) if tool.output_schema is not None else None
+                made.append(Entry(tool, partial(self._run, connection, raw["name"], output)))
             except BadInput as error:  # cached by another version
                 log.warning("%s: %r is skipped: %s", connection.server.name, str(raw.get("name"))[:100], error.message)
         return made
 
     async def _run(
-        self, connection: ServerConnection, tool: str, ctx: CallContext, arguments: dict[str, Any]
+        self,
+        connection: ServerConnection,
+        tool: str,
+        output: LazyValidator | None,
+        ctx: CallContext,
+        arguments: dict[str, Any],
     ) -> ToolResult:
         answer = await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments})
-        return ToolResult(encode_result(answer), answer.get("isError") is True)
+        result = check_promise(valid_result(answer), connection.server.name, output)
+        return ToolResult(encode_result(result), "isError" in result)
 
     async def request(
         self, connection: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]

@@ -92,7 +92,8 @@ def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
             shown_text(description, _MAX_TEXT) if isinstance(description, str) else "",
             {"type": "object", **shown_schema(schema)},
             title=shown_text(title, _TITLE) if isinstance(title, str) else None,
-            output_schema=shown_output_schema(output) if output is not None else None,
+            # Clients refuse a listing in which a result is no object.
+            output_schema=shown_output_schema(output) if output and output.get("type") == "object" else None,
             annotations=shown_annotations(annotations),
             meta=shown_annotations(meta) if meta is not None else None,
         )

@@ -28,6 +28,8 @@ class PageTool(Received):
     input_schema: Object | None = None
     output_schema: Object | None = None
     annotations: Object | None = None
+    kind: Literal["prompt", "resource", "template"] | None = None
+    """What else of the page's server it is: the name is then this, a colon and the server's own name or URI."""
 
 
 Tools = Annotated[list[Any], items_of(PageTool)]

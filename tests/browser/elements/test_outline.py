@@ -1,4 +1,4 @@
-"""Lines of a snapshot: put together, kept within a budget, and compared."""
+"""Lines of a snapshot: put together, and kept within a budget."""
 
 from __future__ import annotations
 
@@ -88,22 +88,3 @@ def test_the_budget_is_respected_for_any_shape(shape: list[tuple[int, str]], bud
     assert estimate_tokens("\n".join(fitted)) <= budget * 1.2
     kept = [line for part in fitted for line in part.split("\n") if not line.lstrip().startswith("…")]
     assert omitted == len(lines) - len(kept)
-
-
-def test_a_diff_shows_added_changed_and_removed_lines_with_their_parents() -> None:
-    before = ["main", ' button "A" [ref=e1]', ' button "B" [ref=e2]', ' "words"', "footer"]
-    after = ["main", ' button "A" [ref=e1 disabled]', " list", '  button "C" [ref=e3]', "footer"]
-    assert outline.diff_lines(before, after) == [
-        "  main",
-        '~  button "A" [ref=e1 disabled]',
-        "+  list",
-        '+   button "C" [ref=e3]',
-        '- button "B" [ref=e2]',
-        '- "words"',
-    ]
-    assert outline.diff_lines(after, after) == []
-
-
-def test_equal_lines_are_counted() -> None:
-    assert outline.diff_lines(['"a"'], ['"a"', '"a"']) == ['+ "a"']
-    assert outline.diff_lines(['"a"', '"a"'], ['"a"']) == ['- "a"']

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from tabhub.browser.actions import Activity
+from tabhub.browser.awake_tabs import AwakeTabs
+from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
+from tabhub.browser.files import Folder
 from tabhub.browser.hidden_downloads import HiddenDownloads, no_report
 from tabhub.browser.record.recorder import Recorder, TabRecord
 from tabhub.browser.record.traffic import Request, Traffic
@@ -133,13 +136,15 @@ def test_an_unread_response_of_a_left_page_is_not_an_error() -> None:
     assert (request.status, request.error, request.abandoned) == (200, "", True)
 
 
+def activity_of(browsers: Browsers, watch: TabWatch) -> Activity:
+    downloads, hidden = Downloads(browsers, watch, Folder(None)), HiddenDownloads(browsers, watch, no_report)
+    return Activity(browsers, watch, AwakeTabs(browsers, watch), downloads, hidden, lambda *_: None)
+
+
 async def test_requests_of_a_removed_frame_are_not_pending() -> None:
     browsers = Browsers()
     browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
-    activity, page = (
-        Activity(browsers, watch, HiddenDownloads(browsers, watch, no_report)),
-        Page(browsers, watch, browsers.tab(1), None),
-    )
+    activity, page = activity_of(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
     asked = {"tabId": 1, "sessionId": "child", "method": "Network.requestWillBeSent", "params": sent("1")}
     browser.text(method="cdp.event", params=asked)
     assert activity.requests(page).quiet(0.0)[1] == ["https://site.example/a"]
@@ -176,10 +181,7 @@ def test_headers_of_a_workers_request_come_from_its_page() -> None:
 async def test_the_script_of_a_worker_is_not_pending(method: str, session: str | None) -> None:
     browsers = Browsers()
     browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
-    activity, page = (
-        Activity(browsers, watch, HiddenDownloads(browsers, watch, no_report)),
-        Page(browsers, watch, browsers.tab(1), None),
-    )
+    activity, page = activity_of(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
     for name, params, child in (("Network.requestWillBeSent", sent("1"), None), (method, {"requestId": "1"}, session)):
         event = {"tabId": 1, "method": name, "params": params, **({"sessionId": child} if child else {})}
         browser.text(method="cdp.event", params=event)

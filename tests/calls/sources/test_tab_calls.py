@@ -111,7 +111,7 @@ async def test_a_call_that_was_not_sent_is_retried(hub: RunningHub) -> None:
         ({"success": False, "payload": "out of stock\u202e"}, "says: out of stock", True),
         ({"success": True, "payload": {"content": [], "isError": True}}, "", True),
         ({"success": True, "payload": "text"}, "not a tool result", True),
-        ({"success": True, "payload": {"content": [{"type": "magic"}]}}, "not valid MCP content", True),
+        ({"success": True, "payload": {"content": [{"type": "magic"}]}}, "magic", False),
         ({"nonsense": 1}, "not a tool result", True),
         (text("fine", _meta={"io.modelcontextprotocol/x": 1, "tabhub/untrusted": 0, "shop/y": 2}), "fine", False),
     ],
@@ -126,7 +126,7 @@ async def test_every_answer_of_a_page_becomes_one_result(
         assert result.get("isError", False) is is_error
         assert words in json.dumps(result["content"], ensure_ascii=False)
         assert "\u202e" not in json.dumps(result["content"], ensure_ascii=False)
-        if not is_error:
+        if words == "fine":
             assert result["_meta"] == {"tabhub/untrusted": {"origin": SHOP}, "shop/y": 2}
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tabhub.core import validators
 from tabhub.core.listing import search
-from tabhub.core.listing.catalogue import Catalogue, takes_tab, with_session
+from tabhub.core.listing.catalogue import Catalogue, takes_session, with_session
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.registry import Entry, Registry
-from tabhub.core.tools import CallContext, Source, Tool, ToolResult
+from tabhub.core.tools import BROWSER, CallContext, Source, Tool, ToolResult
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
 
@@ -230,9 +230,13 @@ def test_stateless_listings_add_the_session_handle_to_tools_on_a_tab() -> None:
     answer = json.loads(shown.page(None, stateless=True))
     assert answer["ttlMs"] <= 1000
     assert answer["cacheScope"] == "private"
-    assert takes_tab(entries(["x"], schema=ON_TAB)[0].tool)
-    assert not takes_tab(entries(["x"])[0].tool)
-    assert not takes_tab(entries(["x"], Source("page", "https://a.b"), ON_TAB)[0].tool)  # the page's own parameter
+    assert takes_session(entries(["x"], schema=ON_TAB)[0].tool)
+    assert not takes_session(entries(["x"])[0].tool)
+    assert not takes_session(entries(["x"], Source("page", "https://a.b"), ON_TAB)[0].tool)  # the page's own parameter
+    assert takes_session(Tool("x", BROWSER, "", {"type": "object", "properties": {}}))
+    assert not takes_session(
+        Tool("x", BROWSER, "", with_session({"inputSchema": ON_TAB})["inputSchema"])
+    )  # the tool's own argument
     assert with_session({"name": "x", "inputSchema": ON_TAB})["inputSchema"] is not ON_TAB
     assert "session" not in ON_TAB["properties"]
 

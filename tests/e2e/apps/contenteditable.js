@@ -3,6 +3,8 @@ root.contentEditable = "true";
 root.setAttribute("role", "textbox");
 root.setAttribute("aria-label", "Source");
 root.style.whiteSpace = "pre-wrap";
-// Each line is text, or a block with text or nothing in it.
-globalThis.model = () => [...root.childNodes].filter((node) => node.localName !== "br").map((node) => node.textContent).join("\n");
+// Each line is a block without blocks inside, or text beside blocks.
+const lines = (node) =>
+  [...node.childNodes].flatMap((child) => (child.localName === "br" ? [] : child.querySelector?.("div") ? lines(child) : [child.textContent]));
+globalThis.model = () => lines(root).join("\n");
 globalThis.load = (text) => (root.textContent = text);

@@ -222,6 +222,14 @@ async def main_frame(page: Page) -> Frame:
     return Frame(page, worlds.main, None, page.tab.url, site=page.tab.site)
 
 
+async def child_frame(parent: Frame, ref: str) -> Frame | None:
+    """The frame that an element of the parent's document holds; None if it is gone, or the agent is kept off it."""
+    for frame in await list_frames(parent.page):
+        if frame.parent is not None and frame.parent.frame_id == parent.frame_id and await frame.owner_ref() == ref:
+            return frame
+    return None
+
+
 async def list_frames(page: Page) -> list[Frame]:
     """All frames in tree order, the main frame first, without those that the agent is kept off."""
     return (await list_all_frames(page))[0]

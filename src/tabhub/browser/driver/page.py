@@ -103,6 +103,11 @@ class Page:
             watch.block_requests(self.state, view)
 
     @property
+    def session(self) -> Any:
+        """The session of the call that acts; None for one that only reads."""
+        return self._acting.session if self._acting is not None else None
+
+    @property
     def state(self) -> TabState:
         """What the driver knows of the tab; it begins with the first command that needs it."""
         if self._state is None:

@@ -25,7 +25,7 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 of an earlier document is not mistaken for one of the current document."""
 _KIT = (
     *("roles", "accessible_name", "secret_fields", "fields", "states", "actionable"),
-    *("walk", "outline", "match", "search", "kit"),
+    *("walk", "outline", "match", "search", "reactions", "kit"),
 )
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}
 """What acting needs; part of the kit, so that its source is sent once per document."""
@@ -111,6 +111,8 @@ class TabWorlds:
     """Sessions of frames that did not answer last time."""
     heard: dict[str, set[int]] = field(default_factory=dict)
     """The elements known to listen for the mouse, as the browser numbers them, by the token of their world."""
+    acted: set[FrameKey] = field(default_factory=set)
+    """The frames whose reaction to the running action is watched; see `js/kit/reactions.js`."""
     last_snapshots: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
     """The last snapshot of each session, to report changes against."""
 

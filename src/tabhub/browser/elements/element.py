@@ -204,6 +204,7 @@ async def wait_actionable(
                     raise
                 await asyncio.sleep(_COVERED_PAUSE)
                 continue
+        page.state.worlds.acted.add((element.frame.session_id, element.frame.frame_id))
         label = facts.get("label")
         element = replace(element, label=label[:500]) if isinstance(label, str) else element
         return ActionableElement(element, x, y, point, facts)

@@ -1,4 +1,4 @@
-"""The lines of a snapshot: combined from frames, cut to a token budget and compared.
+"""The lines of a snapshot: combined from frames, and cut to a token budget.
 
 Owns the shape of the lines (one space per level, `[ref=…]` after interactive elements). Pure: it knows no page.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tabhub.core.results.budget import estimate_tokens
 
@@ -15,7 +15,6 @@ _REF = re.compile(r'[^"\[]*+(?:"(?:[^"\\]|\\.)*+"?+)?+[^\[]*+\[ref=([a-z0-9]+)',
 """A ref is in the first bracket after the quoted name, where text of the page cannot forge it."""
 _WIDTHS = (4000, 2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4)
 _NOTE_TOKENS = 60
-_MOST_REMOVED = 200
 
 
 def indent_of(line: str) -> int:
@@ -49,7 +48,7 @@ def fit_budget(lines: list[str], max_tokens: int) -> tuple[list[str], int]:
     room = int((max_tokens - _NOTE_TOKENS) / per_char)
     kept = list(range(len(lines)))
     notes: dict[int, str] = {}
-    parents = _parents(lines)
+    parents = parents_of(lines)
 
     def tokens_of(number: int) -> int:
         """Tokens of a line with its children if that exceeds the budget, otherwise 0."""
@@ -72,7 +71,7 @@ def fit_budget(lines: list[str], max_tokens: int) -> tuple[list[str], int]:
     return out, len(lines) - shown
 
 
-def _parents(lines: list[str]) -> list[int]:
+def parents_of(lines: Sequence[str]) -> list[int]:
     """The line each line is inside of; -1 at the top."""
     parents: list[int] = []
     open_lines: list[tuple[int, int]] = []
@@ -126,41 +125,3 @@ def _narrowed(
         note = f"{deeper}… {count} more here: browser_snapshot with ref={ref_of(lines[parent])}{larger}"
         notes[end] = f"{notes[end]}\n{note}" if end in notes else note
     return kept, notes
-
-
-def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Added (+), changed (~) and removed (-) lines, each added or changed line below its parents."""
-    old_refs = {ref: line.lstrip(" ") for line in before if (ref := ref_of(line))}
-    old_plain = Counter(line.lstrip(" ") for line in before if not ref_of(line))
-    parents = _parents(list(after))
-    marks: dict[int, str] = {}
-    new_refs: set[str] = set()
-    for number, line in enumerate(after):
-        text, ref = line.lstrip(" "), ref_of(line)
-        if ref:
-            new_refs.add(ref)
-            if ref not in old_refs:
-                marks[number] = "+"
-            elif old_refs[ref] != text:
-                marks[number] = "~"
-        elif old_plain[text]:
-            old_plain[text] -= 1
-        else:
-            marks[number] = "+"
-    out = [f"{marks.get(number, ' ')} {after[number]}" for number in sorted(_with_parents(marks, parents))]
-    gone = [line for ref, line in old_refs.items() if ref not in new_refs]
-    gone += [line for line, count in old_plain.items() for _ in range(count)]
-    out += [f"- {line}" for line in gone[:_MOST_REMOVED]]
-    if len(gone) > _MOST_REMOVED:
-        out.append(f"- … {len(gone) - _MOST_REMOVED} more")
-    return out
-
-
-def _with_parents(numbers: Iterable[int], parents: list[int]) -> set[int]:
-    wanted: set[int] = set()
-    for number in numbers:
-        at = number
-        while at >= 0 and at not in wanted:
-            wanted.add(at)
-            at = parents[at]
-    return wanted

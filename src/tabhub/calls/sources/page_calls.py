@@ -21,6 +21,7 @@ from tabhub.core.descriptions import visible
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.page_tool_names import PageKey
 from tabhub.core.page_tools import Frame, PageTool, PageToolTable
+from tabhub.core.results.valid_results import check_promise, valid_result
 from tabhub.core.tab_routing import Candidate, never_sent, site_url
 from tabhub.core.tools import ToolResult
 from tabhub.errors import NotConnected, PageToolGone, RateLimited, TabFailed, TabhubError, TabNotFound
@@ -32,7 +33,8 @@ from tabhub.wire.page_tools import ElicitConfirmation, read_outcome
 _GRACE = 0.5
 """Seconds a call outlives its document: a page that answers by navigating still gets its answer through."""
 _PROGRESS_EVERY = 3.0
-_CONTENT = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_DECODED = frozenset({"content", "isError", "_meta"})
+"""The fields of a result that are looked into; structured content may be large and stays encoded."""
 _ERROR = 4_000
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -314,27 +316,12 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
         fields = _FIELDS.decode(answer.payload)
     except (msgspec.DecodeError, RecursionError) as error:
         raise unreadable(f"{origin} ran {tool.name}, but its answer is not a tool result: {error}.") from None
-    blocks = msgspec.json.decode(fields.get("content", b"[]"))
-    if not isinstance(blocks, list) or not all(isinstance(b, dict) and b.get("type") in _CONTENT for b in blocks):
-        raise unreadable(f"{origin} ran {tool.name}, but the content of its answer is not valid MCP content.")
-    is_error = bytes(fields.get("isError", b"false")).strip() == b"true"
-    fields["content"] = fields.get("content", msgspec.Raw(b"[]"))
-    problem = None
-    if not is_error and tool.output is not None:
-        if "structuredContent" not in fields:
-            problem = "The page promises structured content and gave none."
-        elif not tool.output.is_valid(orjson.loads(bytes(fields["structuredContent"]))):
-            problem = "The page's structured content does not fit the page's own outputSchema, and is left out."
-    if problem is not None:
-        blocks.append({"type": "text", "text": f"[{problem}]"})
-        fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
-        fields.pop("structuredContent", None)
-    meta = forwarded_meta(msgspec.json.decode(fields["_meta"])) if "_meta" in fields else {}
-    fields["_meta"] = msgspec.Raw(orjson.dumps({**meta, UNTRUSTED: {"origin": origin}}))
-    fields.pop("isError", None)
-    if is_error:
-        fields["isError"] = msgspec.Raw(b"true")
-    return ToolResult(msgspec.json.encode(fields), is_error)
+    answered: dict[str, Any] = {**fields}
+    for name in _DECODED & fields.keys():
+        answered[name] = msgspec.json.decode(fields[name])
+    result = check_promise(valid_result(answered), "The page", tool.output)
+    result["_meta"] = {**forwarded_meta(result.get("_meta")), UNTRUSTED: {"origin": origin}}
+    return ToolResult(msgspec.json.encode(result), "isError" in result)
 
 
 def _failed(payload: Any, origin: str) -> ToolResult:

@@ -96,6 +96,7 @@ class PageTools:
         self._followed: set[int] = set()
         """Tabs whose end matters here: those that have sent something."""
         self._undescribed: set[str] = set()
+        self._on_publish: list[Callable[[str], None]] = []
         self._dirty = False
         self._seen = self.wall()
         self.calls = PageCalls(TabCalls(self.transport, self.tabs, limits, leases), self.pages, sites, approvals)
@@ -287,7 +288,13 @@ class PageTools:
         if change.descriptions - change.sites:
             self._describe_soon(set(change.descriptions - change.sites))
 
+    def on_publish(self, listener: Callable[[str], None]) -> None:
+        """Call back with an origin when what its pages offer has changed."""
+        self._on_publish.append(listener)
+
     def _publish(self, origin: str) -> None:
+        for listener in self._on_publish:
+            listener(origin)
         for problem in self.registry.replace(Source("page", origin), self._entries(origin)):
             log.warning("tool refused: %s", problem)
 
@@ -321,13 +328,14 @@ class PageTools:
                 embedded_in=domain_of(top) if top is not None and top != origin else None,
             )
             facts = {"origin": origin, "tab": number, "tabId": frame.tab_id, "frameId": frame.frame_id}
-            for tool in frame.tools.values():
+            for tool in (each for each in frame.tools.values() if each.kind is None):
                 key = PageKey(origin, number, tool.name)
                 if key in offered:
                     key = PageKey(origin, number, tool.name, frame.frame_id)
                 offered[key] = _Offer(tool, place, facts, frame.tab_id)
                 holders.setdefault(tool.name, []).append(frame)
         kept = self.pages.cached.of(origin) if self.settings.allow(origin) else {}
+        kept = {name: cached for name, cached in kept.items() if cached.tool.kind is None}
         for name in sorted({*holders, *kept}):
             there = holders.get(name, [])
             newest = max(there, key=lambda frame: frame.updated, default=None)

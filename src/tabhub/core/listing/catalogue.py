@@ -1,7 +1,7 @@
 """The catalogue: what an agent is shown of the registry, in pages of encoded bytes.
 
 Owns order, paging and the two forms of a listing: as the tool declares itself, and for stateless clients with the
-`session` handle added to tools that work on a tab. Pages are built once per change.
+`session` handle added to tools that use or open tabs. Pages are built once per change.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ SESSION_PROPERTY: dict[str, Any] = {
 }
 
 
-def takes_tab(tool: Tool) -> bool:
-    """Whether a tool works on a tab, by default the session's; a `tabId` in a page's schema is the page's own."""
-    properties = tool.input_schema.get("properties") if tool.source.kind != "page" else None
-    return isinstance(properties, Mapping) and "tabId" in properties
+def takes_session(tool: Tool) -> bool:
+    """Whether a tool may work on the session's tab, or open one for the session; a page's own arguments say nothing."""
+    properties = tool.input_schema.get("properties", {})
+    if tool.source.kind == "browser":
+        return "session" not in properties
+    return tool.source.kind != "page" and isinstance(properties, Mapping) and "tabId" in properties
 
 
 def with_session(listing: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +129,7 @@ class Catalogue:
 
     def _wire(self, tool: Tool, *, stateless: bool) -> bytes:
         marked = self.mark and self.disabled(tool)
-        extended = stateless and takes_tab(tool)
+        extended = stateless and takes_session(tool)
         short = not self.selection.everything and tool.source.kind in ("browser", "hub")
         if not (marked or extended or short):
             return tool.wire

@@ -1,7 +1,7 @@
 """The compact form of a listing: what an agent needs to choose a tool and call it, and no more.
 
 Owns which parts of a definition can be omitted without changing what a call means: titles, bounds that are checked
-anyway, hints equal to their defaults, the fields of results, and descriptions of arguments that mean the same in every
+anyway, hints equal to their defaults, what results are like, and descriptions of arguments that mean the same in every
 built-in tool (the server's instructions explain these once).
 """
 
@@ -37,8 +37,6 @@ def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
     for name in _SHARED & schema.get("properties", {}).keys():
         schema["properties"][name].pop("description", None)
     entry = {"name": listing["name"], "description": listing["description"], "inputSchema": schema}
-    if "outputSchema" in listing:
-        entry["outputSchema"] = {"type": "object"}
     if hints := _hints(listing.get("annotations", {})):
         entry["annotations"] = hints
     if "_meta" in listing:

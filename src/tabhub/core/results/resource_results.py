@@ -10,12 +10,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.core.resources import GET, READ
+from tabhub.core.results.valid_results import valid_contents, valid_messages
 
 _ROLE = "tabhub/role"
 _LISTS: Mapping[str, str] = {READ: "contents", GET: "messages"}
 _TOOL_RESULT_FIELDS = frozenset({"content", "structuredContent"})
 _MAX_VALUES = 100
 _MAX_VALUE_LENGTH = 2_000
+
+
+def valid_answer(method: str, answer: Mapping[str, Any], uri: str = "") -> dict[str, Any]:
+    """The answer of a server or page to a request for a resource or prompt, as MCP defines it."""
+    if method == READ:
+        return {**answer, "contents": valid_contents(answer.get("contents"), uri)}
+    messages = [{"role": role, "content": block} for role, block in valid_messages(answer.get("messages"))]
+    described = {} if isinstance(answer.get("description"), str) else {"description": ""}
+    return {**answer, **described, "messages": messages}
 
 
 def as_blocks(method: str, answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,6 +59,13 @@ def _message(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def completions(answer: Mapping[str, Any]) -> dict[str, Any]:
     """An answer to `completion/complete` within its bounds."""
-    completion = answer["completion"]
-    values = [value for value in completion["values"][:_MAX_VALUES] if len(value) <= _MAX_VALUE_LENGTH]
-    return {**answer, "completion": {**completion, "values": values}}
+    completion = answer.get("completion")
+    completion = completion if isinstance(completion, Mapping) else {}
+    given = completion.get("values")
+    given = given if isinstance(given, list) else []
+    values = [v for v in given[:_MAX_VALUES] if isinstance(v, str) and len(v) <= _MAX_VALUE_LENGTH]
+    kept: dict[str, Any] = {"values": values}
+    for name, kind in (("total", int), ("hasMore", bool)):
+        if type(completion.get(name)) is kind:
+            kept[name] = completion[name]
+    return {**answer, "completion": kept}

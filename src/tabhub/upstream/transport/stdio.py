@@ -92,6 +92,7 @@ class Process(asyncio.SubprocessProtocol, ObjectSendStream[SessionMessage]):
         if self.ended or self._transport is None:
             raise anyio.ClosedResourceError
         stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
+        self._received.expect(item.message)
         stdin.write(write_message(item.message) + b"\n")
 
     async def aclose(self) -> None:

@@ -103,6 +103,7 @@ class StreamableHttp(ObjectSendStream[SessionMessage]):
     async def send(self, item: SessionMessage) -> None:
         """Send a message. A task of each request receives its answer."""
         message = item.message
+        self._received.expect(message)
         headers = item.metadata.headers or {} if isinstance(item.metadata, ClientMessageMetadata) else {}
         if isinstance(message, types.JSONRPCRequest):
             self._version = None if message.method == "initialize" else headers.get(_VERSION, self._version)

@@ -27,7 +27,7 @@ def call(reports: list[tuple[float, float, str]], **args: Any) -> Any:
     return SimpleNamespace(args=args, ctx=context, box=SimpleNamespace(browsers=SimpleNamespace(limits=Limits())))
 
 
-def test_a_long_wait_reports_progress_every_ten_seconds(loop: VirtualLoop) -> None:
+def test_a_long_wait_reports_progress_after_two_seconds_and_then_every_ten(loop: VirtualLoop) -> None:
     reports: list[tuple[float, float, str]] = []
 
     async def wait() -> None:
@@ -36,12 +36,12 @@ def test_a_long_wait_reports_progress_every_ten_seconds(loop: VirtualLoop) -> No
             await budget.pause("no such element")
 
     waiting = loop.create_task(wait())
-    loop.run_for(9)
+    loop.run_for(1.9)
     assert reports == []
-    loop.run_for(30)
+    loop.run_for(37.1)
     with pytest.raises(CommandFailed, match=r"Timed out after 35 s waiting for '#nothing': no such element\."):
         waiting.result()
-    assert [round(spent) for spent, _, _ in reports] == [10, 20, 30]
+    assert [round(spent) for spent, _, _ in reports] == [2, 12, 22, 32]
     assert {(total, message) for _, total, message in reports} == {(35, "Still waiting for '#nothing'")}
 
 
@@ -57,7 +57,7 @@ def test_a_wait_for_a_page_that_does_not_respond_reports_progress_and_times_out(
     loop.run_for(1)
     with pytest.raises(CommandFailed, match="not respond"):
         waiting.result()
-    assert [round(spent) for spent, _, _ in reports] == [10, 20]
+    assert [round(spent) for spent, _, _ in reports] == [2, 12, 22]
 
 
 def test_a_timeout_longer_than_the_call_is_rejected(loop: VirtualLoop) -> None:

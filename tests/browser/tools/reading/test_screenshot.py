@@ -40,7 +40,7 @@ async def test_a_background_tab_is_kept_painting_during_a_screenshot(bench: Benc
     await bench.call("browser_screenshot_tab", tabId=2)
     sent = [bench.browser.method_of(message) for message in bench.browser.sent]
     steps = [what for what in sent if "cast" in what or "capture" in what]
-    assert steps == ["Page.startScreencast", "Page.captureScreenshot", "Page.stopScreencast"]
+    assert steps == ["Page.startScreencast", "Page.captureScreenshot"]
 
 
 async def test_screenshots_of_a_tab_are_serialized(bench: Bench) -> None:

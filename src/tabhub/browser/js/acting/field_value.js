@@ -15,6 +15,8 @@ async function ({ keyups, patience }) {
   if (editor && !kit.isSecret(field)) facts.editor = kit.ref(editor.root);
   if (shown) facts.shown = true;
   if (field.type === "checkbox" || field.type === "radio") facts.checked = field.checked;
+  const focus = kit.focusOutside(field);
+  if (focus) facts.focus = focus;
   const problem = field.validationMessage;
   if (problem) facts.invalid = problem.slice(0, 200).toWellFormed();
   return facts;

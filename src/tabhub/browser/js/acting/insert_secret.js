@@ -7,7 +7,7 @@ async function ({ text, origin: released, paste }) {
     while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
     return active;
   };
-  const typeable = (field) => field && (field.localName === "textarea" || field.localName === "input" || field.isContentEditable || kit.editorOf(field)) && !field.readOnly && !field.disabled;
+  const typeable = (field) => field && (field.localName === "textarea" || field.localName === "input" || field.isContentEditable) && !field.readOnly && !field.disabled;
   const tick = () => new Promise((done) => setTimeout(done, 20));
   const target = kit.fieldOf(this);
   // Fields for one character each pass the focus on to the next one.
@@ -18,7 +18,7 @@ async function ({ text, origin: released, paste }) {
     if (!typeable(field) || (!split && field !== target && !target.contains(field))) return failed("it lost the focus");
     if (split && field.maxLength !== 1) break;
     kit.keepSecret(field);
-    if (!kit.enterText(field, piece, paste)) return failed("it accepts no text");
+    if (!kit.enterText(field, piece, paste && !split)) return failed("it accepts no text");
     if (split) await tick();
   }
   return {};

@@ -6,7 +6,7 @@ function () {
     const found = [];
     const visit = (node) => {
       if (node.nodeType === 3 && node.data.trim()) found.push(node.data.trim().replace(/\s+/g, " ").slice(0, 200).toWellFormed());
-      if (node.nodeType !== 1 || (node !== field && node.matches(outside)) || !kit.visible(node) || node.localName === "svg") return;
+      if (node.nodeType !== 1 || (node !== field && node.matches(outside)) || !kit.visible(node) || kit.isSecret(node) || node.localName === "svg") return;
       for (const child of kit.children(node)) visit(child);
     };
     visit(root);

@@ -376,6 +376,7 @@ async function ({ need, within, settle, patient, all, keep, value }) {
     const reveal = pointed && ["hidden", "outside", "clipped"].includes(found.why) ? around() : [];
     return { problem: { ...found, reveal, settled: settled(), waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
   }
+  if (need !== "look") kit.watchReactions(element);
   if (need === "click" || (pointed && need === "field")) guard();
   const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "combo", "area", "rich", "code"].includes(kind);
   if (need === "key") element.focus({ preventScroll: true });

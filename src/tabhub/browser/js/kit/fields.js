@@ -75,10 +75,11 @@ const fieldText = (field) => {
   return { text: field.isContentEditable || editable(field) ? editedText(field) : "", shown: false };
 };
 
-// Editors draw what they were given in the next frame.
-const drawn = () => {
+// Code editors draw what they were given in the next frame.
+const drawn = async (within = document) => {
+  if (!within.querySelector(EDITOR_ROOTS)) return;
   const frame = () => new Promise((done) => requestAnimationFrame(done));
-  return Promise.race([frame().then(frame), new Promise((done) => setTimeout(done, 500))]);
+  await Promise.race([frame().then(frame), new Promise((done) => setTimeout(done, 500))]);
 };
 
 // A paste into ProseMirror drops the empty lines of plain text, unless it comes as paragraphs of its own.
@@ -87,16 +88,30 @@ const asParagraphs = (text) => {
   return text.split("\n").map((line, at) => `<p${at ? "" : ' data-pm-slice="1 1 []"'}>${escape(line)}</p>`).join("");
 };
 
-// Where the browser inserts several lines itself, it lays the page out again for each: half a minute for 2,000 lines. A text area
-// can take them in one step.
-const insertLines = (area, text) => {
-  const { selectionStart: start, selectionEnd: end } = area;
-  const room = area.maxLength < 0 ? text.length : Math.max(0, area.maxLength - area.value.length + end - start);
-  const data = text.slice(0, room);
-  const options = { inputType: "insertFromPaste", data, bubbles: true, composed: true };
-  if (!area.dispatchEvent(new InputEvent("beforeinput", { ...options, cancelable: true }))) return true;
-  area.setRangeText(data, start, end, "end");
-  return area.dispatchEvent(new InputEvent("input", options));
+// The browser inserts text line by line, which takes seconds for hundreds of lines. So only the last character is
+// inserted that way in a text field, and the lines of rich text come as blocks, as the browser pastes them.
+const MANY_LINES = 20;
+const insertText = (field, text) => {
+  const lines = text.split(/\r\n?|\n/);
+  if (field.localName === "textarea" && lines.length > MANY_LINES) {
+    const [start, end] = [field.selectionStart, field.selectionEnd];
+    const whole = lines.join("\n");
+    const room = field.maxLength < 0 ? whole.length : Math.max(0, field.maxLength - field.value.length + end - start);
+    field.setRangeText(whole.slice(0, room).slice(0, -1), start, end, "end");
+    return document.execCommand("insertText", false, whole.slice(0, room).slice(-1));
+  }
+  if (lines.length > MANY_LINES && field.isContentEditable && field.closest("[contenteditable]")?.contentEditable !== "plaintext-only") {
+    const kept = getComputedStyle(field).whiteSpace.startsWith("pre");
+    const blanks = (line) => (kept ? line : line.replace(/^ | (?= )| $/g, "\u00a0"));
+    const escape = (line) => blanks(line).replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    // The first block is merged into the cursor's line; an empty one would be lost.
+    const begin = Math.max(0, lines.findIndex(Boolean));
+    if (!getSelection().isCollapsed) document.execCommand("delete");
+    if (begin) document.execCommand("insertText", false, "\n".repeat(begin));
+    const html = lines.slice(begin).map((line, at) => (at ? `<div>${escape(line) || "<br>"}</div>` : escape(line))).join("");
+    if (document.execCommand("insertHTML", false, html)) return true;
+  }
+  return document.execCommand("insertText", false, text);
 };
 
 // Enters a text at the cursor as a paste does, or as typing does where the page handles no paste.
@@ -108,6 +123,5 @@ const enterText = (field, text, paste) => {
     const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true, composed: true });
     if (!field.dispatchEvent(event)) return "pasted";
   }
-  const inserted = field.localName === "textarea" && text.includes("\n") ? insertLines(field, text) : document.execCommand("insertText", false, text);
-  return inserted ? "inserted" : "";
+  return insertText(field, text) ? "inserted" : "";
 };

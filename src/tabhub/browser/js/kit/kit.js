@@ -25,12 +25,18 @@ const makeKit = (token, prefix) => {
     const more = moreOf(found, "", name);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""}${more} [${ref(found)}${hint && ` ${hint}`}]`;
   };
+  const focusOutside = (field) => {
+    const active = field.getRootNode().activeElement ?? document.activeElement;
+    const own = !active || active === document.body || active.contains(field) || field.contains(active) || active.shadowRoot?.contains(field);
+    return own ? null : label(active);
+  };
   return {
     token,
     prefix,
     ref,
     element,
     label,
+    focusOutside,
     role: roleOf,
     asRole,
     name: nameOf,
@@ -64,5 +70,6 @@ const makeKit = (token, prefix) => {
     all: (selector) => selectAll(selector),
     closed: (host, root) => closedRoots.set(host, root),
     hosts: untriedHosts,
+    ...makeReactions(),
   };
 };

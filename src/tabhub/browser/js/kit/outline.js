@@ -9,8 +9,9 @@ const boxOf = (element, offset) => {
 };
 
 const lineOf = (node, ref, extra, offset) => {
-  if (node.role === "-") return `- ${JSON.stringify(clipped(node.text))}`;
-  if (!node.role) return JSON.stringify(clipped(node.text));
+  const text = node.exact ?? node.text;
+  if (node.role === "-") return `- ${JSON.stringify(clipped(text))}`;
+  if (!node.role) return JSON.stringify(clipped(text));
   const words = [...node.states];
   if (ref && !node.name && node.acts) words.push(hintOf(node.element, node.holds));
   if (ref && offset) words.push(`box=${Object.values(boxOf(node.element, offset))}`);
@@ -97,6 +98,9 @@ const snapshot = (kit, { ref, ...limits }) => {
   }
 };
 
+// Milliseconds in which a document may still get its first content.
+const YOUNG_MS = 10_000;
+
 const takeSnapshot = (kit, { ref, interactiveOnly, ...limits }) => {
   const start = ref ? kit.element(ref) : document.documentElement;
   if (!start && ref) return { gone: true };
@@ -119,6 +123,9 @@ const takeSnapshot = (kit, { ref, interactiveOnly, ...limits }) => {
     url: location.href.slice(0, 8192),
     title: maskValues(document.title, secrets).slice(0, 1000).toWellFormed(),
     loading: document.readyState === "loading",
+    // A page that scripts build shows nothing at first.
+    blank: !ref && nodes.length === 0,
+    building: !ref && nodes.length === 0 && performance.now() < YOUNG_MS && (document.readyState !== "complete" || document.scripts.length > 0),
     pdf: document.contentType === "application/pdf",
     token: kit.token,
   };

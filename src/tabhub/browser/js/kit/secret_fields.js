@@ -49,10 +49,10 @@ const watchTypes = (root) => {
 };
 
 const isSecretField = (element) => {
+  if (onceSecret.has(element)) return true;
   const tag = element.localName;
   if (tag === "input" ? NOT_TEXT.has(element.type) : tag !== "textarea" && tag !== "select" && !element.hasAttribute?.("contenteditable")) return false;
   watchTypes(element.getRootNode());
-  if (onceSecret.has(element)) return true;
   if (element.type === "password") {
     keepSecret(element);
     return true;

@@ -28,18 +28,23 @@ const append = (nodes, out, block) => {
   if (block) out.push(BREAK);
 };
 
-// Joins runs of text and removes the separators.
+// The blanks of preformatted text, until runs of text are joined.
+const keepBlanks = (text) => text.replace(/ /g, "\u0004").replace(/\t/g, "\u0005").replace(/\r?\n/g, "\u0006");
+const plainBlanks = (text) => text.replace(/\u0004/g, " ").replace(/\u0005/g, "\t").replace(/\u0006/g, "\n");
+
+// Joins runs of text and removes the separators. `exact` is preformatted text with its blanks.
 const joinText = (nodes) => {
   const out = [];
   let text = "";
   const flush = () => {
-    const words = squeeze(text);
-    if (words) out.push({ text: words });
+    const kept = /[\u0004-\u0006]/.test(text);
+    const words = squeeze(kept ? plainBlanks(text) : text);
+    if (words) out.push(kept ? { text: words, exact: plainBlanks(text.trim()).replace(/^\n+|\s+$/g, "") } : { text: words });
     text = "";
   };
   for (const node of nodes) {
     if (node.gap) flush();
-    else if (node.text !== undefined && !node.role) text += node.text;
+    else if (node.text !== undefined && !node.role) text += node.exact === undefined ? node.text : keepBlanks(node.exact);
     else {
       flush();
       out.push(node);
@@ -49,7 +54,7 @@ const joinText = (nodes) => {
   return out;
 };
 
-const textOf = (nodes) => squeeze(nodes.map((node) => (node.text !== undefined ? node.text : node.gap ? " " : node.kids ? ` ${textOf(node.kids)} ` : "")).join(""));
+const textOf = (nodes) => squeeze(plainBlanks(nodes.map((node) => (node.text !== undefined ? node.text : node.gap ? " " : node.kids ? ` ${textOf(node.kids)} ` : "")).join("")));
 
 // Reading styles costs most: each property is read once, and only where needed.
 const walker = (active) => {
@@ -64,10 +69,13 @@ const walker = (active) => {
     for (const field of fields) out.push({ role: "file", name: nameOf(field, "file"), element: field, acts: true, states: ["hidden"], after: "", kids: [] });
   };
 
+  // Styles are read only where blanks could count.
+  let pre = 0;
+  const preformatted = (node) => pre > 0 || (/\S/.test(node.data) && getComputedStyle(node.parentElement ?? node.getRootNode().host).whiteSpace.startsWith("pre"));
   const child = (node, out, shown, over) => {
     const type = node.nodeType;
     if (type === 1) walk(node, out, over);
-    else if (type === 3 && shown) out.push({ text: node.data });
+    else if (type === 3 && shown) out.push({ text: /^\s|\s\s|[^\S ]/.test(node.data) && preformatted(node) ? keepBlanks(node.data) : node.data });
   };
 
   const children = (element, tag, out, shown, over) => {
@@ -116,7 +124,9 @@ const walker = (active) => {
     // Inline elements and those without a box cannot skip their content.
     const boxed = display !== "inline" && display !== "contents";
     if (!CLOSED.has(tag) && !(boxed && style.contentVisibility === "hidden")) {
+      if (tag === "pre") pre += 1;
       children(element, tag, kids, shown, spreads(element, role) ? null : style);
+      if (tag === "pre") pre -= 1;
     }
     const block = boxed && !display.startsWith("inline");
     if (tag === "label" && element.control && element.control !== element.querySelector("[role]")) {

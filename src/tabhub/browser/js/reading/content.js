@@ -2,7 +2,8 @@
 // A frame that cannot be read from here leaves its ref between two markers, where the hub inserts its content.
 // A field gives its value, a code editor what it shows and the ref of its root, so that the hub can ask it for the rest.
 // `framed`: only if the parent document cannot read it along with its own content, and it is visible.
-function ({ markdown, maxLength, framed }) {
+async function ({ markdown, maxLength, framed }) {
+  await kit.drawn();
   if (framed && (window.frameElement || innerWidth < 2 || innerHeight < 2)) return {};
   const LINE = "\u0001";
   const PARAGRAPH = "\u0002";

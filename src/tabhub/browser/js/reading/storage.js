@@ -19,6 +19,7 @@ async ({ kind, key, write, value }) => {
       const databases = await indexedDB.databases();
       return chosen(databases.map(({ name, version }) => [String(name), `version ${version}`]));
     }
+    if (kind === "cache" && !isSecureContext) throw new DOMException("caches need a page over https", "NotSupportedError");
     if (kind === "cache") return chosen((await caches.keys()).map((name) => [name, "a cache"]));
     const store = kind === "local" ? localStorage : sessionStorage;
     if (write) {

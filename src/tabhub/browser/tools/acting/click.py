@@ -44,7 +44,7 @@ async def click_element(call: Call) -> ToolResult:
         did = _CLICKED[count] if button == "left" else f"{_CLICKED[count]} ({button})"
         landed = landed or {}
         if landed.get("download") and button == "left":
-            action.downloading = action.download is None
+            action.downloading = not action.downloads
         if target.kind == "file" and button == "left":
             await action.wait_until(lambda: action.chooser is not None, page.browsers.limits.action_settle)
         return data_result(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,11 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element, wait_actionable
 from tabhub.browser.elements.input_frames import require_point_permitted
+from tabhub.browser.reactions import send_and_settle, send_watched
 from tabhub.browser.schemas import object_schema
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import InvalidArguments
+from tabhub.errors import CommandFailed, InvalidArguments
 
 _COORDINATE = {"type": "number", "minimum": 0, "maximum": 100_000}
 _END_SCHEMA = {
@@ -26,9 +28,12 @@ _END_SCHEMA = {
     "minLength": 1,
     "maxLength": 2000,
 }
-_STEPS = 8
+_STEPS = 10
+_OVERSHOOT = 3
+"""Pixels that the mouse goes past its goal before it comes back."""
 _NATIVE_DRAG_TIMEOUT = 2.0
 """Seconds to wait for the browser to report a native drag."""
+_Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ async def browser_drag(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         if page.frames_matter:
             await _require_end_permitted(page, end)  # before the button is pressed
+        end = await _identify(page, end)
         first = await _resolve_end(page, start)
         page.cdp_nowait("Input.setInterceptDrags", {"enabled": True})
         x, y = at = first.input_point
@@ -92,9 +98,9 @@ async def browser_drag(call: Call) -> ToolResult:
             last = await _resolve_end(page, end)
             at = first.in_own_coordinates(last)
             if action.drag is not None:
-                await _drop(action, last.x, last.y)
+                await _drag_natively(action, (first.x, first.y), (last.x, last.y))
             else:
-                await pointer.send_events(page, _path((x + 9, y + 9), at), first.session_id)
+                await _move(action, (x + 9, y + 9), at, first.frame)
         finally:
             page.cdp_nowait(*pointer.mouse_event("mouseReleased", *at, button="left", count=1), first.session_id)
             page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
@@ -102,24 +108,43 @@ async def browser_drag(call: Call) -> ToolResult:
         return data_result(await action.result(f"Dragged {first.label} to {last.label}"))
 
 
-async def _drop(action: TrackedAction, x: float, y: float) -> None:
-    """Finish a native drag with the data the page put into it."""
-    events: list[pointer.Event] = [
-        ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": action.drag})
-        for kind in ("dragEnter", "dragOver", "dragOver", "drop")
-    ]
-    await action.tolerate_navigation(pointer.send_events(action.page, events))
+async def _move(action: TrackedAction, start: _Point, end: _Point, frame: Frame | None) -> None:
+    """Move step by step, so that the page handles every move, and let drop targets react before the release."""
+    for point in _path(start, end):
+        await action.tolerate_navigation(send_watched(action.page, [_drag_move(*point)], frame))
+    # Lists make room for an item that is past the middle of another, and some targets open only under a mouse that has
+    # come to rest and moves again.
+    for point in (_beyond(start, end), end):
+        await action.tolerate_navigation(send_and_settle(action.page, [_drag_move(*point)], frame))
+
+
+async def _drag_natively(action: TrackedAction, start: _Point, end: _Point) -> None:
+    """Finish a native drag with the data the page put into it, over everything on its way."""
+
+    def event(kind: str, point: _Point) -> list[pointer.Event]:
+        return [("Input.dispatchDragEvent", {"type": kind, "x": point[0], "y": point[1], "data": action.drag})]
+
+    await action.tolerate_navigation(send_watched(action.page, event("dragEnter", start)))
+    for point in _path(start, end):
+        await action.tolerate_navigation(send_watched(action.page, event("dragOver", point)))
+    await action.tolerate_navigation(send_and_settle(action.page, event("dragOver", end)))
+    await action.tolerate_navigation(send_watched(action.page, event("drop", end)))
 
 
 def _drag_move(x: float, y: float) -> pointer.Event:
     return pointer.mouse_event("mouseMoved", x, y, button="left", pressed=True)
 
 
-def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.Event]:
-    steps = [(step + 1) / _STEPS for step in range(_STEPS)]
-    return [
-        _drag_move(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part) for part in (*steps, 1)
-    ]
+def _beyond(start: _Point, end: _Point) -> _Point:
+    """A few pixels further in the same direction."""
+    across, down = end[0] - start[0], end[1] - start[1]
+    part = _OVERSHOOT / (math.hypot(across, down) or 1.0)
+    return max(0.0, end[0] + across * part), max(0.0, end[1] + down * part)
+
+
+def _path(start: _Point, end: _Point) -> list[_Point]:
+    parts = [step / _STEPS for step in range(1, _STEPS + 1)]
+    return [(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part) for part in parts]
 
 
 def _parse_end(side: str, given: Any) -> dict[str, Any]:
@@ -130,6 +155,16 @@ def _parse_end(side: str, given: Any) -> dict[str, Any]:
     raise InvalidArguments(
         f"`{side}` names no element or point. Nothing was done.", hint="Give a ref, selector, text, label, or x and y."
     )
+
+
+async def _identify(page: Page, given: dict[str, Any]) -> dict[str, Any]:
+    """The same end by its ref, if it is there already: in a list that is being sorted, selectors find other items."""
+    if "x" in given and "y" in given:
+        return given
+    try:
+        return {"ref": (await find_element(page, given)).ref}
+    except CommandFailed:
+        return given  # it may appear during the drag
 
 
 async def _require_end_permitted(page: Page, given: Mapping[str, Any]) -> None:

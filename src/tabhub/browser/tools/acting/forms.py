@@ -93,7 +93,7 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
     target = await wait_actionable(page, field, "field", all=True, value=option)
     facts: dict[str, Any] = {"field": target.element.label}
     if secret:
-        await call.box.secrets.insert(action, target, value, clear=True)
+        await call.box.secrets.insert(action, target, value)
         state = await field_state(action, target)
         return facts | ({"value": value} if state is None or state.get("length") else {"note": "The field is empty."})
     conceal_secret(call.ctx, target, value)
@@ -119,12 +119,12 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
     else:
         await action.tolerate_navigation(pointer.send_events(page, [(pointer.INSERT, {"text": text})]))
     state = await field_state(action, target) or {}
-    if text and state.get("value") == target.facts.get("held") != text:
+    if _is_unchanged(target, state, text):
         # Some input masks accept key events only.
         target = await wait_actionable(page, field, "field", all=True)
         await type_keys(action, target, text, clear=True, keep=False, progress=lambda *_: None)
         state = await field_state(action, target) or {}
-    if text and state.get("value") == target.facts.get("held") != text and not action.page_left:
+    if _is_unchanged(target, state, text):
         raise CommandFailed(
             f"{target.element.label} did not take the text: it still holds {str(state['value'])[:80]!r}.",
             hint=state.get("invalid") or "The page changed it back; take a browser_snapshot to see what it accepts.",
@@ -135,6 +135,11 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
         return facts | {"value": f"{state.get('length', len(text))} characters"}
     notes = value_notes(state, text)
     return facts | shown_value(state) | ({"note": " ".join(notes)} if notes else {})
+
+
+def _is_unchanged(target: ActionableElement, state: Mapping[str, Any], text: str) -> bool:
+    """Whether a field that can be compared still holds what it held before."""
+    return bool(text) and "value" in state and state["value"] == target.facts.get("held") != text
 
 
 async def _set_checked(

@@ -16,6 +16,7 @@ from tabhub.browser.elements.element import TARGET, ActionableElement, names_ele
 from tabhub.browser.elements.field_formats import canonical
 from tabhub.browser.elements.focus import focused_target
 from tabhub.browser.elements.input_frames import require_focus_permitted
+from tabhub.browser.reactions import send_watched
 from tabhub.browser.schemas import list_of
 from tabhub.browser.secret_text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
@@ -72,7 +73,7 @@ async def type_text(call: Call) -> ToolResult:
             if not clear and target.kind in ("area", "code"):
                 before = (await fields.field_state(action, target) or {}).get("value")
             if secret:
-                await box.secrets.insert(action, target, text, clear=clear, keep=keep)
+                await box.secrets.insert(action, target, text, paste=insert)
             elif insert:
                 did = "Inserted into"
                 await text_entry.enter_text(action, target, text, clear=clear, keep=keep)
@@ -154,7 +155,7 @@ def field_facts(target: ActionableElement, state: fields.State | None, text: str
     """What a result says of the field and of the text that was entered; nothing of the text if that is empty."""
     if state is None:
         return {}
-    facts = {**fields.shown_value(state), "checked": state.get("checked")}
+    facts = {**fields.shown_value(state), "checked": state.get("checked"), "focus": state.get("focus")}
     if target.element.frame.parent is None:
         facts["now"] = state.get("url")
     if notes := fields.value_notes(state, text, before if text else None):
@@ -174,12 +175,13 @@ async def press_key(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     key, state = keys.parse(str(args["key"]), args.get("modifiers", ()))
     with box.activity.track_action(page) as action:
-        place = ""
+        place, events = "", pointer.key_press(key, state)
         if names_element(args):
             target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
+            await action.tolerate_navigation(pointer.send_events(page, events))
         else:
             await require_focus_permitted(page)
-        await action.tolerate_navigation(pointer.send_events(page, pointer.key_press(key, state)))
+            await action.unless_navigating(action.tolerate_navigation(send_watched(page, events)))
         await action.round_trip()
         return data_result(await action.result(f"Pressed {args['key']}{place}"))

@@ -23,7 +23,8 @@ _URL = {"type": "string", "minLength": 1, "description": "part, or pattern with 
 _READY_STATES = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
 _OUTPUT: dict[str, Any] = {"did": "string"}
 _TIMEOUT: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "ms"}
-_PROGRESS_INTERVAL = 10.0
+_FIRST_PROGRESS, _PROGRESS_INTERVAL = 2.0, 10.0
+"""Seconds until a wait is first reported, and between reports."""
 _ANSWER_GRACE = 1.5
 """Seconds for the last answer."""
 T = TypeVar("T")
@@ -45,7 +46,8 @@ class WaitBudget:
         self._call = call
         self._what = what
         self._loop = asyncio.get_running_loop()
-        self._begun = self._reported = self._loop.time()
+        self._begun = self._loop.time()
+        self._next_report = self._begun + _FIRST_PROGRESS
         self._attempt = 0
 
     @property
@@ -59,8 +61,8 @@ class WaitBudget:
 
     def report_progress(self) -> None:
         """Report it if it is due; that also extends the call's deadline."""
-        if self._loop.time() - self._reported >= _PROGRESS_INTERVAL:
-            self._reported = self._loop.time()
+        if self._loop.time() >= self._next_report:
+            self._next_report += _PROGRESS_INTERVAL
             self._call.ctx.progress(round(self.elapsed, 1), self.total, f"Still waiting for {self._what}")
 
     async def pause(self, seen: str) -> None:
@@ -88,7 +90,7 @@ class WaitBudget:
                     )
                 self.report_progress()
                 left = max(0.0, self.remaining + _ANSWER_GRACE)
-                await asyncio.wait((replying,), timeout=min(_PROGRESS_INTERVAL, left))
+                await asyncio.wait((replying,), timeout=min(max(0.0, self._next_report - self._loop.time()), left))
             return replying.result()
         finally:
             replying.cancel()
@@ -124,17 +126,17 @@ async def wait_for(call: Call) -> ToolResult:
         )
     page = await call.page()
     budget = WaitBudget(call, condition)
-    call.box.activity.wake(page)
     found = ""
-    if "url" in args:
-        await _wait_for_url(call, page, args["url"], budget)
-    if "loadState" in args:
-        await _wait_for_load(call, page, args["loadState"], budget)
-    if names_element(args):
-        state = "gone" if args.get("gone") else "shown"
-        found = await _wait_for_element(page, args, state, budget)
-    if args.get("networkIdle"):
-        await _wait_for_idle_network(call, page, budget)
+    with call.box.awake.awake(page):
+        if "url" in args:
+            await _wait_for_url(call, page, args["url"], budget)
+        if "loadState" in args:
+            await _wait_for_load(call, page, args["loadState"], budget)
+        if names_element(args):
+            state = "gone" if args.get("gone") else "shown"
+            found = await _wait_for_element(page, args, state, budget)
+        if args.get("networkIdle"):
+            await _wait_for_idle_network(call, page, budget)
     return _result(call, page, budget, condition, found)
 
 
@@ -151,8 +153,9 @@ async def wait_for_element(call: Call) -> ToolResult:
         raise InvalidArguments("No element is given.", hint="Give a selector, ref, text, role or label.")
     page, condition = await call.page(), _describe(call.args)
     budget = WaitBudget(call, condition)
-    call.box.activity.wake(page)
-    found = await _wait_for_element(page, call.args, "shown" if call.args.get("visible", True) else "there", budget)
+    wanted = "shown" if call.args.get("visible", True) else "there"
+    with call.box.awake.awake(page):
+        found = await _wait_for_element(page, call.args, wanted, budget)
     return _result(call, page, budget, condition, found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
@@ -12,6 +13,7 @@ from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, PermissionDenied
+from tabhub.links.extension import ExtensionLink
 
 _DOWNLOAD = {
     "downloadId": "integer",
@@ -20,6 +22,7 @@ _DOWNLOAD = {
     **dict.fromkeys(("bytesReceived?", "totalBytes?"), "integer"),
     **dict.fromkeys(("mime?", "startTime?", "endTime?", "error?", "danger?"), "string"),
     **dict.fromkeys(("paused?", "deleted?"), "boolean"),
+    "path?": text("Where browser_upload_file finds it."),
 }
 _MAX_NAME = 200
 _MAX_PART_BYTES = 230
@@ -79,8 +82,8 @@ async def download_file(call: BrowserCall) -> ToolResult:
     if call.hides_row(answer):
         site = origin_of(str(answer.get("url"))) or str(origin_of(url))
         which = {"downloadId": answer["downloadId"]}
-        raise _discarded(deleted=await call.box.downloads.delete(link, which, None, site))
-    facts = pick_fields(answer, _DOWNLOAD)
+        raise _discarded(deleted=await call.box.hidden_downloads.delete(link, which, None, site))
+    facts = _with_path(call, link, pick_fields(answer, _DOWNLOAD))
     if facts.get("state") == "interrupted":
         raise CommandFailed(
             f"The download of {url[:200]} failed: {facts.get('error', 'no reason given')}.",
@@ -105,7 +108,8 @@ async def download_file(call: BrowserCall) -> ToolResult:
 )
 async def list_downloads(call: BrowserCall) -> ToolResult:
     wanted = call.given("query", "state", "limit")
-    return data_result(await call.list_rows("getDownloads", wanted, "downloads", _DOWNLOAD))
+    found, link = await call.list_rows("getDownloads", wanted, "downloads", _DOWNLOAD), call.link()
+    return data_result({**found, "downloads": [_with_path(call, link, row) for row in found["downloads"]]})
 
 
 @browser_tool(
@@ -122,7 +126,7 @@ async def get_download_status(call: BrowserCall) -> ToolResult:
         found = await link.request("getDownload", {"downloadId": number})
         if call.hides_row(found):
             raise _hidden_download()
-        return data_result(pick_fields(found, _DOWNLOAD))
+        return data_result(_with_path(call, link, pick_fields(found, _DOWNLOAD)))
     except CommandFailed as error:
         there = await call.items("getDownloads", "downloads", {"limit": 10}, link)
         if any(item.get("downloadId") == number for item in there):
@@ -132,6 +136,12 @@ async def get_download_status(call: BrowserCall) -> ToolResult:
             for item in call.visible_rows(there)
         )
         raise NotInBrowser(error.message, hint=alternatives_hint(alternatives, "downloads")) from None
+
+
+def _with_path(call: BrowserCall, link: ExtensionLink, row: dict[str, Any]) -> dict[str, Any]:
+    """A download with the path by which tools read it, if they can."""
+    path = call.box.downloads.path_of(link, row) if row.get("state") == "complete" else None
+    return {**row, "path": path} if path else row
 
 
 def _discarded(*, deleted: bool) -> PermissionDenied:

@@ -66,7 +66,8 @@ async def screenshot_tab(call: Call) -> ToolResult:
     if args.get("annotate"):
         found = await collect_marks(page, whole=shown is not None)
         marks = [mark for mark in found if shown is None or shown.meets(mark)]
-    encoded = await capture(page, call.box.emulation, params, marks, whole)
+    with call.box.awake.awake(page):
+        encoded = await capture(page, call.box.emulation, params, marks, whole)
     size = len(encoded) * 3 // 4 - encoded[-2:].count(b"=")
     facts = with_note({"tabId": page.tab_id, "mimeType": f"image/{kind}", "bytes": size}, note, lost)
     facts |= _size(kind, encoded)

@@ -77,15 +77,15 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 async def execute_script(call: Call) -> ToolResult:
     """Evaluate, and splice the value into the answer without decoding it."""
     page = await call.page()
-    call.box.activity.wake(page)  # a script may wait for an animation frame
     code = call.args["code"]
     # The browser stops an endless loop shortly before the deadline of the call.
     timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
     try:
-        if "frame" in call.args:
-            answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), timeout_ms)
-        else:
-            answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), timeout_ms))
+        with call.box.awake.awake(page):  # a script may wait for an animation frame
+            if "frame" in call.args:
+                answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), timeout_ms)
+            else:
+                answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), timeout_ms))
     except CommandFailed as error:
         if "Execution was terminated" not in error.message:
             raise

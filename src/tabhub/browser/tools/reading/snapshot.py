@@ -12,13 +12,16 @@ import orjson
 
 from tabhub.browser.driver.frames import PDF_HINT, Frame, frame_offset, list_all_frames, main_frame
 from tabhub.browser.driver.listeners import learn_listeners
+from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import outline
-from tabhub.browser.elements.element import TARGET, find_element
+from tabhub.browser.elements.element import TARGET, find_element, poll_pause
+from tabhub.browser.elements.outline_diff import diff_lines
 from tabhub.browser.schemas import boolean, integer, text
 from tabhub.browser.tool_spec import Call, text_result, tool
 from tabhub.core.descriptions import visible
+from tabhub.core.origins import BLANK
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, PageNavigated
 
@@ -32,6 +35,10 @@ _NOTES = {
     "full": "The page is too large; its end is missing.",
     "pdf": PDF_HINT,
 }
+_BLANK = (
+    "The page shows nothing yet, or is empty: browser_wait_for waits until something appears, browser_screenshot_tab "
+    "shows what is drawn."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,10 @@ class FrameSnapshot:
     token: str
     """Identifies the document."""
     notes: tuple[str, ...] = ()
+    blank: bool = False
+    """Whether the document shows nothing."""
+    building: bool = False
+    """Whether it may show something soon."""
 
 
 @tool(
@@ -78,16 +89,12 @@ async def snapshot(call: Call) -> ToolResult:
     if args.get("ref") or args.get("selector"):
         element = await find_element(page, {name: args[name] for name in ("ref", "selector") if args.get(name)})
         frame, scope = element.frame, element.ref
+        seen = await _snapshot_again(frame, {**options, "ref": scope})
     else:
-        frame, scope = await main_frame(page), ""
-    try:
-        seen = await snapshot_frame(frame, {**options, "ref": scope})
-    except PageNavigated:
-        # Reading is safe to repeat on the page that is there now.
-        seen = await snapshot_frame(frame, {**options, "ref": scope})
+        scope, seen = "", await _snapshot_with_content(call, page, {**options, "ref": ""})
     visible_lines = [visible(line) for line in seen.lines]
     lines, hidden = [line for line, _ in visible_lines], sum(removed for _, removed in visible_lines)
-    notes = [*seen.notes, f"{hidden} hidden characters removed." if hidden else ""]
+    notes = [*seen.notes, _BLANK if seen.blank else "", f"{hidden} hidden characters removed." if hidden else ""]
     key = (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items())))
     # Not compared with one from before a change of the site rules, which may have had more frames.
     token = f"{seen.token} {call.view.rules}"
@@ -115,6 +122,29 @@ async def snapshot(call: Call) -> ToolResult:
     return text_result("\n".join([head, *fitted]), facts, *notes)
 
 
+async def _snapshot_again(frame: Frame, options: dict[str, Any]) -> FrameSnapshot:
+    try:
+        return await snapshot_frame(frame, options)
+    except PageNavigated:
+        # Reading is safe to repeat on the page that is there now.
+        return await snapshot_frame(frame, options)
+
+
+async def _snapshot_with_content(call: Call, page: Page, options: dict[str, Any]) -> FrameSnapshot:
+    """A snapshot of the page once it shows something, which a page that scripts build does only after it has loaded."""
+    loop, attempt = page.link.loop, 0
+    until = loop.time() + page.link.limits.first_content
+    with call.box.awake.awake(page):
+        while True:
+            seen = await _snapshot_again(await main_frame(page), options)
+            tab = call.box.browsers.book.get(page.tab_id)
+            opening = seen.url == BLANK and tab is not None and tab.url not in ("", BLANK)
+            if not (seen.building or (seen.blank and opening)) or loop.time() >= until:
+                return seen
+            await asyncio.sleep(poll_pause(attempt))
+            attempt += 1
+
+
 def _replace_last(
     snapshots: OrderedDict[Any, Any], key: tuple[Any, ...], token: str, lines: list[str]
 ) -> tuple[str, list[str]] | None:
@@ -132,10 +162,10 @@ def _changes(before: tuple[str, list[str]] | None, token: str, lines: list[str])
         return lines, "There is no earlier snapshot to compare with; this is the full snapshot."
     if before[0] != token:
         return lines, "This is a new document; this is the full snapshot."
-    changed = outline.diff_lines(before[1], lines)
+    changed = diff_lines(before[1], lines)
     if not changed:
         return changed, "Nothing has changed since your last snapshot."
-    return changed, "Since your last snapshot: + new, ~ changed, - removed; unmarked lines are context."
+    return changed, "Since your last snapshot: + new, ~ changed, > moved, - removed; unmarked lines are context."
 
 
 async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) -> FrameSnapshot:
@@ -152,7 +182,14 @@ async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) 
     if answer.get("pdf") and frame.parent is not None:
         lines, notes = ["(a PDF; browser_screenshot_tab shows it)"], ()
     seen = FrameSnapshot(
-        lines, int(answer["elements"]), str(answer["url"]), str(answer["title"]), str(answer["token"]), notes
+        lines,
+        int(answer["elements"]),
+        str(answer["url"]),
+        str(answer["title"]),
+        str(answer["token"]),
+        notes,
+        blank=answer.get("blank") is True,
+        building=answer.get("building") is True,
     )
     frame_lines = {str(ref): int(line) for ref, line in answer.get("frames") or []}
     if not frame_lines or level > _MAX_FRAME_DEPTH:

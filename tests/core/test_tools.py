@@ -75,7 +75,9 @@ def test_errors_name_the_valid_values() -> None:
     ways = {"properties": {"way": {"enum": ["post", "van", "bike", "foot"]}}}
     assert problems(ways, {"way": "car"})["way"] == '"car" is not one of "post", "van", "bike", "foot"'
     inner = {"properties": {"to": {**ways, "additionalProperties": False}}}
-    assert problems(inner, {"to": {"wya": "van"}})["to"].endswith("('wya' was unexpected); there is: way")
+    assert problems(inner, {"to": {"wya": "van"}})["to"].endswith(
+        "('wya' was unexpected); there is: way; did you mean way?"
+    )
     assert "there is: item, count, to" in problems(ORDER, {"item": "tea", "cuont": 2})["arguments"]
 
 

@@ -191,3 +191,26 @@ async def test_a_click_that_closes_its_tab_succeeds(agent: Caller, zoo: Zoo) -> 
     await agent.get("browser_navigate_tab", tabId=opened, url=zoo.at("act_dialogs.html"))
     answer = await agent.get(CLICK, tabId=opened, selector="#close")
     assert answer["did"].startswith('Clicked button "Close"')
+
+
+async def test_an_answer_reports_failed_requests_and_errors_of_the_page(
+    guest: Caller, zoo: Zoo, subtests: pytest.Subtests
+) -> None:
+    await guest.visit(zoo.at("target_trouble.html"))
+    for selector, problem in {
+        "#save": "POST {url}/broken returned 50",
+        "#throw": "Uncaught TypeError: Cannot read properties of undefined (reading 'total')",
+        "#log": "Console error: The cart is out of date",
+        "a": "GET {url}/broken returned 500",
+    }.items():
+        with subtests.test(selector):
+            (reported,) = (await guest.get(CLICK, selector=selector))["problems"]
+            assert reported.startswith(problem.format(url=zoo.url))
+
+
+async def test_reported_problems_are_bounded_and_reported_once(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("target_trouble.html"))
+    reported = (await guest.get(CLICK, selector="#many"))["problems"]
+    assert len(reported) == 6
+    assert reported[-1] == "… 15 more: browser_get_console_logs"
+    assert "problems" not in await guest.get(CLICK, selector="#fine")

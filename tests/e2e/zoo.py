@@ -7,7 +7,13 @@ from pathlib import Path
 from tests.e2e.site import Site
 
 PAGES = Path(__file__).parent / "pages"
-_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".pdf": "application/pdf"}
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".pdf": "application/pdf",
+    ".svg": "image/svg+xml",
+}
 
 
 _MODULES = Path(__file__).parents[2] / "node_modules"

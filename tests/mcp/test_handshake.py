@@ -246,15 +246,13 @@ async def test_an_unknown_tool_is_an_error_that_suggests_the_nearest(hub: Runnin
 
 @pytest.mark.req("S002-dispatch-01")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_invalid_arguments_are_reported_as_the_revision_requires(hub: RunningHub, version: str) -> None:
+async def test_invalid_arguments_are_a_tool_result_in_every_revision(hub: RunningHub, version: str) -> None:
     async with FakeExtension(hub) as browser, Agent(hub, version=version) as agent:
         answer = await agent.call("browser_execute_script", {"tabId": "seven", "code": ""})
-        if version < "2025-11-25":
-            assert answer["error"]["code"] == -32602
-            text = answer["error"]["message"]
-        else:
-            assert answer["result"]["isError"] is True
-            text = answer["result"]["content"][0]["text"]
+        assert answer["result"]["isError"] is True
+        text = answer["result"]["content"][0]["text"]
+        assert "Arguments: tabId? (integer), code (string)" in text
+        assert 'Example: {"code":"text"}' in text
         assert "tabId" in text
         assert "code" in text
         assert "not_sent" in text

@@ -11,8 +11,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
+from tabhub.browser import page_problems
 from tabhub.browser.awake_tabs import AwakeTabs
 from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.cdp_values import parse_object
@@ -20,6 +23,7 @@ from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.hidden_downloads import DELETED, NOT_DELETED, HiddenDownloads
+from tabhub.browser.page_problems import PageProblems
 from tabhub.browser.pending_requests import PendingRequests
 from tabhub.browser.reactions import Reaction
 from tabhub.browser.record.traffic import ENABLE
@@ -28,7 +32,7 @@ from tabhub.links.browsers import Browsers, Change, TabKey
 
 OUTPUT: dict[str, Any] = {"did": "string"}
 """Only the field that is always present is declared, to keep the tool list short; the others explain themselves
-(navigated, opened, dialog, downloads, closed, note)."""
+(navigated, opened, dialog, downloads, closed, problems, note)."""
 _EVENTS = (
     "Page.frameRequestedNavigation",
     "Page.frameStartedNavigating",
@@ -48,7 +52,9 @@ _EVENTS = (
     "Network.loadingFinished",
     "Network.loadingFailed",
     "Target.detachedFromTarget",
+    *page_problems.EVENTS,
 )
+_REQUEST_ENDS = ("Network.responseReceived", "Network.loadingFailed")
 CHOOSER = "Page.setInterceptFileChooserDialog"
 _NAVIGATION_STARTS = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
 _PAGE_SCHEMES = (
@@ -86,6 +92,8 @@ class TrackedAction:
     """All actions that run in the tab."""
     report_closed: Callable[[], int | None] = lambda: None
     """Called if the tab has closed; returns the tab that the session continues in."""
+    problems: PageProblems = field(default_factory=PageProblems)
+    """What went wrong in the tab since the last answer."""
     navigating: set[str] = field(default_factory=set)
     """Frames that are navigating."""
     url: str | None = None
@@ -144,7 +152,7 @@ class TrackedAction:
             self.chooser = params
         elif method == "Input.dragIntercepted":
             self.drag = parse_object(params.get("data"))
-        else:
+        elif method not in _REQUEST_ENDS:
             return
         self._changed.set()
 
@@ -248,6 +256,8 @@ class TrackedAction:
         page = self.page
         if page.dialog is None and self.unsettled:
             await self.wait_until(lambda: not self.unsettled, page.browsers.limits.action_settle)
+        if page.dialog is None and self.problems.awaited:
+            await self.wait_until(lambda: not self.problems.awaited, page.browsers.limits.action_responses)
         facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
         facts |= {name: value for name, value in more.items() if value is not None}
         notes = [note] if note else []
@@ -262,6 +272,8 @@ class TrackedAction:
             notes.append("The tab is navigating to another page.")
         elif isinstance(before, str) and isinstance(now, str) and before != now:
             facts["navigated"] = now
+        if problems := self.problems.pop(page.view):
+            facts["problems"] = problems
         if elsewhere := page.elsewhere_note():
             notes.append(elsewhere)
         if self.external_url is not None:
@@ -312,6 +324,7 @@ async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T]) -> 
 @dataclass(slots=True)
 class _Tab:
     requests: PendingRequests
+    problems: PageProblems = field(default_factory=PageProblems)
     ended: bool = False
     reaction: Reaction | None = None
     """The page's reaction to the last action."""
@@ -333,6 +346,8 @@ class Activity:
     ) -> None:
         """`report_closed`: called when an answer reports that a session's tab has closed; returns its tab now."""
         self._tabs: dict[TabKey, _Tab] = {}
+        self._browsers = browsers
+        self._watch = watch
         self._awake = awake
         self._downloads = downloads
         self._hidden = hidden
@@ -351,7 +366,8 @@ class Activity:
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Attribute what happens in the tab from here on to an action."""
         tab = self._tab(page.key)
-        action = TrackedAction(page, tab.actions, lambda: self._report_closed(page.session, page.tab_id))
+        report_closed = partial(self._report_closed, page.session, page.tab_id)
+        action = TrackedAction(page, tab.actions, report_closed, tab.problems)
         tab.actions.append(action)
         tab.requests.acted = page.link.loop.time()
         with self._awake.awake(page):
@@ -387,14 +403,21 @@ class Activity:
     def requests(self, page: Page) -> PendingRequests:
         return self._tab(page.key).requests
 
+    def is_requesting(self, key: TabKey) -> bool:
+        """Whether the page waits for a response, as far as is known."""
+        tab = self._tabs.get(key)
+        return tab is not None and tab.requests.quiet(key[0].loop.time())[0] == 0.0
+
     def _on_event(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
         tab = self._tab(key)
         if method == "detached":
             tab.requests.pending.clear()
+            tab.problems.forget_requests()
             if not tab.actions:
                 del self._tabs[key]
             return
         tab.requests.handle_event(key[0].loop.time(), method, params, child, acting=bool(tab.actions))
+        self._note_problems(key, method, params, child)
         for action in tab.actions:
             action.handle_event(method, params, child)
         if method == "Page.downloadWillBegin":
@@ -406,6 +429,14 @@ class Activity:
             self._downloads.judge(str(params.get("guid")), discarded)
             for action in actions:
                 action.discarded = discarded
+
+    def _note_problems(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
+        tab, state = self._tabs[key], self._watch.tabs.get(key)
+        if method in page_problems.EVENTS and (state is None or not all(one.done() for one in state.starting)):
+            return  # when watching begins, the browser repeats what the page has logged before
+        known = self._browsers.book.find(key[0].browser_id, key[1])
+        host = urlsplit(known.url).hostname if known is not None else None
+        tab.problems.handle_event(method, params, child, host or "", acting=bool(tab.actions))
 
     def _tabs_changed(self, change: Change) -> None:
         for tab in (*change.tabs.opened, *change.tabs.changed):

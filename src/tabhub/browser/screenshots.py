@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
+from tabhub.browser.driver.listeners import learn_listeners
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import Area
 from tabhub.browser.elements.hidden_frames import covered
@@ -58,6 +59,7 @@ async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
 
 async def _frame_marks(frame: Frame, whole: bool) -> list[Mark]:
     try:
+        await learn_listeners(frame)
         # Only the visible part of a frame can be in the picture.
         found = await frame.evaluate("marks", {"whole": whole and frame.parent is None, "most": _MAX_MARKS})
         left, top = await frame.offset() if found else (0.0, 0.0)

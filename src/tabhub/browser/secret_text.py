@@ -30,7 +30,13 @@ _TEXTS: Mapping[str, Callable[[Path], bool]] = {
     "browser_fill_form": lambda path: path[0] == "fields" and path[2:] == ("value",),
 }
 """The arguments that are typed into fields, by tool."""
-_STEPS = {"type": "browser_type_text", "fill": "browser_fill_form"}
+_STEPS = {
+    "type": "browser_type_text",
+    "type_text": "browser_type_text",
+    "fill": "browser_fill_form",
+    "fill_form": "browser_fill_form",
+}
+"""Steps of browser_act that may be named otherwise than their tool."""
 _HINT = (
     "It may stand only in what is typed into a field: `text` of browser_type_text, `value` of browser_fill_form, and "
     "those of their steps in browser_act."
@@ -48,7 +54,8 @@ def check_places(tool: str, arguments: Mapping[str, Any]) -> None:
 def _is_field_text(tool: str, arguments: Mapping[str, Any], path: Path) -> bool:
     if tool == "browser_act" and path[:1] == ("actions",) and len(path) > 2:
         step = arguments["actions"][path[1]]
-        return _is_field_text(_STEPS.get(step.get("action"), ""), step, path[2:])
+        action = step.get("action")
+        return _is_field_text(_STEPS.get(action, action), step, path[2:])
     return tool in _TEXTS and bool(path) and _TEXTS[tool](path)
 
 

@@ -176,7 +176,9 @@ class Call(msgspec.Struct, eq=False):
             # It may have navigated or closed itself meanwhile.
             ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
             ctx.work_on(ref.tab)
-        page = self.worked_on = Page(box.browsers, box.watch, ref, None if self.read_only else ctx, self.view)
+        acting = None if self.read_only else ctx
+        page = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
+        self.worked_on = page
         if self.repeats_page:
             await box.read_fields(page, True)
         return page

@@ -10,10 +10,10 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import jsonschema_rs
 import msgspec
 import orjson
 
+from tabhub.core.argument_errors import explain_arguments, problems_of
 from tabhub.core.portable_schema import portable
 from tabhub.core.validators import CompiledSchema, shared_validator
 from tabhub.errors import InvalidArguments
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
-_MOST_NAMED = 40
-_LONGEST_PROBLEM = 400
 _HEADER_MARK = HEADER_MARK.encode()
 
 
@@ -154,35 +152,14 @@ class Tool:
 
     def invalid(self, arguments: Mapping[str, Any]) -> InvalidArguments:
         """The error for arguments that are not accepted, naming the invalid fields."""
-        problems = []
-        for error in (self.compiled or self._compile()).validator.iter_errors(arguments):
-            where = "/".join(str(step) for step in error.instance_path) or "arguments"
-            problems.append({"field": where, "problem": self._problem(error)})
-            if len(problems) == 10:
-                break
+        errors = (self.compiled or self._compile()).validator.iter_errors(arguments)
+        problems = problems_of(self.input_schema, errors)
         listed = "; ".join(f"{p['field']}: {p['problem']}" for p in problems)
         return InvalidArguments(
             f"Invalid arguments for {self.name}: {listed}.",
-            hint="Nothing was sent to the browser. Correct the arguments and call again.",
+            hint=f"Nothing was done. {explain_arguments(self.input_schema)}".strip(),
             data={"errors": problems},
         )
-
-    def _problem(self, error: jsonschema_rs.ValidationError) -> str:
-        """What is invalid, with what would be valid; a long value is not returned whole."""
-        kind, message, fits = error.kind, error.message, ""
-        if isinstance(kind, jsonschema_rs.ValidationErrorKind.Enum):
-            options = [orjson.dumps(option).decode()[:60] for option in list(kind.options)[:_MOST_NAMED]]
-            message = f"{message.rpartition(' is not one of ')[0]} is not one of"
-            fits = f" {', '.join(options)}"
-        elif isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
-            schema: Any = self.input_schema
-            for step in error.schema_path[:-1]:
-                schema = schema.get(step) if isinstance(schema, Mapping) else None
-            known = schema.get("properties") if isinstance(schema, Mapping) else None
-            fits = f"; there is: {', '.join(list(known)[:_MOST_NAMED])}" if known else ""
-        half = _LONGEST_PROBLEM // 2
-        short = message if len(message) <= _LONGEST_PROBLEM else f"{message[:half]}…{message[-half:]}"
-        return short + fits[: _LONGEST_PROBLEM * 2]
 
 
 class CallContext(Protocol):

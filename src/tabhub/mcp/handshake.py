@@ -17,7 +17,6 @@ from tabhub.calls.engine import Engine
 from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
 from tabhub.core.sessions import Session
 from tabhub.errors import (
-    InvalidArguments,
     InvalidParams,
     InvalidRequest,
     MethodNotAllowed,
@@ -63,8 +62,8 @@ _SPOKEN = tuple(version.encode() for version in HANDSHAKE_VERSIONS)
 _BATCHES = "2025-03-26"
 _CALLS = frozenset({"tools/call", *FORWARDED, SUBSCRIBE})
 """Methods that a tool or an external server answers."""
-_TOOL_ERRORS_SINCE = "2025-11-25"
-"""From this revision on invalid arguments are a tool error, before it a protocol error."""
+_PROTOCOL_ERRORS = (UnknownTool, MissingCapability)
+"""Failed calls that are protocol errors; all others are results with an error."""
 _NO_RESOURCE = -32002
 """The error code for an unknown resource in these revisions."""
 
@@ -219,7 +218,7 @@ class HandshakeEdge:
                 else:
                     answer = encode_result(ident, await self._pass_on(caller, method))
             except TabhubError as error:
-                if not is_tool or not _is_tool_error(error, mcp.version):
+                if not is_tool or isinstance(error, _PROTOCOL_ERRORS):
                     raise
                 answer = encode_result(ident, failure_result(error).payload)
             finally:
@@ -362,9 +361,3 @@ class HandshakeEdge:
         if mcp is not None:
             mcp.close()
         self.engine.end_session(session_id, reason)
-
-
-def _is_tool_error(error: TabhubError, version: str) -> bool:
-    """Whether a failed call is a result with an error, not a protocol error."""
-    protocol: tuple[type[TabhubError], ...] = (UnknownTool, MissingCapability)
-    return not isinstance(error, protocol if version >= _TOOL_ERRORS_SINCE else (*protocol, InvalidArguments))

@@ -195,6 +195,12 @@ class Frame:
         return outer[0] + float(place["x"]), outer[1] + float(place["y"])
 
 
+async def frame_offset(frame: Frame) -> dict[str, Any]:
+    """The option of a script that tells boxes in the tab's viewport."""
+    x, y = await frame.offset()
+    return {"offset": {"x": x, "y": y}}
+
+
 def script_value(page: Page, answer: Any) -> Any:
     """The value of an evaluated script; CommandFailed if it threw."""
     details = answer.get("exceptionDetails") if isinstance(answer, dict) else {}

@@ -6,7 +6,7 @@ Owns sending a tool's command over the link and translating its failure. A tool 
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -80,8 +80,10 @@ class Page:
         ref: TabRef,
         acting: CallContext | None = None,
         view: View = EVERYTHING,
+        requesting: Callable[[TabKey], bool] | None = None,
     ) -> None:
-        """`acting` is a call that may change something: it is marked as sent with every command."""
+        """`acting` is a call that may change something: it is marked as sent with every command. `requesting` says
+        whether the page waits for a response."""
         self.ref = ref
         self.link = ref.link
         self.tab = ref.tab
@@ -97,6 +99,7 @@ class Page:
         """The id and site of the frame that the call acts in."""
         self.view = view
         self._state: TabState | None = None
+        self._requesting = requesting
         if view.active:
             watch.block_requests(self.state, view)
 
@@ -120,6 +123,11 @@ class Page:
         if dialog is not None and self.view.active and self.view.hides(dialog.url):
             return replace(dialog, message=MASK, default="")
         return dialog
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether requests of the page are under way, as far as is known."""
+        return self._requesting is not None and self._requesting(self.key)
 
     @property
     def is_hidden(self) -> bool:

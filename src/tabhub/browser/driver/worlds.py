@@ -24,8 +24,8 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 """Ref prefixes: the first document of a tab uses the first letter, the next one the second, and so on, so that a ref
 of an earlier document is not mistaken for one of the current document."""
 _KIT = (
-    *("roles", "accessible_name", "secret_fields", "fields", "states", "walk", "outline", "match", "search"),
-    *("reactions", "kit"),
+    *("roles", "accessible_name", "secret_fields", "fields", "states", "actionable"),
+    *("walk", "outline", "match", "search", "reactions", "kit"),
 )
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}
 """What acting needs; part of the kit, so that its source is sent once per document."""
@@ -109,6 +109,8 @@ class TabWorlds:
     """The ref of the frame element, by frame id."""
     silent: set[str] = field(default_factory=set)
     """Sessions of frames that did not answer last time."""
+    heard: dict[str, set[int]] = field(default_factory=dict)
+    """The elements known to listen for the mouse, as the browser numbers them, by the token of their world."""
     acted: set[FrameKey] = field(default_factory=set)
     """The frames whose reaction to the running action is watched; see `js/kit/reactions.js`."""
     last_snapshots: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
@@ -133,14 +135,18 @@ class TabWorlds:
 
     def forget_document(self, key: FrameKey) -> None:
         """A frame shows another document now."""
-        self.by_frame.pop(key, None)
+        if (world := self.by_frame.pop(key, None)) is not None:
+            self.heard.pop(world.token, None)
         if self.main == key[1]:
             # Its frames are gone with it.
             self.by_frame.clear()
+            self.heard.clear()
             self.owners.clear()
 
     def keep_only(self, frames: Set[FrameKey]) -> None:
         """Forget all other frames."""
         ids = {frame_id for _, frame_id in frames}
         self.by_frame = {key: world for key, world in self.by_frame.items() if key in frames}
+        tokens = {world.token for world in self.by_frame.values()}
+        self.heard = {token: nodes for token, nodes in self.heard.items() if token in tokens}
         self.owners = {frame_id: ref for frame_id, ref in self.owners.items() if frame_id in ids}

@@ -14,22 +14,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_number
+from tabhub.browser.driver.cdp_values import parse_number, parse_objects
 from tabhub.browser.driver.frames import FollowUp, Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.driver.worlds import World, literal, source
+from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element_errors import missing_error, problem_error
-from tabhub.browser.schemas import text
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
 
 TARGET: dict[str, Any] = {
-    "selector?": text("CSS selector"),
-    "ref?": text("ref of a snapshot"),
-    "text?": text("its name or text"),
+    "selector?": "string",
+    "ref?": "string",
+    "text?": "string",
     "role?": "string",
+    "label?": "string",
 }
-"""The parameters that name an element."""
+"""The parameters that name an element: by CSS selector, by ref, by name or text, by role, or a field by its label."""
 TARGET_NAMES = tuple(name.removesuffix("?") for name in TARGET)
 REF = re.compile(r"^(f[0-9]{1,6})?[a-z][0-9]{1,7}$")
 _FRAME_REF = re.compile(r"(f[0-9]+)e[0-9]+")
@@ -39,6 +40,8 @@ _POLL_PAUSES = (0.02, 0.05, 0.1, 0.2)
 _ELEMENT_GONE = "tabhub:gone"
 _COVERED_PAUSE = 0.1
 """Seconds before looking again at a frame that is covered."""
+_REVEALED = 150
+"""Milliseconds in which the page shows what the pointer reveals."""
 _Point = tuple[float, float]
 
 
@@ -72,6 +75,8 @@ class Element:
     """How results and errors name it: `button "Send" [e12]`."""
     others: int = 0
     """How many more elements the selector matches."""
+    instead: tuple[str, ...] = ()
+    """Visible elements that only contain the text, if this one is hidden."""
 
     async def call(self, name: str, argument: dict[str, Any] | None = None) -> Any:
         """Call the function of `<name>.js` in our world with the element as `this`; a problem it returns is raised."""
@@ -166,7 +171,8 @@ async def wait_actionable(
     `follow` is sent at once if the element is a text field of the tab's main document.
     """
     limits, loop = page.link.limits, page.link.loop
-    until = loop.time() + limits.element_ready
+    until, hovered = loop.time() + limits.element_ready, 0
+    more["settle"] = round(limits.element_settled * 1000)
     while True:
         left = max(0.0, until - loop.time())
         check = _Check({"need": need, "within": round(left * 1000), **more}, follow)
@@ -175,6 +181,15 @@ async def wait_actionable(
         if isinstance(problem := facts.get("problem"), dict):
             if problem.get("why") == "detached" and left > 0 and "ref" not in args:
                 # The page replaced it between the lookup and the check.
+                continue
+            if problem.get("settled") and page.is_loading and left > 0:
+                # What it is waiting for may be a response.
+                await asyncio.sleep(poll_pause(len(_POLL_PAUSES)))
+                continue
+            if hovered < len(points := parse_objects(problem.get("reveal"))):
+                await _hover(element, points[hovered])
+                hovered += 1
+                more["settle"] = _REVEALED
                 continue
             raise problem_error(element, problem)
         x, y = point = float(facts["x"]), float(facts["y"])
@@ -190,6 +205,15 @@ async def wait_actionable(
         label = facts.get("label")
         element = replace(element, label=label[:500]) if isinstance(label, str) else element
         return ActionableElement(element, x, y, point, str(facts.get("kind")), facts)
+
+
+async def _hover(element: Element, point: Any) -> None:
+    """Move the mouse to a point of the element's frame."""
+    x, y = parse_number(point.get("x")), parse_number(point.get("y"))
+    if element.frame.parent is not None:
+        _, (x, y) = await _point_through_frames(element, element.frame, x, y)
+    move = pointer.mouse_event("mouseMoved", x, y)
+    await pointer.send_events(element.page, [move], element.frame.session_id)
 
 
 async def _point_through_frames(element: Element, frame: Frame, x: float, y: float) -> tuple[_Point, _Point]:
@@ -220,7 +244,8 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
     wanted = target_of(args)
     if not wanted:
         raise InvalidArguments(
-            "No element is named.", hint="Give a ref (from browser_snapshot), a selector, a text or a role."
+            "No element is named.",
+            hint="Give a ref (from browser_snapshot), a selector, a text, a role, or a field's label.",
         )
     loop = asyncio.get_running_loop()
     until, attempt = loop.time() + wait, 0
@@ -246,7 +271,9 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
             if "value" not in checked:
                 raise element.gone_error()
             return element, checked["value"]
-        if last or found.get("why") in ("invalid", "gone"):
+        # Several elements seldom become one.
+        decided = found.get("why") == "several" and not found.get("changing") and not page.is_loading
+        if last or decided or found.get("why") in ("invalid", "gone"):
             raise missing_error(page, wanted, found)
         await asyncio.sleep(min(poll_pause(attempt), max(0.0, until - loop.time())))
         attempt += 1
@@ -309,7 +336,10 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
         found = await frame.run_code(code, follow)
         missing = found.get("missing") if isinstance(found, dict) else None
     if isinstance(found, dict) and isinstance(found.get("ref"), str):
-        element = Element(frame.page, frame, found["ref"], str(found.get("label"))[:500], found.get("others") or 0)
+        element = Element(
+            *(frame.page, frame, found["ref"], str(found.get("label"))[:500], found.get("others") or 0),
+            tuple(str(label)[:300] for label in found.get("instead") or ()),
+        )
         result = {"element": element, "rank": found.get("rank"), "frames": found.get("frames")}
         return result | ({"value": found["value"]} if "value" in found else {})
     return missing if isinstance(missing, dict) else {"why": "absent"}

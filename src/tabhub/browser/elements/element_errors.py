@@ -12,7 +12,7 @@ from tabhub.errors import CommandFailed
 if TYPE_CHECKING:
     from tabhub.browser.elements.element import Element
 
-_TARGETS = {"selector": "", "ref": "the ref ", "text": "the text ", "role": "the role "}
+_TARGETS = {"selector": "", "ref": "the ref ", "text": "the text ", "role": "the role ", "label": "the label "}
 _LOOK_AGAIN = "Take a new browser_snapshot to see what is there now."
 _PROBLEMS: Mapping[str, tuple[str, str]] = {
     "detached": ("is no longer on the page", _LOOK_AGAIN),
@@ -32,6 +32,10 @@ _PROBLEMS: Mapping[str, tuple[str, str]] = {
         "Close or scroll away what covers it, or act on the covering element instead.",
     ),
     "outside": ("cannot be scrolled into view", "Choose an element around it, or open its container first."),
+    "clipped": (
+        "is for screen readers only: it is clipped to nothing",
+        "To use it, press Enter in it (browser_press_key with this ref); otherwise choose a visible element.",
+    ),
     "option": ("is an option of a select", "Use browser_select_option."),
     "notText": (
         "is not a text field ({detail})",
@@ -67,19 +71,24 @@ def missing_error(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -
             f"The selector {wanted['selector']!r} is not valid CSS: {missing.get('message')}",
             hint="`selector` accepts CSS only. Put the element's text into `text` and its role into `role`.",
         )
-    described = " with ".join(f"{_TARGETS[name]}{value!r}" for name, value in wanted.items())
+    described = describe_target(wanted)
     if why == "several":
         return CommandFailed(
             f"{missing.get('count')} elements match {described} in {where}.",
             hint=f"Choose one by its ref: {', '.join(nearest)}.",
             data={"nearest": nearest},
         )
+    kind = "field" if "label" in wanted else "element"
     nothing = "Nothing on the page has a similar id, class or name; browser_snapshot shows what there is."
     return CommandFailed(
-        f"No element matches {described} in {where}.",
+        f"No {kind} matches {described} in {where}.",
         hint=f"Nearest matches: {', '.join(nearest)}." if nearest else nothing,
         data={"nearest": nearest},
     )
+
+
+def describe_target(wanted: Mapping[str, Any]) -> str:
+    return " with ".join(f"{_TARGETS[name]}{value!r}" for name, value in wanted.items())
 
 
 def problem_error(
@@ -90,8 +99,9 @@ def problem_error(
     details = {"detail": str(problem.get("detail", ""))[:300], "options": ", ".join(problem.get("options", ()))}
     waited = parse_number(problem.get("waited")) / 1000
     after = f" after {waited:.1f} s" if waited >= 1 else ""
+    instead = f" Visible elements that contain the text: {', '.join(element.instead)}." if element.instead else ""
     return kind(
         f"{element.label} in tab {element.page.tab_id} {message.format(**details)}{after}.",
-        hint=hint.format(**details),
+        hint=hint.format(**details) + instead,
         data={"problem": why, "ref": element.ref},
     )

@@ -1,7 +1,7 @@
 // Waits until the element is actionable and returns the point to act on, or the problem when the time is over.
 // need: click, hover (only a point), edit (text), field (any form field), key (the focus), look (only in view).
 // `all`: what is there is selected; `keep`: the cursor stays where it is.
-async function ({ need, within, patient, all, keep, value }) {
+async function ({ need, within, settle, patient, all, keep, value }) {
   const begun = performance.now();
   const TEXTS = ["text", "search", "url", "tel", "email", "password", "number"];
   const NO_TEXT = "input, summary, a[href]:not([role=combobox]), button:not([role=combobox])";
@@ -164,9 +164,25 @@ async function ({ need, within, patient, all, keep, value }) {
     cover = usual;
     return null;
   };
+  // How much of the element is in view, as a share of what can be: scrolling boxes around it clip it like the window.
   const inView = (body) => {
     const box = rects(body)[0] || body.getBoundingClientRect();
-    return box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
+    const view = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
+    let { position } = getComputedStyle(body);
+    for (let at = parent(body); at && at !== document.body && at !== document.documentElement; at = parent(at)) {
+      const style = getComputedStyle(at);
+      const moved = style.transform !== "none";
+      if (position === "fixed" ? !moved : position === "absolute" && style.position === "static" && !moved) continue;
+      position = style.position;
+      if (style.overflowX === "visible" && style.overflowY === "visible") continue;
+      const around = at.getBoundingClientRect();
+      view.left = Math.max(view.left, around.left);
+      view.top = Math.max(view.top, around.top);
+      view.right = Math.min(view.right, around.right);
+      view.bottom = Math.min(view.bottom, around.bottom);
+    }
+    const share = (low, high, from, to) => Math.max(0, Math.min(high, to) - Math.max(low, from)) / (Math.min(high - low, to - from) || 1);
+    return Math.min(share(box.left, box.right, view.left, view.right), share(box.top, box.bottom, view.top, view.bottom));
   };
 
   const tick = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -184,6 +200,7 @@ async function ({ need, within, patient, all, keep, value }) {
     return ["x", "y", "width", "height"].every((side) => Math.abs(before[side] - after[side]) < 0.5);
   };
 
+  let scrolled = false;
   const look = async () => {
     if (!element.isConnected) return { why: "detached" };
     if (element.localName === "option") return { why: "option" };
@@ -199,13 +216,18 @@ async function ({ need, within, patient, all, keep, value }) {
     if (!(await still())) return { why: "moving" };
     if (!pointed) {
       const body = editor?.root ?? element;
-      if (!inView(body)) body.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+      if (inView(body) < 0.95) {
+        scrolled = true;
+        body.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+        if (need === "look" && inView(body) <= 0) return { why: kit.isClipped(element) ? "clipped" : "outside" };
+      }
       const box = rects(body)[0] || body.getBoundingClientRect();
       return { at: { x: box.x + box.width / 2, y: box.y + box.height / 2 } };
     }
     const at = seek();
     if (at) return { at };
     if (bodies().every((body) => getComputedStyle(body).pointerEvents === "none")) return { why: "deaf" };
+    if (bodies().every(kit.isClipped)) return { why: "clipped" };
     return cover ? { why: "covered", detail: cover } : { why: "outside" };
   };
 
@@ -323,15 +345,38 @@ async function ({ need, within, patient, all, keep, value }) {
     return true;
   };
 
+  // Points on what is around it, the nearest first: many pages show buttons only while the pointer is on their row.
+  const around = () => {
+    const places = [];
+    for (let at = parent(element); at && places.length < 3 && at !== document.body && at !== document.documentElement; at = parent(at)) {
+      const size = at.getBoundingClientRect();
+      if (!shown(at) || size.width * size.height > (innerWidth * innerHeight) / 2) continue;
+      at.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+      const point = points(at).find(({ x, y }) => inside(hitAt(at, x, y), at));
+      if (point) places.push(point);
+    }
+    return places;
+  };
+
   let found = await look();
-  for (let pause = 10; !found.at && performance.now() - begun < within; pause = Math.min(pause * 2, 100)) {
+  // While nothing in the page changes, waiting does not help.
+  let changed = performance.now();
+  const watcher = new MutationObserver(() => (changed = performance.now()));
+  const changes = { subtree: true, childList: true, characterData: true, attributes: true };
+  if (!found.at) for (const root of new Set([document, ...roots(element)])) watcher.observe(root, changes);
+  const settled = () => performance.now() - changed >= settle && !kit.changing();
+  for (let pause = 10; !found.at && performance.now() - begun < within && !settled(); pause = Math.min(pause * 2, 100)) {
     if (["detached", "option", "notText", "file"].includes(found.why)) break;
     await tick(pause);
     looks += 1;
     found = await look();
   }
-  if (found.at && need !== "look") kit.watchReactions(element);
-  if (!found.at) return { problem: { ...found, waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
+  watcher.disconnect();
+  if (!found.at) {
+    const reveal = pointed && ["hidden", "outside", "clipped"].includes(found.why) ? around() : [];
+    return { problem: { ...found, reveal, settled: settled(), waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
+  }
+  if (need !== "look") kit.watchReactions(element);
   if (need === "click" || (pointed && need === "field")) guard();
   const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "combo", "area", "rich", "code"].includes(kind);
   if (need === "key") element.focus({ preventScroll: true });
@@ -347,6 +392,7 @@ async function ({ need, within, patient, all, keep, value }) {
     name: describe(element),
     label: element === this ? null : kit.label(element),
     type: element.type || "",
+    scrolled,
     checked: element.localName === "input" ? element.checked : element.getAttribute("aria-checked") === "true",
     held: ["text", "combo"].includes(kind) && !kit.isSecret(element) ? element.value.slice(0, 100000).toWellFormed() : null,
     empty: kind === "rich" ? !element.textContent : !element.value,

@@ -86,28 +86,31 @@ const byIds = (element, attribute) => {
   return squeeze(texts.join(" "));
 };
 
-// The browser searches the whole document for the labels of each control; while a tree is walked, it is searched once.
-let labelled = null;
+// What is found out once per look at the document, which does not change meanwhile.
+let look = null;
+const oneLook = (work) => {
+  if (look) return work();
+  look = { labels: new Map(), acting: new Map(), roots: null };
+  try {
+    return work();
+  } finally {
+    look = null;
+  }
+};
+
+// The browser searches the whole document for the labels of each control; during a look it is searched once.
 const labelsOf = (element) => {
-  if (!labelled) return element.labels;
+  if (!look) return element.labels;
   const root = element.getRootNode();
-  let known = labelled.get(root);
+  let known = look.labels.get(root);
   if (!known) {
-    labelled.set(root, (known = new Map()));
+    look.labels.set(root, (known = new Map()));
     for (const label of root.querySelectorAll("label")) {
       const { control } = label;
       if (control) known.set(control, [...(known.get(control) ?? []), label]);
     }
   }
   return known.get(element);
-};
-const labelsOnce = (work) => {
-  labelled = new Map();
-  try {
-    return work();
-  } finally {
-    labelled = null;
-  }
 };
 
 const nativeName = (element) => {
@@ -121,8 +124,6 @@ const nativeName = (element) => {
     case "img":
     case "area":
       return element.alt || "";
-    case "svg":
-      return element.querySelector(":scope > title")?.textContent ?? "";
     case "fieldset":
       return [...element.children].find((child) => child.localName === "legend")?.textContent ?? "";
     case "figure":
@@ -135,6 +136,7 @@ const nativeName = (element) => {
     case "summary":
       return contentText(element);
     default:
+      if (element.ownerSVGElement !== undefined) return element.querySelector(":scope > title")?.textContent ?? "";
   }
   const labels = labelsOf(element);
   return labels?.length ? Array.from(labels, (label) => contentText(label)).join(" ") : "";

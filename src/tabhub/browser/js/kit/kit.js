@@ -18,9 +18,12 @@ const makeKit = (token, prefix) => {
     return found?.isConnected ? found : null;
   };
   const label = (found) => {
-    const role = roleOf(found) || (actable(found, "") ? "clickable" : found.localName);
-    const name = cut(wholeName(found, role) || (found.matches("input, textarea, select") || isSecretField(found) ? "" : squeeze(contentText(found))), 80);
-    return `${role}${name ? ` ${JSON.stringify(name)}` : ""} [${ref(found)}]`;
+    const role = lookup(found).role || found.localName;
+    const content = isSecretField(found) || editable(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
+    const name = cut(wholeName(found, role) || content, 80);
+    const hint = name ? "" : hintOf(found, holdsActing(found));
+    const more = moreOf(found, "", name);
+    return `${role}${name ? ` ${JSON.stringify(name)}` : ""}${more} [${ref(found)}${hint && ` ${hint}`}]`;
   };
   const focusOutside = (field) => {
     const active = field.getRootNode().activeElement ?? document.activeElement;
@@ -38,7 +41,14 @@ const makeKit = (token, prefix) => {
     asRole,
     name: nameOf,
     text: (found) => squeeze(contentText(found)),
-    actable,
+    acting: actingElements,
+    shownRole: (found) => lookup(found).role,
+    list: (wanted) => oneLook(() => listTargets({ element }, wanted)),
+    heard: (found) => listening.add(found),
+    seenByPeople,
+    isClipped,
+    isPicture,
+    changing: isChanging,
     isSecret: isSecretField,
     keepSecret,
     fieldOf,

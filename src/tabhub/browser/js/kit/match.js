@@ -1,11 +1,13 @@
-// Finds elements by selector, or by text and role; reports the nearest matches when there are none.
-const allRoots = function* (start = document) {
+// Finds elements by selector, by text and role, or fields by label; reports the nearest when there are none.
+const rootsIn = function* (start) {
   yield start;
   for (const host of start.querySelectorAll("*")) {
     const root = rootOf(host);
-    if (root) yield* allRoots(root);
+    if (root) yield* rootsIn(root);
   }
 };
+// Finding the roots takes a walk through the document, which is made once per look.
+const allRoots = (start = document) => (look && start === document ? (look.roots ??= [...rootsIn(document)]) : rootsIn(start));
 
 const selectAll = function* (selector) {
   for (const root of allRoots()) yield* root.querySelectorAll(selector);
@@ -60,17 +62,47 @@ const nearSelector = (selector) => {
   return best(scored, 6);
 };
 
-// Every element with a role or that can be acted on, in document order, with its name.
-const nameable = function* () {
-  for (const root of allRoots()) {
-    for (const element of root.querySelectorAll("*")) {
-      if (SILENT.has(element.localName)) continue;
-      let role = roleOf(element);
-      const acts = actable(element, role);
-      if (!role && acts) role = "clickable";
-      if (role) yield { element, role, acts };
-    }
+// How well texts fit what is wanted: exactly, ignoring case, as whole words of a longer text, or inside words.
+const [EXACT, ANY_CASE, WORDS, INSIDE] = [0, 1, 2, 3];
+const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
+const asWords = (text, folded) => {
+  const starts = new Set([0, text.length]);
+  for (const { index } of segmenter.segment(text)) starts.add(index);
+  for (let at = text.indexOf(folded); at >= 0; at = text.indexOf(folded, at + 1)) {
+    if (starts.has(at) && starts.has(at + folded.length)) return true;
   }
+  return false;
+};
+const fitOf = (text, wanted, folded) => {
+  if (text === wanted) return EXACT;
+  const lower = text.toLowerCase();
+  if (lower === folded) return ANY_CASE;
+  if (!lower.includes(folded)) return -1;
+  return asWords(lower, folded) ? WORDS : INSIDE;
+};
+
+// The order of matches: even a hidden exact match comes before those that only contain the text. What can be acted on
+// comes before the rest.
+const FIRST_RANK = [0, 10, 60, 120];
+const rankOf = (fit, visible, acts) => FIRST_RANK[fit] + (visible ? 0 : 30) + (acts ? 0 : 1);
+// From this rank on a match only contains the text, or is hidden: another frame may have a better one.
+const WEAK = 20;
+
+const elementsOf = function* () {
+  for (const root of allRoots()) for (const element of root.querySelectorAll("*")) if (!SILENT.has(element.localName)) yield element;
+};
+
+const NAMING = "title placeholder aria-placeholder".split(" ");
+const namesOf = (element, name) => [name, ...NAMING.map((attribute) => squeeze(element.getAttribute(attribute) ?? ""))];
+
+// Whether its content may name an element so; finding out the name itself takes a style per element inside.
+const NAMED_INSIDE = "[alt], [aria-label], [aria-labelledby], [title], input, slot";
+const NAMED_OUTSIDE = new Set(["input", "select", "textarea", "option"]);
+const mayName = (element, role, folded) => {
+  if (NAMED_OUTSIDE.has(element.localName)) return true;
+  if (!(NAMED_BY_CONTENT.has(role) || role === "listitem" || role === "") || element.hasAttribute("aria-labelledby")) return true;
+  if (rootOf(element) || squeeze(element.textContent).toLowerCase().includes(folded)) return true;
+  return NAMING.some((attribute) => element.hasAttribute(attribute)) || element.hasAttribute("aria-label") || element.querySelector(NAMED_INSIDE) !== null;
 };
 
 // An element's own text in its tree, without that of scripts and the like.
@@ -84,80 +116,118 @@ const lightText = (element) => {
   return squeeze(texts.join("")).toLowerCase();
 };
 
+// Part of a sentence: emphasis between other words, for example, is no text of its own.
+const isFragment = (element) => {
+  if (!getComputedStyle(element).display.startsWith("inline") || acts(element)) return false;
+  return [element.previousSibling, element.nextSibling].some((node) => node?.nodeType === Node.TEXT_NODE && squeeze(node.data));
+};
+
 // The innermost elements whose text contains the wanted text.
 const innermostWithText = function* (wanted) {
-  for (const root of allRoots()) {
-    const within = [...(root.body ?? root).children].filter((child) => !SILENT.has(child.localName));
-    const descend = function* (element) {
-      if (!lightText(element).includes(wanted)) return;
-      let deeper = false;
-      for (const child of element.children) {
-        if (SILENT.has(child.localName)) continue;
-        for (const one of descend(child)) {
-          deeper = true;
-          yield one;
-        }
-      }
-      if (!deeper) yield { element, role: roleOf(element), acts: false, name: squeeze(contentText(element)) };
-    };
-    let below = false;
-    for (const element of within) {
-      for (const one of descend(element)) {
-        below = true;
+  const descend = function* (element) {
+    if (SILENT.has(element.localName) || !lightText(element).includes(wanted)) return;
+    let deeper = false;
+    for (const child of element.children) {
+      for (const one of descend(child)) {
+        deeper = true;
         yield one;
       }
     }
-    // Text directly in the body, outside its elements.
-    const { body } = root;
-    const inBody = !below && body && lightText(body).includes(wanted);
-    if (inBody) yield { element: body, role: roleOf(body), acts: false, name: squeeze(contentText(body)) };
+    if (deeper) return;
+    let whole = element;
+    while (isFragment(whole) && whole.parentElement) whole = whole.parentElement;
+    yield whole;
+  };
+  for (const root of allRoots()) {
+    if (root.body) yield* descend(root.body);
+    else for (const child of root.children) yield* descend(child);
   }
 };
 
-// All that match, best first: exact before contained, what can be acted on before the rest, visible before hidden.
+// All that match, best first.
 const matches = (text, role) => {
   const wanted = squeeze(text ?? "");
   const folded = wanted.toLowerCase();
-  const scored = [];
-  const added = new Set();
-  const add = ({ element, role: own, acts, name }) => {
-    if (added.has(element)) return;
-    const lower = name.toLowerCase();
-    const fit = !wanted ? 1 : name === wanted ? 0 : lower === folded ? 1 : lower.includes(folded) ? 2 : -1;
-    if (fit < 0) return;
-    added.add(element);
-    const visible = seen(element);
-    scored.push({ element, role: own, name, visible, rank: (visible ? 0 : 100) + fit * 10 + (acts ? 0 : 1) });
+  const found = new Map();
+  const add = (element, own, name) => {
+    if (found.has(element)) return;
+    const fits = wanted ? namesOf(element, name).map((one) => (one ? fitOf(one, wanted, folded) : -1)).filter((one) => one >= 0) : [EXACT];
+    if (!fits.length) return;
+    const fit = Math.min(...fits);
+    const visible = seenByPeople(element);
+    found.set(element, { element, role: own, name, fit, visible, rank: rankOf(fit, visible, acts(element)) });
   };
-  for (const one of nameable()) {
-    if (role && one.role !== role) continue;
-    add({ ...one, name: wholeName(one.element, one.role) });
+  // Roles that elements only have because they can be acted on.
+  const given = role === "clickable" || role === "group";
+  for (const element of elementsOf()) {
+    if (hasStandIn(element)) continue;
+    let own = element.localName === "label" ? lookup(element).role : roleOf(element);
+    if (role && own !== role && !(given && NOT_INTERACTIVE.has(own))) continue;
+    if (!role && !own && !listening.has(element) && !actable(element, own) && !NAMING.some((name) => element.hasAttribute(name)) && !element.hasAttribute("aria-label")) continue;
+    if (wanted && !mayName(element, own, folded)) continue;
+    if (!own || given) own = lookup(element).role;
+    if (role && own !== role) continue;
+    add(element, own, wholeName(element.localName === "label" && own ? element.control : element, own));
   }
-  if (wanted && !role) for (const one of innermostWithText(folded)) add(one);
-  return scored.sort((a, b) => a.rank - b.rank);
+  if (wanted && !role) for (const element of innermostWithText(folded)) add(element, lookup(element).role, squeeze(contentText(element)));
+  return [...found.values()].sort((a, b) => a.rank - b.rank);
 };
 
-const nearText = (label, text, role) => {
+// Fields by their label, with or without the marks that say that it is required.
+const FIELD_ROLES = new Set("textbox searchbox combobox listbox slider spinbutton file color date time checkbox radio switch".split(" "));
+const isField = (element, role) => FIELD_ROLES.has(role) || (role === "button" && element.getAttribute("aria-haspopup") === "listbox");
+const plainLabel = (text) => squeeze(text).replace(/[\s*:：]+$/, "");
+const matchingFields = (label, role) => {
+  const wanted = plainLabel(label);
+  const folded = wanted.toLowerCase();
+  const found = [];
+  for (const element of elementsOf()) {
+    const own = roleOf(element);
+    if (!isField(element, own) || (role && own !== role)) continue;
+    const name = wholeName(element, own);
+    const fits = namesOf(element, name).map((one) => (one ? fitOf(plainLabel(one), wanted, folded) : -1)).filter((one) => one >= 0);
+    if (!fits.length) continue;
+    const [fit, visible] = [Math.min(...fits), seenByPeople(element) || own === "file"];
+    found.push({ element, role: own, name, fit, visible, rank: rankOf(fit, visible, true) });
+  }
+  return found.sort((a, b) => a.rank - b.rank);
+};
+
+// A name good enough to compare with, without reading styles.
+const quickName = (element, role) => {
+  const given = element.getAttribute("aria-label") || element.getAttribute("title") || element.getAttribute("alt") || element.getAttribute("placeholder");
+  if (given) return squeeze(given);
+  if (FIELD_ROLES.has(role) || element.localName === "input") return wholeName(element, role);
+  return squeeze(element.textContent.slice(0, 1000));
+};
+
+const nearText = (label, text, role, fields = false) => {
   const wanted = squeeze(text ?? "").toLowerCase();
-  const scored = new Map();
-  let left = 3000;
-  for (const one of nameable()) {
-    if ((left -= 1) < 0) break;
-    if (!one.acts && one.role !== "heading") continue;
-    const name = wholeName(one.element, one.role).toLowerCase();
-    const words = wanted.split(" ");
-    const like = wanted ? Math.max(similarity(wanted, name), ...words.map((word) => (word.length > 2 && name.includes(word) ? 0.6 : 0))) : 0;
-    if (like > 0.3) scored.set(one.element, like + (one.role === role ? 0.2 : 0));
-    else if (role && one.role === role) scored.set(one.element, 0.35);
+  const words = wanted.split(" ").filter((word) => word.length > 1);
+  const scored = [];
+  for (const element of elementsOf()) {
+    const own = roleOf(element);
+    if (fields ? !isField(element, own) : !WIDGETS.has(own) && own !== "heading" && own !== role && !actable(element, own)) continue;
+    const name = quickName(element, own).toLowerCase();
+    let like = 0;
+    if (wanted && name) {
+      const shared = words.filter((word) => name.includes(word)).length / (words.length || 1);
+      if (name === wanted) like = 2;
+      else if (name.includes(wanted)) like = 1;
+      else like = Math.max(shared * 0.9, name.length < 200 && (shared || name[0] === wanted[0] || scored.length < 500) ? similarity(wanted, name) : 0);
+    }
+    if (like > 0.3) scored.push([element, like + (own === role ? 0.2 : 0) - (name.length > 200 ? 0.3 : 0)]);
+    else if ((role && own === role) || fields) scored.push([element, 0.2]);
   }
-  const worth = [...scored].sort((a, b) => b[1] - a[1]).slice(0, 6);
-  return worth.map(([element]) => label(element));
+  const visible = (element) => (seenByPeople(element) ? 0 : 0.25);
+  const near = scored.sort((a, b) => b[1] - a[1]).slice(0, 30).map(([element, like]) => [element, like - visible(element)]);
+  const best = near.sort((a, b) => b[1] - a[1]);
+  return best.filter(([, like]) => like > 0.3 || best[0][1] < 0.8).slice(0, 6).map(([element]) => shownLabel(label, element));
 };
 
+const shownLabel = (label, element) => `${label(element)}${seenByPeople(element) ? "" : " (not visible)"}`;
 const refAndLabel = ({ ref, label }, element) => ({ ref: ref(element), label: label(element) });
 
-// From this rank on a match only contains the text, or is hidden: another frame may have a better one.
-const WEAK = 20;
 const asRole = (role) => {
   const word = role?.trim().toLowerCase();
   return word === "image" ? "img" : word;
@@ -188,44 +258,82 @@ const rowOf = (element) => {
   return "";
 };
 
-// One target, or `missing` with why: gone, invalid, absent or several.
-const findTarget = (kit, { ref, selector, text, role: asked, near }) => {
-  const role = asRole(asked);
-  const places = () => ({ frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length });
-  if (ref) {
-    const element = kit.element(ref);
-    return element ? refAndLabel(kit, element) : { missing: { why: "gone" } };
-  }
-  if (selector) {
-    let found = null;
-    let others = 0;
-    try {
-      for (const element of selectAll(selector)) {
-        if (text || role) {
-          const own = roleOf(element) || (actable(element, "") ? "clickable" : "");
-          if (role && own !== role) continue;
-          const name = wholeName(element, own) || squeeze(contentText(element));
-          if (text && !name.toLowerCase().includes(squeeze(text).toLowerCase())) continue;
-        }
-        if (found) others += 1;
-        else found = element;
-      }
-    } catch (error) {
-      return { missing: { why: "invalid", message: String(error.message).slice(0, 300) } };
+const frameCount = () => [...selectAll("iframe, frame")].length;
+const places = () => ({ frames: frameCount(), hosts: [...selectAll("*")].filter(mayHide).length });
+
+// Whether the document itself shows that it is about to change.
+const isChanging = () =>
+  document.readyState !== "complete" ||
+  document.querySelector("[aria-busy=true]") !== null ||
+  document.getAnimations().some(({ playState, effect }) => playState === "running" && effect?.getComputedTiming().endTime < 10000);
+
+// The elements that match a selector, and a text, label or role if given; invalid CSS throws.
+const selected = function* ({ selector, text, role, label }) {
+  const wanted = squeeze(text ?? "");
+  const fields = label ? new Set(matchingFields(label, role).filter((one) => one.fit < INSIDE).map((one) => one.element)) : null;
+  for (const element of selectAll(selector)) {
+    if (fields && !fields.has(element)) continue;
+    const own = text || role ? lookup(element).role : "";
+    if (role && own !== role) continue;
+    let fit = EXACT;
+    if (text) {
+      const names = namesOf(element, wholeName(element, own) || squeeze(contentText(element)));
+      const fits = names.map((name) => (name ? fitOf(name, wanted, wanted.toLowerCase()) : -1)).filter((one) => one >= 0 && one < INSIDE);
+      if (!fits.length) continue;
+      fit = Math.min(...fits);
     }
-    if (found) return { ...refAndLabel(kit, found), others };
-    return { missing: { why: "absent", nearest: near ? nearSelector(selector) : [], ...places() } };
+    yield { element, fit };
   }
-  const found = matches(text, role);
+};
+
+const bySelector = (kit, wanted) => {
+  const found = [];
+  try {
+    found.push(...selected(wanted));
+  } catch (error) {
+    return { missing: { why: "invalid", message: String(error.message).slice(0, 300) } };
+  }
+  if (!found.length) return { missing: { why: "absent", nearest: wanted.near ? nearSelector(wanted.selector) : [], ...places() } };
+  const fit = Math.min(...found.map((one) => one.fit));
+  const best = found.filter((one) => one.fit === fit);
+  // A hidden element does not stand in the way of a visible one.
+  const { element } = best.find((one) => seenByPeople(one.element)) ?? best[0];
+  return { ...refAndLabel(kit, element), others: found.length - 1 };
+};
+
+const byText = (kit, { text, role, label, near }) => {
+  const found = label ? matchingFields(label, role) : matches(text, role);
   const first = found[0];
-  if (!first) return { missing: { why: "absent", nearest: near ? nearText(kit.label, text, role) : [], ...places() } };
+  const nearest = () => (near ? nearText(kit.label, label ?? text, role, Boolean(label)) : []);
+  if (!first || first.fit === INSIDE) return { missing: { why: "absent", nearest: nearest(), ...places() } };
   // Only matches of the best rank count.
   const apart = withoutNested(found.filter((one) => one.rank === first.rank));
-  const fit = { rank: first.rank, frames: first.rank < WEAK ? 0 : places().frames };
-  if (apart.length === 1) return { ...refAndLabel(kit, apart[0].element), ...fit };
-  const describe = ({ element }) => {
+  const facts = { rank: first.rank, frames: first.rank < WEAK ? 0 : frameCount(), visible: first.visible };
+  const others = first.visible ? [] : withoutNested(found.filter((one) => one.visible)).slice(0, 4).map(({ element }) => kit.label(element));
+  if (apart.length === 1) return { ...refAndLabel(kit, apart[0].element), ...facts, instead: others };
+  const describe = ({ element, visible }) => {
     const row = rowOf(element);
-    return `${kit.label(element)}${row ? ` in ${row}` : ""}`;
+    return `${kit.label(element)}${visible ? "" : " (not visible)"}${row ? ` in ${row}` : ""}`;
   };
-  return { missing: { why: "several", count: apart.length, nearest: apart.slice(0, 8).map(describe), ...fit } };
+  return { missing: { why: "several", count: apart.length, nearest: [...apart.slice(0, 8).map(describe), ...others], changing: isChanging(), ...facts } };
+};
+
+// One target, or `missing` with why: gone, invalid, absent or several.
+const findTarget = (kit, wanted) => {
+  if (wanted.ref) {
+    const element = kit.element(wanted.ref);
+    return element ? refAndLabel(kit, element) : { missing: { why: "gone" } };
+  }
+  const asked = { ...wanted, role: asRole(wanted.role) };
+  return oneLook(() => (wanted.selector ? bySelector(kit, asked) : byText(kit, asked)));
+};
+
+// All that match a target: by a selector in document order, otherwise best first; `asText` without those that contain
+// the text only inside words.
+const listTargets = (kit, wanted) => {
+  const asked = { ...wanted, role: asRole(wanted.role) };
+  if (wanted.ref) return [kit.element(wanted.ref)].filter(Boolean);
+  if (wanted.selector) return [...selected(asked)].map((one) => one.element);
+  const found = wanted.label ? matchingFields(wanted.label, asked.role) : matches(wanted.text, asked.role);
+  return withoutNested(wanted.asText ? found.filter((one) => one.fit < INSIDE) : found).map((one) => one.element);
 };

@@ -2,11 +2,20 @@
 const LONGEST_TEXT = 400;
 const MANY = 10;
 
-const lineOf = (node, ref, extra) => {
+// A box in CSS pixels of the tab's viewport; `offset` is the place of this document in it.
+const boxOf = (element, offset) => {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  return { x: Math.round(x + offset.x), y: Math.round(y + offset.y), width: Math.round(width), height: Math.round(height) };
+};
+
+const lineOf = (node, ref, extra, offset) => {
   const text = node.exact ?? node.text;
   if (node.role === "-") return `- ${JSON.stringify(clipped(text))}`;
   if (!node.role) return JSON.stringify(clipped(text));
-  const states = node.states.join(" ");
+  const words = [...node.states];
+  if (ref && !node.name && node.acts) words.push(hintOf(node.element, node.holds));
+  if (ref && offset) words.push(`box=${Object.values(boxOf(node.element, offset))}`);
+  const states = words.filter(Boolean).join(" ");
   const marks = ref ? ` [ref=${ref}${states && ` ${states}`}]` : states && ` [${states}]`;
   return `${node.role}${node.name && ` ${JSON.stringify(cut(node.name))}`}${marks}${node.after}${extra}`;
 };
@@ -18,7 +27,7 @@ const clipped = (text) => {
 
 const count = (nodes) => nodes.reduce((sum, node) => sum + 1 + (node.kids ? count(node.kids) : 0), 0);
 
-const printTree = (refOf, nodes, { depth = Infinity, most }) => {
+const printTree = (refOf, nodes, { depth = Infinity, most, offset }) => {
   const lines = [];
   const frames = [];
   let [length, elements, full] = [0, 0, false];
@@ -34,7 +43,7 @@ const printTree = (refOf, nodes, { depth = Infinity, most }) => {
       const wanted = node.element && (node.acts || deep || kids.length > MANY || node.role === "dialog" || node.role === "alertdialog");
       const ref = wanted ? refOf(node.element) : "";
       if (node.acts) elements += 1;
-      const line = " ".repeat(indent) + lineOf(node, ref, only ? `: ${lineOf(only)}` : deep ? ` (${count(kids)} inside)` : "");
+      const line = " ".repeat(indent) + lineOf(node, ref, only ? `: ${lineOf(only)}` : deep ? ` (${count(kids)} inside)` : "", offset);
       if (node.frame) frames.push([ref, lines.length]);
       length += line.length + 1;
       lines.push(line);
@@ -46,7 +55,7 @@ const printTree = (refOf, nodes, { depth = Infinity, most }) => {
 };
 
 // Only interactive elements, below the landmark and heading they belong to.
-const printActing = (refOf, nodes, { most }) => {
+const printActing = (refOf, nodes, { most, offset }) => {
   const lines = [];
   const frames = [];
   let [length, elements, full, place, printed] = [0, 0, false, "", ""];
@@ -68,7 +77,7 @@ const printActing = (refOf, nodes, { most }) => {
         const ref = refOf(node.element);
         if (node.frame) frames.push([ref, lines.length]);
         elements += 1;
-        add(` ${lineOf(node, ref, "")}`);
+        add(` ${lineOf(node, ref, "", offset)}`);
       }
       const inner = LANDMARKS.has(node.role) || node.role === "table" ? named : "";
       if (inner) place = inner;

@@ -89,7 +89,7 @@ const nativeRole = (element) => {
     case "select":
       return element.multiple || element.size > 1 ? "listbox" : "combobox";
     case "img":
-      return element.getAttribute("alt") === "" && !named(element) ? "" : "img";
+      return "img";
     case "svg":
       return named(element) || element.querySelector(":scope > title") ? "img" : "";
     case "h1":
@@ -122,6 +122,8 @@ const nativeRole = (element) => {
 const focusable = (element) =>
   element.hasAttribute("tabindex") ? element.tabIndex >= 0 : WIDGETS.has(nativeRole(element)) && !element.disabled;
 
+// Where their content can be edited, these are fields.
+const EDITED = new Set(["document", "region", "group", "paragraph", "article", "application"]);
 const editable = (element) => {
   const value = element.getAttribute("contenteditable");
   return value !== null && value !== "false";
@@ -137,7 +139,7 @@ const roleOf = (element) => {
         if (focusable(element)) break;
         return "";
       }
-      if (word === "document" && editable(element)) return "textbox";
+      if (EDITED.has(word) && editable(element)) return "textbox";
       return word === "image" ? "img" : word;
     }
   }

@@ -19,18 +19,28 @@ const placeOf = (element) => {
   return words.join(", ");
 };
 
-const search = (kit, { text, role: asked, limit, near }) => {
+// The part of a long name around the wanted text.
+const excerpt = (name, wanted, longest = 200) => {
+  const at = wanted ? name.toLowerCase().indexOf(wanted) : -1;
+  if (at + wanted.length <= longest) return cut(name, longest);
+  const from = Math.max(0, at - longest / 4);
+  return `…${cut(name.slice(from), longest - 1)}`.toWellFormed();
+};
+
+const search = (kit, wanted) => oneLook(() => searched(kit, wanted));
+const searched = (kit, { text, role: asked, limit, near, offset }) => {
   const role = asRole(asked);
   const secrets = secretValues();
   const apart = withoutNested(matches(text, role));
   const list = apart.slice(0, limit).map(({ element, role: own, name, visible, rank }) => ({
     ref: kit.ref(element),
     role: own || element.localName,
-    name: maskValues(cut(name, 200), secrets),
+    name: maskValues(excerpt(name, squeeze(text ?? "").toLowerCase()), secrets),
     where: maskValues(placeOf(element), secrets),
     visible,
     rank,
-    states: statesOf(element, own, activeElement()).join(" "),
+    states: [...statesOf(element, own, activeElement()), ...(isClipped(element) ? ["clipped"] : []), name ? "" : hintOf(element, holdsActing(element))].filter(Boolean).join(" "),
+    ...(offset ? { box: boxOf(element, offset) } : {}),
   }));
   const shown = { found: list, total: apart.length, frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length };
   return !list.length && near ? { ...shown, nearest: nearText(kit.label, text, role) } : shown;

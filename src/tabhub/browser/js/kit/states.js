@@ -102,6 +102,57 @@ const valueOf = (element, role) => {
   return "";
 };
 
+// A name for an element without one, from its icon, class or colour; or its place among similar siblings.
+const MANY_SIBLINGS = 100;
+const WORD = /^[A-Za-z][\w-]{1,39}$/;
+const ICON = /(?:^|-)(?:icons?|glyphicon|fa|fas|far|fab|bi|mdi|ti|lucide|feather)-([\w-]+)$/;
+const STYLING = /^(fa|fas|far|fab|bi|mdi|ti|icon|icons|btn|button|lucide|feather|svg-icon|material-icons)$|^(css|sc|jsx|_)-?|--|\d{3,}/;
+const classesOf = (element) => [...element.classList].filter((name) => WORD.test(name));
+const iconOf = (element, holds) => {
+  const inner = [element, ...(holds ? [] : element.querySelectorAll("svg, use, i, span, img, [data-icon]"))].slice(0, 8);
+  for (const one of inner) {
+    const given = one.getAttribute("data-icon") ?? one.getAttribute("data-lucide");
+    const used = one.localName === "use" && (one.getAttribute("href") ?? one.getAttribute("xlink:href"))?.split("#")[1];
+    const file = one.localName === "img" && /([\w-]+)\.\w+(?:[?#]|$)/.exec(one.getAttribute("src") ?? "")?.[1];
+    const written = classesOf(one).map((name) => ICON.exec(name)?.[1]).find(Boolean);
+    const name = given || used || file || written;
+    if (name && WORD.test(name)) return name;
+  }
+  return "";
+};
+// `holds`: its icons belong to what acts inside it.
+const hintOf = (element, holds) => {
+  const icon = iconOf(element, holds);
+  if (icon) return `icon=${icon}`;
+  const told = ["name", "data-testid", "data-action", "id"].map((name) => element.getAttribute(name)).find((name) => name && WORD.test(name) && !/\d{3,}/.test(name));
+  const own = classesOf(element).find((name) => !STYLING.test(name));
+  const words = told ? [`id=${told}`] : own ? [`class=${own}`] : [];
+  const colour = element.style?.backgroundColor || (element.ownerSVGElement ? element.getAttribute("fill") : "");
+  if (colour && /^[\w#(), .]{1,30}$/.test(colour)) words.push(`colour=${colour.replace(/\s/g, "")}`);
+  const around = element.parentElement;
+  if (!told && around && around.childElementCount <= MANY_SIBLINGS) {
+    const alike = [...around.children].filter((one) => one.localName === element.localName);
+    if (alike.length > 1) words.push(`nth=${alike.indexOf(element) + 1}/${alike.length}`);
+  }
+  return words.join(" ");
+};
+
+// Whether an image without a name is more than decoration.
+const SMALLEST_PICTURE = 48;
+const isPicture = (element) => element.localName === "img" && element.offsetWidth >= SMALLEST_PICTURE && element.offsetHeight >= SMALLEST_PICTURE;
+
+// What else tells an element: a link's URL, and a title or placeholder that its name does not show.
+const moreOf = (element, role, name) => {
+  const address = role === "link" ? addressOf(element) : "";
+  const words = address ? [address] : [];
+  const low = name.toLowerCase();
+  for (const [word, attributes] of [["title", ["title"]], ["placeholder", ["placeholder", "aria-placeholder"]]]) {
+    const text = squeeze(attributes.map((attribute) => element.getAttribute(attribute)).find(Boolean) ?? "");
+    if (text && !low.includes(text.toLowerCase()) && !(word === "title" && text.toLowerCase().includes(low) && low.length > 3)) words.push(`${word} ${JSON.stringify(cut(text, 80))}`);
+  }
+  return words.length ? ` ${words.join(" ")}` : "";
+};
+
 // A link's URL, shortened where it is clear which site is meant.
 const addressOf = (element) => {
   const href = typeof element.href === "string" ? element.href : element.href?.baseVal;

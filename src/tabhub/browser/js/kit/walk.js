@@ -3,20 +3,11 @@ const MOST_ELEMENTS = 200000;
 const BREAK = { gap: true };
 const LONG_NAME = 150;
 const UNNAMED = { name: "", content: false };
-const TRANSPARENT = new Set(
-  `paragraph blockquote code deletion insertion emphasis strong subscript superscript generic none presentation
-  document definition term rowgroup legend caption directory`.split(/\s+/),
-);
 const ONLY_NAMED = new Set(["group", "figure", "img", "region", "form", "list", "toolbar", "note", "application"]);
 // Roles whose content counts only as their name.
 const WHOLE = new Set("button checkbox radio switch img meter progressbar slider separator menuitemcheckbox menuitemradio tab".split(" "));
 const FIELDS = new Set(["textbox", "searchbox", "combobox"]);
-const CONTAINERS = new Set("list table rowgroup grid tree menu listbox tablist".split(" "));
 const CLOSED = new Set(["iframe", "frame", "select", "textarea"]);
-// Cursors that show that something can be clicked or dragged.
-const CLICK_CURSORS = new Set("pointer grab move zoom-in col-resize row-resize ew-resize ns-resize".split(" "));
-// With such a cursor, these roles become `clickable`.
-const NOT_INTERACTIVE = new Set(["", "listitem", "cell", "gridcell", ...TRANSPARENT]);
 
 const acting = (nodes, out = []) => {
   for (const node of nodes) {
@@ -70,6 +61,7 @@ const walker = (active) => {
   let left = MOST_ELEMENTS;
   let hosts = 0;
   let modal = null;
+  let clipped = 0;
 
   // Upload fields are often hidden behind a styled button but still receive the file.
   const hiddenFiles = (element, out) => {
@@ -77,13 +69,14 @@ const walker = (active) => {
     for (const field of fields) out.push({ role: "file", name: nameOf(field, "file"), element: field, acts: true, states: ["hidden"], after: "", kids: [] });
   };
 
-  // Styles are read only where blanks could count.
+  // Styles are read only where blanks could count: not for the line breaks and indentation around text in markup.
+  const BLANKS = /(?:^|\S)(?:\t|[ \t]{2})[ \t]*\S|\S[^\S\n]*\n\s*\S/;
   let pre = 0;
-  const preformatted = (node) => pre > 0 || (/\S/.test(node.data) && getComputedStyle(node.parentElement ?? node.getRootNode().host).whiteSpace.startsWith("pre"));
+  const preformatted = (node) => pre > 0 || (BLANKS.test(node.data) && getComputedStyle(node.parentElement ?? node.getRootNode().host).whiteSpace.startsWith("pre"));
   const child = (node, out, shown, over) => {
     const type = node.nodeType;
     if (type === 1) walk(node, out, over);
-    else if (type === 3 && shown) out.push({ text: /^\s|\s\s|[^\S ]/.test(node.data) && preformatted(node) ? keepBlanks(node.data) : node.data });
+    else if (type === 3 && shown) out.push({ text: preformatted(node) ? keepBlanks(node.data) : node.data });
   };
 
   const children = (element, tag, out, shown, over) => {
@@ -126,34 +119,36 @@ const walker = (active) => {
     if (tag === "iframe" && element.offsetWidth < 3 && element.offsetHeight < 3) return;
     const shown = style.visibility === "visible";
     let role = roleOf(element);
-    const spread = tag === "body" || tag === "html" || CONTAINERS.has(role);
     const kids = [];
+    const clipping = style.position !== "static" && clips(element, style) ? 1 : 0;
+    clipped += clipping;
     // Inline elements and those without a box cannot skip their content.
     const boxed = display !== "inline" && display !== "contents";
     if (!CLOSED.has(tag) && !(boxed && style.contentVisibility === "hidden")) {
       if (tag === "pre") pre += 1;
-      children(element, tag, kids, shown, spread ? null : style);
+      children(element, tag, kids, shown, spreads(element, role) ? null : style);
       if (tag === "pre") pre -= 1;
     }
     const block = boxed && !display.startsWith("inline");
     if (tag === "label" && element.control && element.control !== element.querySelector("[role]")) {
       labelFor(element, kids, out, block, shown);
+      clipped -= clipping;
       return;
     }
     if (tag === "legend" || tag === "caption" || tag === "figcaption") {
       if (nativeName(element.parentElement)) {
         append(acting(kids), out, block);
+        clipped -= clipping;
         return;
       }
     }
-    let acts = shown && ((tag !== "body" && tag !== "html") || editable(element)) && actable(element, role);
+    const holds = () => anyActs(kids);
+    const acts = isActing(element, role, style, over, holds);
     if (!shown && WIDGETS.has(role)) role = "";
-    if (!acts && shown && !spread && tag !== "label" && !LANDMARKS.has(role) && (role === "row" || !anyActs(kids))) {
-      acts = CLICK_CURSORS.has(style.cursor) && style.cursor !== over?.cursor;
-    }
-    if (acts && NOT_INTERACTIVE.has(role)) role = !role && anyActs(kids) ? "group" : "clickable";
+    role = shownRole(role, acts, holds);
     if (!acts && (!role || TRANSPARENT.has(role))) append(kids, out, block);
     else append(nodes(element, role, acts, kids), out, block);
+    clipped -= clipping;
   };
 
   // A label names its control; if that is hidden, the label is clicked instead.
@@ -190,7 +185,11 @@ const walker = (active) => {
         }
       }
     } else if (name) inside = inside.filter((one) => one.text !== name || one.role);
+    // The hint of an unnamed link or button is its picture's.
+    if (acts && !name) inside = inside.filter((one) => one.role !== "img" || one.name);
     const states = statesOf(element, role, active);
+    if (role === "img" && !name && !acts && isPicture(element)) return [{ role, name, element, acts, states: [hintOf(element)], after: "", kids: inside }];
+    if (acts && clipped) states.push("clipped");
     if (role === "row") return row(element, acts, states, inside);
     if (!acts) {
       if (role === "listitem" && !states.length && inside.length === 1) {
@@ -200,11 +199,12 @@ const walker = (active) => {
       if (!name && !inside.length && role !== "separator" && !valueOf(element, role)) return [];
       if (role === "separator") return [];
     }
-    const after = (acts && role === "link" ? ` ${addressOf(element)}`.trimEnd() : "") + valueOf(element, role);
+    const after = (acts ? moreOf(element, role, name) : "") + valueOf(element, role);
     return [{ role, name, element, acts, states, after, kids: inside, holds: anyActs(inside), frame: role === "iframe" }];
   };
 
   // A table row on one line, followed by its interactive elements.
+  const HANDLE = /^[|\s⋮⋯…]*$/u;
   const CELLS = new Set(["cell", "gridcell", "columnheader", "rowheader"]);
   const row = (element, acts, states, cells) => {
     const texts = [];
@@ -221,7 +221,7 @@ const walker = (active) => {
       kids.push(...rest);
     }
     if (!texts.length && !states.length && !acts) return kids;
-    const name = texts.map((text) => cut(text, 200)).join(" | ");
+    const name = texts.filter((text) => !HANDLE.test(text)).map((text) => cut(text, 200)).join(" | ");
     return [{ role: "row", name, element, acts, states, after: "", kids, holds: anyActs(kids) }];
   };
 
@@ -232,6 +232,19 @@ const treeOf = (start) => {
   const out = [];
   const { walk, facts } = walker(activeElement());
   // A page may have removed its whole document.
-  if (start) labelsOnce(() => walk(start, out, null));
+  if (start) oneLook(() => walk(start, out, null));
   return { nodes: joinText(out), ...facts() };
+};
+
+// Everything that a snapshot of the whole page offers to act on.
+const actingElements = () => {
+  const found = [];
+  const visit = (nodes) => {
+    for (const node of nodes) {
+      if (node.acts) found.push(node);
+      if (node.kids) visit(node.kids);
+    }
+  };
+  visit(treeOf(document.documentElement).nodes);
+  return found;
 };

@@ -103,6 +103,10 @@ async function ({ markdown, maxLength, framed }) {
     const text = children(node, state);
     const inner = flat(text);
     const address = link(node.href || "");
+    if (!inner && address && !state.hidden) {
+      const named = node.getAttribute("aria-label") || node.title || /([^/]*)\.\w+$/.exec(node.querySelector("img")?.currentSrc ?? "")?.[1];
+      if (named && node.querySelector("img, svg")) return `[${named.replace(/[[\]\n]/g, " ").slice(0, 200)}](${address})`;
+    }
     if (!inner || !address) return text;
     const start = inner.match(/^#+ /)?.[0] || "";
     return `${text.startsWith(PARAGRAPH) ? PARAGRAPH : ""}${start}[${inner.slice(start.length)}](${address})${text.endsWith(PARAGRAPH) ? PARAGRAPH : ""}`;
@@ -121,7 +125,10 @@ async function ({ markdown, maxLength, framed }) {
     code: (node, state) => wrapped(node, state, "`"),
     blockquote: (node, state) => paragraph(settle(children(node, state)).replace(/\u0006/g, "\n").replace(/^/gm, "> ")),
     hr: () => paragraph("---"),
-    img: (node) => (node.alt ? `![${node.alt.replace(/[[\]\n]/g, " ")}](${link(node.src)})` : ""),
+    img: (node) => {
+      if (node.alt) return `![${node.alt.replace(/[[\]\n]/g, " ")}](${link(node.src)})`;
+      return kit.isPicture(node) && link(node.src) ? `![](${link(node.src)})` : "";
+    },
   };
   for (let level = 1; level <= 6; level += 1) {
     shapes[`h${level}`] = (node, state) => {

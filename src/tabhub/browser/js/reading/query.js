@@ -1,14 +1,5 @@
 // The elements of this document that match, in document order, with the requested attributes.
-({ selector, ref, text, role: asked, limit, attributes }) => {
-  const role = kit.asRole(asked);
-  const squeeze = (words) => words.replace(/\s+/g, " ").trim();
-  const wanted = text ? squeeze(text).toLowerCase() : "";
-  const fits = (element) => {
-    if (role && kit.role(element) !== role) return false;
-    if (!wanted) return true;
-    const name = kit.name(element) || (selector || role ? kit.text(element) : "");
-    return squeeze(name).toLowerCase().includes(wanted);
-  };
+({ limit, attributes, ...target }) => {
   const secrets = kit.secretValues();
   const masked = (text) => kit.maskValues(text, secrets);
   const attribute = (element, name) => {
@@ -26,26 +17,20 @@
       ref: kit.ref(element),
       tag: element.localName,
       text: masked(own || kit.name(element)).slice(0, 200).toWellFormed(),
-      visible: kit.visible(element) && width > 0 && height > 0,
+      visible: kit.seenByPeople(element) && width > 0 && height > 0,
       box: { x: round(x), y: round(y), width: round(width), height: round(height) },
     };
-    const ownRole = kit.role(element);
+    const ownRole = kit.shownRole(element);
     if (ownRole) shown.role = ownRole;
     if (attributes.length) shown.attributes = Object.fromEntries(attributes.map((name) => [name, attribute(element, name)]));
     return shown;
   };
-  let total = 0;
-  const elements = [];
+  let found;
   try {
-    const one = ref ? kit.element(ref) : null;
-    for (const element of ref ? (one ? [one] : []) : kit.all(selector || "*")) {
-      if (!fits(element)) continue;
-      total += 1;
-      if (elements.length < limit) elements.push(facts(element));
-    }
+    found = kit.list(target);
   } catch (error) {
     if (error.name !== "SyntaxError") throw error;
     return { invalid: error.message };
   }
-  return { total, elements };
+  return { total: found.length, elements: found.slice(0, limit).map(facts) };
 }

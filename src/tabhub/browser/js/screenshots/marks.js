@@ -1,4 +1,4 @@
-// The visible interactive elements of this document, with their boxes.
+// What a snapshot of this document offers to act on and is visible, with the boxes.
 ({ whole, most }) => {
   const marks = [];
   const shows = (element, box) => {
@@ -9,10 +9,9 @@
     // Covered at its centre by another element, such as a dialog or banner; its own label or icon does not count.
     return !top || top === element || element.contains(top) || top.contains(element) || [...(element.labels ?? [])].some((label) => label.contains(top));
   };
-  for (const element of kit.all("*")) {
+  for (const { element, role } of kit.acting()) {
     if (marks.length >= most) break;
-    const role = kit.role(element);
-    if (role === "iframe" || !kit.actable(element, role) || !kit.visible(element)) continue;
+    if (role === "iframe" || !kit.visible(element)) continue;
     const box = element.getBoundingClientRect();
     if (box.width < 3 || box.height < 3 || !shows(element, box)) continue;
     const left = whole ? box.left : Math.max(0, box.left);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import orjson
@@ -14,34 +15,40 @@ from tabhub.core.tools import Tool, ToolResult
 from tabhub.errors import InvalidArguments, Paused, SiteChanged, TabhubError, TabStopped
 
 _MAX_ACTIONS = 50
-_ACTIONS: dict[str, ToolSpec] = {
-    "click": click.click_element,
-    "type": keyboard.type_text,
-    "fill": forms.fill_form,
-    "select": forms.select_option,
-    "press": keyboard.press_key,
-    "hover": click.hover_element,
-    "scroll": scroll.browser_scroll,
-    "wait": wait.wait_for,
-    "navigate": tabs.navigate_tab,
-    "drag": drag.browser_drag,
-    "upload": upload.upload_file,
-    "dialog": dialogs.handle_dialog,
-    "mouse": mouse.browser_mouse,
+_SPECS = (
+    *(click.click_element, click.hover_element, keyboard.type_text, keyboard.press_key),
+    *(forms.fill_form, forms.select_option, scroll.browser_scroll, wait.wait_for, tabs.navigate_tab),
+    *(drag.browser_drag, upload.upload_file, dialogs.handle_dialog, mouse.browser_mouse),
+)
+_ACTIONS: dict[str, ToolSpec] = {spec.tool.name.removeprefix("browser_"): spec for spec in _SPECS}
+"""The actions, named like their tools."""
+_SHORT = {
+    "click": "click_element",
+    "hover": "hover_element",
+    "type": "type_text",
+    "press": "press_key",
+    "fill": "fill_form",
+    "select": "select_option",
+    "wait": "wait_for",
+    "navigate": "navigate_tab",
+    "upload": "upload_file",
+    "dialog": "handle_dialog",
 }
+"""Shorter names for some of them."""
 _KIND = "action"
 
 
 @tool(
     "browser_act",
     "Run several actions",
-    "Runs actions in order, e.g. [{action: type, ref: e5, text: Hi}, {action: click, ref: e7}], each with "
-    "its tool's arguments (`mouse`, `dialog`: their action as `do`). Stops at a failure unless onError is continue.",
+    "Runs actions in order, named like the tools and with their arguments, e.g. [{action: type_text, ref: e5, text: "
+    "Hi}, {action: press_key, key: Enter}]; also hover_element, drag (from, to: a ref, or {x, y}), mouse (do: move, "
+    "down, up, click, wheel; x, y, button, deltaY), handle_dialog (do). Stops at a failure unless onError is continue.",
     params={
         "actions": {
             "type": "array",
             "maxItems": _MAX_ACTIONS,
-            "items": {"type": "object", "properties": {_KIND: {"enum": list(_ACTIONS)}}, "required": [_KIND]},
+            "items": {"type": "object", "properties": {_KIND: {"type": "string"}}, "required": [_KIND]},
         },
         "onError?": {"enum": ["stop", "continue"]},
     },
@@ -93,7 +100,19 @@ def tool_calls(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, A
     """The tool and arguments of each step, for permission checks."""
     where = {"tabId": arguments["tabId"]} if "tabId" in arguments else {}
     for action in arguments["actions"]:
-        yield _ACTIONS[action[_KIND]].tool, {**action, **where}
+        yield _spec(action[_KIND]).tool, {**action, **where}
+
+
+def _spec(name: str) -> ToolSpec:
+    plain = name.removeprefix("browser_")
+    spec = _ACTIONS.get(_SHORT.get(plain, plain))
+    if spec is None:
+        close = get_close_matches(plain, [*_ACTIONS, *_SHORT], 1)
+        raise InvalidArguments(
+            f"There is no action {name[:60]!r}. Nothing was done.",
+            hint=f"Did you mean {close[0]}?" if close else f"Actions: {', '.join(_ACTIONS)}.",
+        )
+    return spec
 
 
 def _report_stop(error: TabhubError, how: str, kinds: list[str], results: list[dict[str, Any]]) -> None:
@@ -119,9 +138,9 @@ def _done(result: dict[str, Any]) -> str:
 
 def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str, Any]]:
     kind = action[_KIND]
-    spec = _ACTIONS[kind]
+    spec = _spec(kind)
     args = {name: value for name, value in action.items() if name != _KIND}
-    if kind in ("mouse", "dialog") and "do" in args:
+    if spec in (mouse.browser_mouse, dialogs.handle_dialog) and "do" in args:
         args[_KIND] = args.pop("do")
     if "tabId" in args:
         raise InvalidArguments(

@@ -25,7 +25,7 @@ _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 @tool(
     "browser_click_element",
     "Click",
-    "Clicks an element once it is actionable; reports the page, tab or dialog it opened.",
+    "Clicks an element, named by ref, CSS selector, text, role or label; reports what it opened.",
     params={
         **TARGET,
         "button?": {"enum": list(pointer.BUTTONS)},

@@ -68,7 +68,7 @@ class _DragEnd:
     params={
         "from": {
             **_END_SCHEMA,
-            "description": "A ref or selector, or {selector|ref|text|role}, or {x, y} in the viewport.",
+            "description": "A ref or selector, or {selector|ref|text|role|label}, or {x, y} in the viewport.",
         },
         "to": {**_END_SCHEMA, "description": "The same."},
     },
@@ -153,7 +153,7 @@ def _parse_end(side: str, given: Any) -> dict[str, Any]:
     if ("x" in given and "y" in given) or names_element(given):
         return dict(given)
     raise InvalidArguments(
-        f"`{side}` names no element or point. Nothing was done.", hint="Give a ref, selector, text, or x and y."
+        f"`{side}` names no element or point. Nothing was done.", hint="Give a ref, selector, text, label, or x and y."
     )
 
 

@@ -60,12 +60,12 @@ async def fill_form(call: Call) -> ToolResult:
         ]:
             raise InvalidArguments(
                 f"Field {number} has {unknown[0]!r}, which is not a target. Nothing was filled in.",
-                hint="A field is {value} with selector, ref, text or role as strings.",
+                hint="A field is {value} with selector, ref, text, role or label as strings.",
             )
         if not names_element(field):
             raise InvalidArguments(
                 f"Field {number} has no target. Nothing was filled in.",
-                hint="Name it by a ref (from browser_snapshot), a selector, a text or a role.",
+                hint="Name it by its label, a ref (from browser_snapshot), a selector, a text or a role.",
             )
     done: list[dict[str, Any]] = []
     with box.activity.track_action(page) as action:
@@ -193,7 +193,11 @@ def _texts(value: Any) -> list[str]:
     "browser_select_option",
     "Choose an option",
     "Chooses options of a list by value or label; a list for several.",
-    params={**TARGET, "value?": _ONE_OR_MORE, "label?": _ONE_OR_MORE},
+    params={
+        **TARGET,
+        "value?": _ONE_OR_MORE,
+        "label?": {**_ONE_OR_MORE, "description": "the option's; beside value alone, the field's"},
+    },
     output=OUTPUT,
     destructive=True,
     idempotent=True,
@@ -202,13 +206,23 @@ async def select_option(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     if "value" not in args and "label" not in args:
         raise InvalidArguments("No option is given.", hint="Give `value`, or `label` for the option's text.")
+    field = {name: value for name, value in args.items() if name != "label"}
+    if not names_element(field):
+        if not isinstance(args.get("label"), str) or "value" not in args:
+            raise InvalidArguments(
+                "No field is given.", hint="Give its ref or selector, or its name as `label` and the option as `value`."
+            )
+        # An option may be given by its label as well.
+        field, wanted = {"label": args["label"]}, {"either": _texts(args["value"])}
+    else:
+        keys = (("values", "value"), ("labels", "label"))
+        wanted = {name: _texts(args[key]) for name, key in keys if key in args}
     with box.activity.track_action(page) as action:
-        target = await wait_actionable(page, args, "field")
-        wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
+        target = await wait_actionable(page, field, "field")
         if target.kind in ("list", "combo"):
             names = [name for given in wanted.values() for name in given]
             several = any(isinstance(args.get(key), list) for key in ("value", "label"))
-            facts = await widgets.fill_list(action, args, target, names, several=several)
+            facts = await widgets.fill_list(action, field, target, names, several=several)
             did = f"Chose {', '.join(names)} in {target.element.label}"
             return data_result(await action.result(did, **facts))
         facts = parse_object(await action.tolerate_navigation(target.element.call("choose", wanted)))

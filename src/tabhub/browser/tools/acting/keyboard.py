@@ -36,7 +36,6 @@ _MOST_FOLLOWING = 400
     params={
         **TARGET,
         "text": {"type": "string", "description": "what to type"},
-        "label?": {"type": "string", "description": "the field's name"},
         "clear?": "boolean",
         "insert?": {"type": "boolean", "description": "pasted exactly, not key by key"},
         "submit?": {"type": "boolean", "description": "press Enter after"},
@@ -94,9 +93,8 @@ async def type_text(call: Call) -> ToolResult:
 
 
 def field_target(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The target of a tool whose `text` is what to type: the field's own text comes as `label`."""
-    wanted = {name: args[name] for name in ("selector", "ref", "role") if name in args}
-    return wanted | ({"text": args["label"]} if "label" in args else {})
+    """The target of a tool whose `text` is what to type."""
+    return {name: args[name] for name in ("selector", "ref", "role", "label") if name in args}
 
 
 async def _submit(action: TrackedAction, target: ActionableElement, *, submit: bool) -> fields.State | None:

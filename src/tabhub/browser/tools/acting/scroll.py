@@ -36,7 +36,9 @@ async def browser_scroll(call: Call) -> ToolResult:
                     hint="To scroll inside an element, give it as `container`.",
                 )
             target = await wait_actionable(page, args, "look")
-            return data_result(await action.result(f"Scrolled {target.element.label} into view"))
+            label = target.element.label
+            seen = f"Scrolled {label} into view" if target.facts.get("scrolled") else f"{label} is in view already"
+            return data_result(await action.result(seen))
         options = {name: args.get(name) for name in ("direction", "distance", "position")}
         if not options["position"]:
             options["direction"] = options["direction"] or "down"

@@ -118,11 +118,11 @@ class WaitBudget:
 async def wait_for(call: Call) -> ToolResult:
     args = call.args
     if args.get("gone") and not names_element(args):
-        raise InvalidArguments("gone needs an element.", hint="Give a selector, ref, text or role.")
+        raise InvalidArguments("gone needs an element.", hint="Give a selector, ref, text, role or label.")
     condition = _describe(args)
     if not condition:
         raise InvalidArguments(
-            "No condition is given.", hint="Give a selector, ref, text, role, url, loadState or networkIdle."
+            "No condition is given.", hint="Give a selector, ref, text, role, label, url, loadState or networkIdle."
         )
     page = await call.page()
     budget = WaitBudget(call, condition)
@@ -150,7 +150,7 @@ async def wait_for(call: Call) -> ToolResult:
 )
 async def wait_for_element(call: Call) -> ToolResult:
     if not names_element(call.args):
-        raise InvalidArguments("No element is given.", hint="Give a selector, ref, text or role.")
+        raise InvalidArguments("No element is given.", hint="Give a selector, ref, text, role or label.")
     page, condition = await call.page(), _describe(call.args)
     budget = WaitBudget(call, condition)
     wanted = "shown" if call.args.get("visible", True) else "there"

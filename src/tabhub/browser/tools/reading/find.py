@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_object
-from tabhub.browser.driver.frames import Frame, list_frames, main_frame
+from tabhub.browser.driver.cdp_values import parse_int, parse_object
+from tabhub.browser.driver.frames import Frame, frame_offset, list_frames, main_frame
+from tabhub.browser.driver.listeners import learn_listeners
 from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, find_element, names_element
@@ -24,7 +25,7 @@ _MAX_NAME = 200
     "browser_find",
     "Find elements",
     "Finds elements by name or text (exact matches first) and role in all frames; returns refs.",
-    params={"text?": "string", "role?": "string", "limit?": integer(least=1, most=200)},
+    params={"text?": "string", "role?": "string", "limit?": integer(least=1, most=200), "boxes?": "boolean"},
     output={"tabId": "integer", "elements": list_of("object"), "total": "integer", "nearest?": list_of("string")},
     read_only=True,
 )
@@ -35,10 +36,11 @@ async def find(call: Call) -> ToolResult:
     page = await call.page()
     limit = args.get("limit", _FIND_LIMIT)
     wanted = {"text": args.get("text"), "role": args.get("role"), "limit": limit, "near": True}
-    answers = [await _search(await main_frame(page), wanted)]
+    boxes = bool(args.get("boxes"))
+    answers = [await _search(await main_frame(page), wanted, boxes)]
     if answers[0].get("frames"):
         others = (await list_frames(page))[1:]
-        answers += await asyncio.gather(*(_search(frame, wanted) for frame in others))
+        answers += await asyncio.gather(*(_search(frame, wanted, boxes) for frame in others))
     # Matches of all frames: best first, then in frame order.
     found = sorted((one for answer in answers for one in answer.get("found") or []), key=lambda one: int(one["rank"]))
     elements = [_describe(one) for one in found[:limit]]
@@ -55,9 +57,11 @@ async def find(call: Call) -> ToolResult:
     return ToolResult.of([{"type": "text", "text": "\n".join(lines)}], structured=facts)
 
 
-async def _search(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
+async def _search(frame: Frame, wanted: dict[str, Any], boxes: bool) -> dict[str, Any]:
     """The matches of one frame; none for one that was removed meanwhile or belongs to the browser."""
     try:
+        await learn_listeners(frame)
+        wanted = wanted | (await frame_offset(frame) if boxes else {})
         return parse_object(await run_with_closed_roots(frame, f"return kit.search({literal(wanted)});"))
     except CommandFailed:
         if frame.parent is None:
@@ -66,7 +70,9 @@ async def _search(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(one: dict[str, Any]) -> dict[str, Any]:
-    details = {name: _shown(one[name]) for name in ("where", "states") if one.get(name)}
+    details: dict[str, Any] = {name: _shown(one[name]) for name in ("where", "states") if one.get(name)}
+    if box := parse_object(one.get("box")):
+        details["box"] = {side: parse_int(box.get(side)) for side in ("x", "y", "width", "height")}
     return {
         "ref": str(one["ref"]),
         "role": str(one["role"])[:40],
@@ -83,6 +89,7 @@ def _shown(text: Any) -> str:
 
 def _line(element: dict[str, Any]) -> str:
     states = f" {element['states']}" if "states" in element else ""
+    states += f" box={','.join(map(str, element['box'].values()))}" if "box" in element else ""
     hidden = "" if element["visible"] else " (not visible)"
     where = f" in {element['where']}" if "where" in element else ""
     return f'{element["role"]} "{element["name"]}" [ref={element["ref"]}{states}]{hidden}{where}'
@@ -120,7 +127,7 @@ def _line(element: dict[str, Any]) -> str:
 async def query_elements(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
     if not names_element(args):
-        raise InvalidArguments("No element is given.", hint="Give a selector, a text, a role or a ref.")
+        raise InvalidArguments("No element is given.", hint="Give a selector, a text, a role, a label or a ref.")
     limit = args.get("limit", _QUERY_LIMIT)
     options = {name: args.get(name) for name in TARGET_NAMES}
     options |= {"limit": limit, "attributes": args.get("attributes", [])}
@@ -139,6 +146,7 @@ async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
     """The matches of one frame with boxes in tab coordinates; none for a frame that was removed."""
     found: dict[str, Any] = {"elements": [], "total": 0}
     try:
+        await learn_listeners(frame)
         found |= parse_object(await frame.evaluate("query", options))
         left, top = (0.0, 0.0) if frame.parent is None or not found["elements"] else await frame.offset()
     except CommandFailed:
@@ -158,4 +166,4 @@ async def _no_match_note(call: Call) -> str:
         await find_element(await call.page(), call.args)
     except CommandFailed as error:
         return f"{error.message} {error.hint or ''}".strip()
-    return "Nothing matched; the page has changed since."
+    return "Nothing matched at first, but an element does now: repeat the call."

@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.driver.frames import PDF_HINT, Frame, list_all_frames, main_frame
+from tabhub.browser.driver.frames import PDF_HINT, Frame, frame_offset, list_all_frames, main_frame
+from tabhub.browser.driver.listeners import learn_listeners
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
@@ -67,6 +68,7 @@ class FrameSnapshot:
         "depth?": integer(least=1),
         "interactiveOnly?": "boolean",
         "changes?": boolean("only what changed since your last one"),
+        "boxes?": boolean("adds box=x,y,width,height"),
         "maxTokens?": integer(least=100),
     },
     output={
@@ -83,7 +85,7 @@ class FrameSnapshot:
 async def snapshot(call: Call) -> ToolResult:
     page, args = await call.page(), call.args
     options: dict[str, Any] = {"most": _MAX_CHARS}
-    options.update({name: args[name] for name in ("depth", "interactiveOnly") if args.get(name)})
+    options.update({name: args[name] for name in ("depth", "interactiveOnly", "boxes") if args.get(name)})
     if args.get("ref") or args.get("selector"):
         element = await find_element(page, {name: args[name] for name in ("ref", "selector") if args.get(name)})
         frame, scope = element.frame, element.ref
@@ -167,7 +169,9 @@ def _changes(before: tuple[str, list[str]] | None, token: str, lines: list[str])
 
 
 async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) -> FrameSnapshot:
-    answer = await run_with_closed_roots(frame, f"return kit.snapshot({literal(options)});")
+    await learn_listeners(frame)
+    given = options | (await frame_offset(frame) if options.get("boxes") else {})
+    answer = await run_with_closed_roots(frame, f"return kit.snapshot({literal(given)});")
     if not isinstance(answer, dict) or "text" not in answer:
         raise CommandFailed(
             f"The requested part of tab {frame.page.tab_id} no longer exists.",

@@ -39,11 +39,7 @@ class Browser(Panel):
             return {"frameTree": {"frame": {"id": "F", "url": f"{EVIL}/"}}}
         if params["method"] == "Page.createIsolatedWorld":
             return {"executionContextId": 3}
-<<<<<<< HEAD
-        return {"result": {"value": value_of(params)}}
-=======
         return {"result": {"value": value_of(params.get("params", {}).get("expression", ""))}}
->>>>>>> main
 
     async def visits(self, params: dict[str, Any]) -> dict[str, Any]:
         await self.moves(params["url"])
@@ -54,16 +50,9 @@ class Browser(Panel):
         await self.notify("cdp.event", {"tabId": 7, "method": "Page.frameNavigated", "params": frame})
 
 
-<<<<<<< HEAD
-def value_of(command: dict[str, Any]) -> Any:
-    """What a script of the hub returns in a page that is ready for input."""
-    expression = command.get("params", {}).get("expression", "")
-    if "tabhubKit ??=" in expression:
-=======
 def value_of(expression: str) -> Any:
     """What a script of the hub gets: the kit, or leave to send input."""
     if "makeKit" in expression:
->>>>>>> main
         return ["token", "e"]
     return {"go": True} if "watchReactions" in expression else 0
 
@@ -234,11 +223,7 @@ class Framed(Browser):
             "DOM.resolveNode": {"object": {"objectId": "o"}},
             "Runtime.callFunctionOn": {"result": {"value": "e1"}},
         }
-<<<<<<< HEAD
-        value = value_of(params)
-=======
         value = value_of(given.get("expression", ""))
->>>>>>> main
         if "frame element" in given.get("expression", ""):
             value = {"active": self.focused}
         return answers.get(method) or {"result": {"value": value}}
@@ -324,11 +309,7 @@ async def test_content_of_a_page_is_not_carried_into_a_frame_unasked(tmp_path: P
 async def test_frames_cost_no_round_trip_where_no_rule_tells_them_apart(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Framed(hub) as browser, Agent(hub) as agent:
         assert not (await agent.call(*press("a")))["result"].get("isError")
-<<<<<<< HEAD
-        browser.asked.clear()  # the first call found the page's own frame
-=======
         browser.asked.clear()  # the first call looks for the main frame
->>>>>>> main
         assert not (await agent.call(*press("b")))["result"].get("isError")
         assert browser.pressed == ["a", "b"]
         assert "Page.getFrameTree" not in browser.asked

@@ -21,7 +21,7 @@ def main() -> None:
     three.add_argument("--seconds", type=float, default=2.0)
     four = parts.add_parser("profile", help="where the hub spends its time")
     four.add_argument("--case", choices=("mcp", "mcp-stateless", "rest"), default="mcp")
-    four.add_argument("--mode", choices=("calls", "sample"), default="calls")
+    four.add_argument("--mode", choices=("calls", "sample", "count"), default="calls")
     four.add_argument("--connections", type=int, default=20)
     four.add_argument("--seconds", type=float, default=5.0)
     five = parts.add_parser("pages", help="page tools in a real Chromium against the bare echo of its extension")

@@ -26,4 +26,9 @@ def main(*, case: str, mode: str, connections: int, seconds: float) -> None:
             print(
                 f"{chosen.name}, {connections} connections: {seen.requests} calls, {seen.rate:.0f}/s under the profiler"
             )
-            print(out.read_text())
+            print(_per_call(out.read_text(), seen.requests) if mode == "count" else out.read_text())
+
+
+def _per_call(text: str, requests: int) -> str:
+    instructions, calls, c_calls = (int(number) / requests for number in text.split())
+    return f"per call: {instructions:.0f} instructions, {calls:.0f} calls in Python, {c_calls:.0f} of C functions"

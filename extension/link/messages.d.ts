@@ -832,6 +832,15 @@ export type PluginName = {
   name: string;
 };
 
+/** An HTTP request that a plugin's adapter asks the hub to make while one of its tools runs, with placeholders. */
+export type PluginRequest = {
+  dispatchId: string | number;
+  url: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+};
+
 /** Words to search plugins by. */
 export type PluginSearch = {
   query: string;
@@ -1164,6 +1173,7 @@ export interface FromExtension {
   "browser/disconnected": PageDisconnected;
   "browser/elicitConfirmation": ElicitConfirmation;
   "tool.progress": ToolProgress;
+  "plugin.request": PluginRequest;
   "plugin.log": PluginLog;
   log: LogEntry;
   ping: Nothing;

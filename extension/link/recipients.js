@@ -77,6 +77,11 @@ export class Hubs {
     if (method === "browser/elicitConfirmation") {
       return this.direct?.request(method, params) ?? Promise.reject(new Error("The hub is not connected."));
     }
+    if (method === "plugin.request") {
+      // Over a relay there are no requests, and the agent there is not the one that has the plugin's settings.
+      const direct = ownerOf(idIn(params, "dispatchId")) === DIRECT ? this.direct : null;
+      return direct?.request(method, params) ?? Promise.reject(new Error("It needs a browser that is connected to the hub itself."));
+    }
     this.relay?.notify(method, params);
     return this.direct?.request(method, params) ?? Promise.resolve({});
   }

@@ -52,6 +52,7 @@ export class Dispatch {
    * @param {(tab: chrome.tabs.Tab, plugin: Plugin) => Promise<string>} wiring.ready returns why a tab cannot be used, or ""
    * @param {(tabId: number) => Page | undefined} wiring.page
    * @param {(progress: import("../link/messages.js").ToolProgress) => void} wiring.progress
+   * @param {(request: import("../link/messages.js").PluginRequest) => Promise<unknown>} wiring.request has the hub make a request
    */
   constructor(wiring) {
     this.#wiring = wiring;
@@ -115,6 +116,26 @@ export class Dispatch {
     call.resetTimeout();
     const text = typeof message === "string" ? { message: message.slice(0, MAX_MESSAGE) } : {};
     this.#wiring.progress({ dispatchId: String(dispatchId), progress, ...(typeof total === "number" ? { total } : {}), ...text });
+  }
+
+  /**
+   * A request for the hub, accepted only from the page that runs the call.
+   * @param {{ tabId: number, documentId: string | undefined }} sender as reported by the browser
+   * @param {unknown} detail
+   * @returns {Promise<unknown>} the answer, or `{ error }`
+   */
+  async request({ tabId, documentId }, detail) {
+    try {
+      const given = JSON.parse(String(detail));
+      const dispatchId = String(given.dispatchId);
+      const call = this.#running.get(dispatchId);
+      if (call?.page.tabId !== tabId || call.page.documentId !== documentId) throw new Error("No tool of the plugin is running.");
+      const { url, method, headers, body } = given;
+      const params = { dispatchId, url: String(url), method: String(method), headers: isObject(headers) ? texts(headers) : {} };
+      return await this.#wiring.request(typeof body === "string" ? { ...params, body } : params);
+    } catch (error) {
+      return { error: textOf(error).slice(0, MAX_MESSAGE) };
+    }
   }
 
   /**
@@ -235,6 +256,14 @@ export class Dispatch {
     const args = [`${channel}:${dispatchId}`];
     chrome.scripting.executeScript({ target, func, args, injectImmediately: true }).catch(() => null); // the page was closed
   }
+}
+
+/**
+ * @param {Params} headers
+ * @returns {Record<string, string>}
+ */
+function texts(headers) {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
 /**

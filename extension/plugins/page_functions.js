@@ -166,6 +166,36 @@ export async function run(name, toolName, input, dispatchId, channel, most) {
       const detail = JSON.stringify({ dispatchId, progress, total, message });
       document.dispatchEvent(new CustomEvent(channel, { detail }));
     },
+    /**
+     * Like fetch, for requests with a secret setting of the plugin: `{{setting:KEY}}` in the URL, a header or the body. The
+     * hub makes the request, so that the value does not enter the page; in the response it is masked.
+     * @param {string | URL} url
+     * @param {{ method?: string, headers?: HeadersInit, body?: string, signal?: AbortSignal }} [options]
+     * @returns {Promise<Response>}
+     */
+    async request(url, { method = "GET", headers = {}, body, signal = ending.signal } = {}) {
+      if (body !== undefined && body !== null && typeof body !== "string") throw new TypeError("The body of request() must be a text.");
+      const list = headers instanceof Headers || Array.isArray(headers) ? [...headers] : Object.entries(headers);
+      const id = crypto.randomUUID();
+      const detail = JSON.stringify({
+        dispatchId,
+        id,
+        url: String(url),
+        method,
+        headers: Object.fromEntries(list),
+        ...(body ? { body } : {}),
+      });
+      const answer = await new Promise((resolve, reject) => {
+        const answered = (/** @type {Event} */ event) => resolve(JSON.parse(/** @type {CustomEvent} */ (event).detail));
+        document.addEventListener(`${channel}:${id}`, answered, { once: true });
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        document.dispatchEvent(new CustomEvent(`${channel}:request`, { detail }));
+      });
+      if (typeof answer.error === "string") throw Object.assign(new Error(answer.error), { code: "REQUEST_FAILED" });
+      const empty = [101, 204, 205, 304].includes(answer.status) || method.toUpperCase() === "HEAD";
+      const response = new Response(empty ? null : answer.body, { status: answer.status, headers: answer.headers });
+      return Object.defineProperty(response, "url", { value: answer.url });
+    },
   };
   /** @type {(hook: string, ...args: unknown[]) => void} */
   const runHook = (hook, ...args) => {

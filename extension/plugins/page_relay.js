@@ -1,5 +1,5 @@
 /**
- * The relay of a page with plugins: it sends progress, logs and readiness of the page's adapters to the worker.
+ * The relay of a page with plugins: it sends progress, logs, readiness and requests of the page's adapters to the worker.
  *
  * A plain script in the isolated world, which the page cannot access. It also stores which adapters were installed in this
  * document. Everything it receives may come from the page, so all of it is bounded and untrusted; the worker learns the
@@ -20,6 +20,7 @@ var PluginRelay = class {
 
   constructor() {
     document.addEventListener(this.channel, this.#progress);
+    document.addEventListener(`${this.channel}:request`, this.#request);
     window.addEventListener("message", this.#message);
   }
 
@@ -30,6 +31,7 @@ var PluginRelay = class {
 
   stop() {
     document.removeEventListener(this.channel, this.#progress);
+    document.removeEventListener(`${this.channel}:request`, this.#request);
     window.removeEventListener("message", this.#message);
   }
 
@@ -42,6 +44,27 @@ var PluginRelay = class {
   #progress = (event) => {
     const detail = event instanceof CustomEvent ? event.detail : undefined;
     if (typeof detail === "string" && detail.length < 10_000) this.#send({ what: "progress", detail });
+  };
+
+  /**
+   * A request that a tool asks the hub to make; its answer goes to the page.
+   * @param {Event} event
+   */
+  #request = async (event) => {
+    const detail = event instanceof CustomEvent ? event.detail : undefined;
+    if (typeof detail !== "string" || detail.length > 4_000_000) return;
+    let id;
+    try {
+      id = JSON.parse(detail).id;
+    } catch {
+      return; // not an event of a tool
+    }
+    if (typeof id !== "string" || id.length > 100) return;
+    const failed = { error: "The extension has restarted. Reload the page." };
+    const busy = { error: "Too many requests at once. Make one after the other." };
+    const send = () => chrome.runtime.sendMessage({ type: "plugins", what: "request", detail }).catch(() => failed);
+    const answer = !this.alive ? failed : !this.#takeToken() ? busy : await send();
+    document.dispatchEvent(new CustomEvent(`${this.channel}:${id}`, { detail: JSON.stringify(answer ?? failed) }));
   };
 
   /** @param {MessageEvent} event */
@@ -67,14 +90,20 @@ var PluginRelay = class {
     return { level: String(level).slice(0, 20), message: String(message).slice(0, 4000), ts: String(ts).slice(0, 40), ...more };
   };
 
-  /** @param {Record<string, unknown>} message */
-  #send(message) {
-    if (!this.alive) return this.stop();
+  /** Whether a message may be sent now; it is counted. */
+  #takeToken() {
     const now = Date.now();
     this.#tokens = Math.min(40, this.#tokens + (now - this.#filledAt) / 25);
     this.#filledAt = now;
-    if (this.#tokens < 1) return;
+    if (this.#tokens < 1) return false;
     this.#tokens -= 1;
+    return true;
+  }
+
+  /** @param {Record<string, unknown>} message */
+  #send(message) {
+    if (!this.alive) return this.stop();
+    if (!this.#takeToken()) return;
     chrome.runtime.sendMessage({ type: "plugins", ...message }).catch(() => {
       // The worker is being stopped: a log line or one progress message is lost.
     });

@@ -47,6 +47,7 @@ export class Plugins {
       ready: (tab, plugin) => this.#usable(tab, plugin),
       page: (tabId) => this.#adapters.page(tabId),
       progress: (params) => this.#hub?.notify("tool.progress", params),
+      request: (params) => this.#hub?.request("plugin.request", params) ?? Promise.reject(new Error("The hub is not connected.")),
     });
   }
 
@@ -114,8 +115,11 @@ export class Plugins {
       this.#pageLeft(before);
       void this.#updateTab(tabId);
     });
-    runtime.onMessage.addListener((message, sender) => {
-      if (isObject(message) && message["type"] === "plugins") this.#receive(message, sender);
+    runtime.onMessage.addListener((message, sender, answer) => {
+      if (!isObject(message) || message["type"] !== "plugins") return undefined;
+      if (message["what"] !== "request") return this.#receive(message, sender);
+      void this.#request(message["detail"], sender).then(answer);
+      return true; // it is answered later
     });
   }
 
@@ -131,6 +135,17 @@ export class Plugins {
     if (!known || !isFor(known, url ?? "")) return;
     if (what === "logs") this.#logs.add(known.name, entries, left);
     else if (what === "ready") void this.#readiness.check(known.name, tabId, this.#adapters.has(tabId, known));
+  }
+
+  /**
+   * @param {unknown} detail
+   * @param {chrome.runtime.MessageSender} sender
+   * @returns {Promise<unknown>}
+   */
+  async #request(detail, { id, tab, frameId, documentId }) {
+    const tabId = tab?.id;
+    if (id !== chrome.runtime.id || tabId === undefined || frameId !== 0) return { error: "Not a page of a plugin." };
+    return this.#dispatch.request({ tabId, documentId }, detail);
   }
 
   async #restore() {

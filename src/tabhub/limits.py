@@ -172,6 +172,10 @@ class Limits:
 
     # plugins
     plugin_logs: int = _limit(1000, "log entries stored of one plugin")
+    plugin_requests: int = _limit(100, "requests with a secret that one call of a plugin's tool may make")
+    plugin_request_time: float = _limit(30.0, "time for such a request, redirects included")
+    plugin_request_bytes: int = _limit(1 * MB, "bytes of its body")
+    plugin_answer: int = _limit(2 * MB, "bytes of its response")
 
     # acting on pages
     frame_answer: float = _limit(3.0, "time for a frame of another site to answer; then the page is read without it")

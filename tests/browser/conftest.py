@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tabhub.browser import browser_tools
-from tabhub.browser.driver.page import open_tab
+from tabhub.browser.driver.page import Page, open_tab
 from tabhub.core.leases import Lease
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Runner, Tool, ToolResult
@@ -114,6 +114,10 @@ class Bench:
         self.browser.answers["Runtime.evaluate"] = lambda _: {"result": {"type": "object", "value": value}}
 
 
+async def no_fields(page: Page, frames: bool) -> None:
+    """The fake page has no secret fields, and does not expect to be asked for them."""
+
+
 class Choice:
     """Gives every session without a tab a new one."""
 
@@ -167,6 +171,8 @@ async def bench(tmp_path: Path) -> Bench:
     browser = FakeBrowser().join(browsers, tab(1, active=True, windowFocused=True), tab(2))
 
     choice = Choice(browsers)
-    made = browser_tools(browsers, choice, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"})
+    made = browser_tools(
+        browsers, choice, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"}, read_fields=no_fields
+    )
     tools = {tool.name: (tool, run) for tool, run in made}
     return Bench(browsers, browser, tools, tmp_path / "files", listeners=choice.listeners)

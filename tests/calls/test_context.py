@@ -22,6 +22,8 @@ KEYS: dict[str, Any] = {"tabId": 7, "actions": [{"action": "press", "key": key} 
 class Browser(Panel):
     """A person's browser whose page goes to another site when a key is pressed."""
 
+    has_frames = True
+
     def __init__(self, hub: RunningHub, goes_to: str = f"{BANK}/pay") -> None:
         super().__init__(hub, tabs=[tab(7, f"{EVIL}/news")])
         self.goes_to = goes_to
@@ -187,6 +189,8 @@ async def test_batch_stops_before_a_step_on_a_blocked_site(tmp_path: Path, step:
 class Framed(Browser):
     """The page has a frame of another site; keys go there while it has the focus."""
 
+    has_frames = True
+
     def __init__(self, hub: RunningHub) -> None:
         super().__init__(hub)
         self.focused = True
@@ -300,3 +304,28 @@ async def test_frames_cost_no_round_trip_where_no_rule_tells_them_apart(tmp_path
         assert not (await agent.call(*press("a")))["result"].get("isError")
         assert browser.pressed == ["a"]
         assert "Page.getFrameTree" not in browser.asked
+
+
+async def test_the_answer_to_an_intercepted_request_is_judged_by_the_document_it_is_for(tmp_path: Path) -> None:
+    """With a document of its own an agent would run scripts there."""
+    sites = {"evil.example": "act", "bank.example": "read"}
+    async with framed(tmp_path, sites=sites) as hub, Framed(hub) as browser, Agent(hub) as agent:
+        assert not (await agent.call("browser_intercept_requests", {"tabId": 7}))["result"].get("isError")
+
+        async def fulfilled(kind: str, url: str, frame: str) -> dict[str, Any]:
+            request = {"requestId": f"{kind} {url} {frame}", "resourceType": kind, "frameId": frame}
+            params = {**request, "request": {"url": url, "method": "GET"}}
+            await browser.notify("cdp.event", {"tabId": 7, "method": "Fetch.requestPaused", "params": params})
+            listed = await agent.call("browser_intercept_requests", {"tabId": 7})
+            (paused,) = listed["result"]["structuredContent"]["paused"]
+            answer = await agent.call("browser_fulfill_request", {"tabId": 7, "requestId": paused["id"], "status": 200})
+            if answer["result"].get("isError"):
+                await agent.call("browser_stop_intercepting", {"tabId": 7, "requestId": paused["id"]})
+            return answer
+
+        for kind, url, frame in (("Document", f"{BANK}/pay", "F"), ("Script", "https://cdn.example/a.js", "P")):
+            text, _ = error_of(await fulfilled(kind, url, frame))
+            assert "lets agents only read on bank.example" in text
+        assert "Fetch.fulfillRequest" not in browser.asked
+        assert not (await fulfilled("Script", "https://cdn.example/a.js", "F"))["result"].get("isError")
+        assert not (await fulfilled("Document", f"{EVIL}/next", "F"))["result"].get("isError")

@@ -32,6 +32,11 @@ _BLOCKED = f"""<!doctype html><title>{SECRET} title</title>
       location = "data:text/html,<h1>{SECRET} self</h1><script>parent.postMessage('self', '*')</" + "script>";
       return;
     }}
+    if (data === "stuck") {{
+      const asks = new XMLHttpRequest();
+      asks.open("GET", "/{SECRET}-held", false);
+      asks.send();
+    }}
     if (data !== "blob" && data !== "data") return;
     const made = data === "blob" ? URL.createObjectURL(new Blob(["{SECRET} made"])) : "data:text/plain,{SECRET}";
     Object.assign(document.createElement("a"), {{ download: "{SECRET}.txt", href: made }}).click();
@@ -84,7 +89,7 @@ class BlockedSite:
         self.near = f"http://ok.{HOST}:{self.port}"
         """Of the same domain as the blocked site, which is the same site to a browser, but not blocked."""
         self.gone = threading.Event()
-        """Ends slow downloads, of which half is sent."""
+        """Ends slow downloads, of which half is sent, and the wait of pages that are stuck."""
         self.seen: list[str] = []
         """The paths that the blocked site was asked for."""
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="blocked-site")
@@ -121,6 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _bank(self) -> None:
         self.here.seen.append(self.path)
+        if self.path.endswith("-held"):
+            self.here.gone.wait()
         if self.path.endswith(".bin"):
             slow = self.path.endswith("-slow.bin")
             length = {"Content-Length": "200000"} if slow else {}

@@ -595,6 +595,29 @@ async def test_what_a_frame_of_a_blocked_site_shows_next_without_a_site_of_its_o
 
 
 @pytest.mark.req("B25")
+async def test_a_frame_of_a_blocked_site_that_does_not_answer_is_covered_and_cannot_be_used(world: World) -> None:
+    await keep_off(world.hub, None)
+    try:
+        tab_id = await world.open(f"{world.sites.shop}/framed")
+        await world.get("browser_wait_for", tabId=tab_id, networkIdle=True)
+        assert _shows_colour(await world.call("browser_screenshot_tab", tabId=tab_id))
+        await world.get("browser_execute_script", tabId=tab_id, code="frames[0].postMessage('stuck', '*')")
+
+        async def stuck() -> bool:
+            return any(path.endswith("-held") for path in world.sites.seen)
+
+        assert await eventually(stuck)
+    finally:
+        await keep_off(world.hub, SITES)
+    try:
+        assert not _shows_colour(await world.call("browser_screenshot_tab", tabId=tab_id))
+        pressed = await world.call("browser_mouse", tabId=tab_id, action="click", x=150, y=150)
+        assert "in a frame of a site that the person keeps agents off" in json.dumps(pressed)
+    finally:
+        world.sites.gone.set()
+
+
+@pytest.mark.req("B25")
 async def test_no_list_of_tools_names_a_blocked_site(world: World) -> None:
     async with Agent(world.hub, "/mcp/gateway") as gateway, client(world.hub) as http:
         listed = [

@@ -49,7 +49,7 @@ async def test_all_kinds_of_fields_accept_text(guest: Caller, zoo: Zoo, subtests
 async def test_a_password_is_not_repeated(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     assert "value" not in await guest.get(TYPE, selector="#secret", text="abc")
-    assert await guest.run("return document.getElementById('secret').value") == "abc"
+    assert await guest.run("return document.getElementById('secret').value === 'abc'") is True
 
 
 async def test_typing_into_an_uneditable_element_fails(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:

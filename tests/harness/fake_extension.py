@@ -78,7 +78,13 @@ def _answer_cdp(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class FakeExtension:
-    """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`."""
+    """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`.
+
+    Scripts of the hub itself find nothing in its pages, such as secret fields: the commands before them are answered
+    here and not kept, unless a test sets `has_frames` and answers them itself.
+    """
+
+    has_frames = False
 
     def __init__(
         self, hub: Address, browser_id: str = "fake-browser", tabs: list[dict[str, Any]] | None = None
@@ -184,6 +190,13 @@ class FakeExtension:
     def _take(self, message: dict[str, Any], running: set[asyncio.Task[None]]) -> None:
         self.undeclared.extend(undeclared(message))
         if "method" in message and "id" in message:
+            params = message.get("params", {})
+            if not self.has_frames and params.get("method") in ("Page.getFrameTree", "Page.createIsolatedWorld"):
+                reply = {"jsonrpc": "2.0", "id": message["id"], "result": _answer_cdp(params)}
+                task = asyncio.create_task(self.send(reply))
+                running.add(task)
+                task.add_done_callback(running.discard)
+                return
             self.seen.put_nowait(message)
             task = asyncio.create_task(self._answer(message))
             running.add(task)

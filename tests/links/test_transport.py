@@ -11,7 +11,14 @@ from tabhub.errors import CallTimeout, InvalidParams, LinkLost, NotConnected, Ta
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.transport import LinkTransport, TabHubTransport
-from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
+from tabhub.wire.page_tools import (
+    ElicitConfirmation,
+    PageDisconnected,
+    PageMessage,
+    PluginRequest,
+    RegisterTools,
+    ToolProgress,
+)
 from tests.browser.fake_browser import FakeBrowser, settle, tab
 from tests.harness.memory_tabs import MemoryTabs
 
@@ -28,6 +35,9 @@ class Sender:
 
     def progress(self, progress: ToolProgress) -> None:
         self.all.append(progress)
+
+    def requested(self, request: PluginRequest) -> Any:
+        """The call of a plugin's tool answers it."""
 
     def asked(self, question: ElicitConfirmation) -> Any:
         self.all.append(question)

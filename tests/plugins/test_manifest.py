@@ -218,3 +218,29 @@ def test_names_for_agents_are_short_and_unique() -> None:
     long = [agents_name("my-app", f"{'x' * 80}{n}") for n in range(3)]
     assert all(len(name) == 64 for name in long)
     assert len(set(long)) == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ({"sendTo": ["http://api.example"]}, "must be an exact origin"),
+        ({"sendTo": ["https://api.example/v1"]}, "must be an exact origin"),
+        ({"sendTo": ["https://*.example"]}, "must be an exact origin"),
+        ({"sendTo": "https://api.example"}, "must be a list"),
+        ({"sendTo": ["https://api.example"], "sendIn": ["a b"]}, "neither the name of a header"),
+        ({"sendTo": ["https://api.example"], "secret": False}, "for secret settings"),
+    ],
+)
+def test_where_a_secret_may_be_sent_is_exact(setting: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    schema = {"token": {"type": "string", "secret": True, **setting}}
+    with pytest.raises(PluginError, match=reason):
+        read_package(folder(tmp_path, configSchema=schema))
+
+
+def test_a_secret_is_sent_in_the_authorization_header_unless_declared_otherwise(tmp_path: Path) -> None:
+    send_to = ["https://api.example:8443", "http://127.0.0.1:9000", "site"]
+    schema = {"token": {"type": "string", "secret": True, "sendTo": send_to}, "other": {"type": "string"}}
+    token, other = read_package(folder(tmp_path, configSchema=schema)).fields
+    assert (token.send_to, token.send_in) == (tuple(send_to), ("authorization",))
+    assert (other.send_to, other.send_in) == ((), ())
+    assert token.schema()["sendTo"] == send_to

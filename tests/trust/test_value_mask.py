@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.trust.value_mask import ValueMask
+from tabhub.trust.value_mask import FieldMask, ValueMask
 
 VALUES = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=4, max_size=40).filter(str.strip)
 
@@ -67,3 +67,32 @@ def test_codes_are_masked_until_many_others_were_used() -> None:
 def test_special_characters_are_masked_within_json(text: str) -> None:
     value = f"{text}-secret"
     assert "secret" not in masking(value).data(orjson.dumps({"x": value})).decode().replace("[secret shop]", "")
+
+
+def test_a_result_with_a_masked_number_stays_json_and_its_text_still_repeats_it() -> None:
+    mask = ValueMask()
+    mask.add_code("code", "604815")
+    facts = orjson.dumps({"value": [604815, 16048150, "604815"], "604815": None})
+    text = orjson.dumps(facts.decode())
+    result = orjson.loads(
+        mask.result(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, facts))
+    )
+    assert result["structuredContent"]["value"] == ["[secret code]", 16048150, "[secret code]"]
+    assert orjson.loads(result["content"][0]["text"]) == result["structuredContent"]
+
+
+def test_pictures_are_not_changed_where_they_look_like_a_secret() -> None:
+    mask = ValueMask()
+    mask.add("shop", "abcdef")
+    result = orjson.loads(
+        mask.result(b'{"content":[{"type":"image","data":"xxabcdefxx"},{"type":"text","text":"abcdef"}]}')
+    )
+    assert [result["content"][0]["data"], result["content"][1]["text"]] == ["xxabcdefxx", "[secret shop]"]
+
+
+def test_the_values_of_a_tabs_fields_are_bounded_and_the_latest_stay() -> None:
+    fields = FieldMask()
+    for number in range(1000):
+        fields.update([f"password-{number:03}", "x" * 5000, "ab"])
+    assert fields.text("password-000 password-999 ab") == "password-000 ••• ab"
+    assert fields.text("x" * 5000) == "x" * 5000

@@ -23,6 +23,7 @@ TYPES = ROOT / "extension" / "link" / "messages.d.ts"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PAGE_TOOLS = ("browser/registerTools", "browser/updateTools", "browser/disconnected", "tool.progress")
 _ELICIT = "browser/elicitConfirmation"
+_REQUEST = "plugin.request"
 _EXECUTE = "browser/executeTool"
 
 
@@ -38,7 +39,10 @@ def surfaces() -> dict[str, dict[str, Any]]:
         "extension-link": _surface(
             "Tabhub extension link: JSON-RPC 2.0 params and results",
             {
-                "fromExtension": {name: {"params": kinds} for name, kinds in from_extension.items()},
+                "fromExtension": {
+                    **{name: {"params": kinds} for name, kinds in from_extension.items()},
+                    _REQUEST: {"params": from_extension[_REQUEST], "result": (page_tools.PluginAnswer,)},
+                },
                 "fromHub": {name: {"params": kinds} for name, kinds in from_hub.items()},
                 "commands": {
                     name: {"params": (command.params,), "result": (command.result,)}

@@ -20,6 +20,7 @@ from tabhub.browser.hidden_downloads import HiddenDownloads, ReportDownload, no_
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
+from tabhub.browser.secret_fields import ReadFields, read_secret_fields
 from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
@@ -42,6 +43,7 @@ def browser_tools(
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
     secrets: SecretText | None = None,
     view: Callable[[Session], View] = everything,
+    read_fields: ReadFields = read_secret_fields,
     report_download: ReportDownload = no_report,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
@@ -72,6 +74,7 @@ def browser_tools(
         secrets=secrets or SecretText(None, ValueMask(), time.time),
         hub_facts=hub_facts,
         file_urls=file_urls,
+        read_fields=read_fields,
         plugins=plugins,
         view=view,
     )

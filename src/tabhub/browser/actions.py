@@ -352,7 +352,6 @@ class Activity:
         self._downloads = downloads
         self._hidden = hidden
         self._report_closed = report_closed
-        self._discarding: set[asyncio.Task[bool | None]] = set()
         browsers.on_change(self._tabs_changed, "opened", "changed")
         browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
@@ -425,13 +424,11 @@ class Activity:
             self._download_began(key, tab.actions, params)
 
     def _download_began(self, key: TabKey, actions: list[TrackedAction], params: Params) -> None:
-        discarding = self._hidden.begun(key, params, acting=bool(actions))
-        if discarding is not None:
-            self._downloads.judge(str(params.get("guid")), discarding)
-            self._discarding.add(discarding)
-            discarding.add_done_callback(self._discarding.discard)
+        discarded = self._hidden.begun(key, params, acting=bool(actions))
+        if discarded is not None:
+            self._downloads.judge(str(params.get("guid")), discarded)
             for action in actions:
-                action.discarded = discarding
+                action.discarded = discarded
 
     def _note_problems(self, key: TabKey, method: str, params: Params, child: str | None) -> None:
         tab, state = self._tabs[key], self._watch.tabs.get(key)

@@ -47,6 +47,7 @@ class HiddenDownloads:
         self._browsers = browsers
         self._watch = watch
         self._report = report
+        self._running: set[asyncio.Task[bool | None]] = set()
 
     def begun(self, key: TabKey, params: dict[str, Any], *, acting: bool) -> asyncio.Task[bool | None] | None:
         """Delete a download that began in a tab, if the agent that uses it is kept off its site.
@@ -59,7 +60,10 @@ class HiddenDownloads:
         url = str(params.get("url", ""))
         if (site := origin_of(url)) is not None and not state.view.hides(site):
             return None
-        return asyncio.ensure_future(self._judge(state, state.view, url, str(params.get("frameId"))))
+        task = asyncio.ensure_future(self._judge(state, state.view, url, str(params.get("frameId"))))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
 
     async def _judge(self, state: TabState, view: View, url: str, frame_id: str) -> bool | None:
         """A blob: or data: URL of no site is of the document that made it."""

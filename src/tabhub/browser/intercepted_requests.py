@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_headers, parse_object, parse_text, parse_url
+from tabhub.browser.driver.frames import list_frames
 from tabhub.browser.driver.page import Page, send_cdp_nowait
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record.headers import redact_headers
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.tab_overrides import Override, TabOverrides
+from tabhub.core.origins import origin_of
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, TabKey
 from tabhub.trust.redact import redact
 
 NAME = "interception"
+CONTINUE = "Fetch.continueRequest"
 _MAX_PAUSED, _MAX_BODY = 200, 2_000
 _NOT_PAUSED = "Invalid InterceptionId"
 
@@ -36,6 +39,7 @@ class PausedRequest:
     method: str
     url: str
     kind: str
+    frame_id: str
     headers: dict[str, str]
     body: str
     since: float
@@ -149,6 +153,8 @@ class Interceptions:
         paused = next((p for p in self.pending(page) if p.id == request_id), None)
         if paused is None:
             raise self._not_paused(page, f"No request {request_id[:50]!r} is paused in tab {page.tab_id}.")
+        if method != CONTINUE and page.frames_matter:
+            await page.require_frame(None, [await _site(page, paused)])
         try:
             await page.cdp(method, {"requestId": paused.fetch_id, **params}, paused.child)
         except CommandFailed as error:
@@ -191,6 +197,7 @@ class Interceptions:
             method=parse_text(request.get("method"), 20),
             url=parse_url(request.get("url")),
             kind=parse_text(params.get("resourceType"), 30).lower(),
+            frame_id=parse_text(params.get("frameId"), 100),
             headers=parse_headers(request.get("headers")),
             body=parse_text(request.get("postData"), _MAX_BODY),
             since=loop.time(),
@@ -227,4 +234,12 @@ class Interceptions:
                 tab.drop(paused)
 
     def _continue(self, key: TabKey, child: str | None, fetch_id: str) -> None:
-        send_cdp_nowait(key, "Fetch.continueRequest", {"requestId": fetch_id}, child)
+        send_cdp_nowait(key, CONTINUE, {"requestId": fetch_id}, child)
+
+
+async def _site(page: Page, paused: PausedRequest) -> str:
+    """The site whose document the answer to a request becomes part of: a document's own, else the one that asked."""
+    if paused.kind == "document" and (site := origin_of(paused.url)) is not None:
+        return site
+    frames = await list_frames(page)
+    return next((frame.site for frame in frames if frame.frame_id == paused.frame_id), page.tab.site)

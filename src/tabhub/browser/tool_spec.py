@@ -6,6 +6,7 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
 from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
+from tabhub.browser.secret_fields import ReadFields, read_secret_fields
 from tabhub.browser.secret_text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
@@ -30,8 +32,9 @@ from tabhub.core.leases import Lease
 from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
-from tabhub.errors import TabLeased
-from tabhub.links.browsers import Browsers, TabKey, TabRef
+from tabhub.errors import TabhubError, TabLeased
+from tabhub.links.browsers import Browsers, TabRef
+from tabhub.trust.value_mask import FieldMask
 from tabhub.trust.visibility import EVERYTHING, View
 
 
@@ -130,6 +133,7 @@ class Toolbox:
     secrets: SecretText
     hub_facts: Callable[[], dict[str, Any]]
     file_urls: bool = False
+    read_fields: ReadFields = read_secret_fields
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins
     view: Callable[[Session], View] = everything
     """What a call of a session may show."""
@@ -143,8 +147,10 @@ class Call(msgspec.Struct, eq=False):
     args: dict[str, Any]
     read_only: bool
     view: View = EVERYTHING
-    used: TabKey | None = None
-    """The tab that the call works on."""
+    repeats_page: bool = False
+    """Whether the result may repeat whatever the page holds."""
+    worked_on: Page | None = None
+    """The page that the call was about last."""
 
     def hides_tab(self, tab: Tab) -> bool:
         """Whether the tab shows a site that the agent is kept off."""
@@ -172,9 +178,23 @@ class Call(msgspec.Struct, eq=False):
             ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
             ctx.work_on(ref.tab)
         acting = None if self.read_only else ctx
-        page = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
-        self.used = page.key
+        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
+        if self.repeats_page:
+            await box.read_fields(page, True)
         return page
+
+    def secret_fields(self) -> list[FieldMask]:
+        """What the secret fields of the call's tab hold, or of all tabs if it worked on none."""
+        tabs, page = self.box.watch.tabs, self.worked_on
+        states = tabs.values() if page is None else [state] if (state := tabs.get(page.key)) is not None else []
+        return [state.fields for state in states if state.fields.in_use]
+
+    def mask_file(self, data: bytes) -> bytes:
+        """What is written to a file, without the secrets that a result would not show."""
+        data = self.box.secrets.mask(data)
+        for fields in self.secret_fields():
+            data = fields.data(data)
+        return data
 
 
 def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
@@ -208,20 +228,45 @@ class ToolSpec:
     tool: Tool
     run: Run
     call_type: type[Call]
+    repeats_page: bool = False
 
     def bind(self, box: Toolbox) -> tuple[Tool, Runner]:
-        run, call_type, read_only = self.run, self.call_type, self.tool.read_only
+        run, call_type, read_only, repeats = self.run, self.call_type, self.tool.read_only, self.repeats_page
 
         async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
-            call = call_type(box, ctx, args, read_only, box.view(ctx.session))
-            result = await run(call)
-            if call.used is not None and box.downloads.may_have_news(call.used):
-                reports = await box.downloads.reports(call.used, call.view)
+            call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
+            result = await _run_masked(run, call)
+            page = call.worked_on
+            if page is not None and box.downloads.may_have_news(page.key):
+                reports = await box.downloads.reports(page.key, call.view)
                 result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
             note = call.view.note() if call.view.active else ""
             return _noted(result, note) if note else result
 
         return self.tool, runner
+
+
+_PROBLEMS = b'"problems":['
+"""In a result: what went wrong in the page (browser.page_problems)."""
+
+
+async def _run_masked(run: Run, call: Call) -> ToolResult:
+    """Run a tool; what its answer repeats of secret fields is masked."""
+    try:
+        result = await run(call)
+    except TabhubError as error:
+        for fields in call.secret_fields():
+            error.message = fields.text(error.message)
+            error.hint = error.hint and fields.text(error.hint)
+        raise
+    if _PROBLEMS in result.payload and call.worked_on is not None and not call.repeats_page:
+        # They are texts of the page's scripts, which may repeat what was typed into it.
+        with suppress(TabhubError):
+            await call.box.read_fields(call.worked_on, True)
+    payload = result.payload
+    for fields in call.secret_fields():
+        payload = fields.result(payload)
+    return result if payload is result.payload else ToolResult(payload, result.is_error)
 
 
 def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
@@ -252,8 +297,13 @@ def tool(
     open_world: bool = True,
     on_tab: bool = True,
     call_type: type[Call] = Call,
+    repeats_page: bool = False,
 ) -> Callable[[Run], ToolSpec]:
-    """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect."""
+    """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect.
+
+    The result of a tool that `repeats_page` may have anything that the page holds: the values of secret fields are read
+    when the tool begins, and masked in it. Tools whose scripts mask them in the page need no more.
+    """
     made = Tool(
         name=name,
         source=BROWSER,
@@ -268,4 +318,4 @@ def tool(
             "openWorldHint": open_world,
         },
     )
-    return lambda run: ToolSpec(made, run, call_type)
+    return lambda run: ToolSpec(made, run, call_type, repeats_page)

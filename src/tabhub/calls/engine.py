@@ -306,7 +306,7 @@ class Engine:
         if source is BROWSER and b"=" in payload:
             payload = redact_urls(payload)
         if self.mask.in_use:
-            payload = self.mask.data(payload)
+            payload = self.mask.result(payload)
         return result if payload is result.payload else ToolResult(payload, result.is_error)
 
     def _mask_error(self, error: TabhubError) -> None:

@@ -105,13 +105,12 @@ class Calls(Generic[C]):
                 f"{tool.source} already runs {lane.limit} calls and {len(lane.queue)} more are waiting.",
                 hint="Wait for calls in flight to end, then call again.",
             )
-        call.opened = now
-        call.timeout = tool.timeout or limits.call_timeout
-        call.deadline = now + call.timeout
-        call.latest = now + limits.call_timeout_max
-        call.id = self._next
-        self._next += 1
-        self._open[call.id] = call
+        timeout = tool.timeout or limits.call_timeout
+        call.opened, call.timeout = now, timeout
+        call.deadline, call.latest = now + timeout, now + limits.call_timeout_max
+        call.id = number = self._next
+        self._next = number + 1
+        self._open[number] = call
 
     def _add_lane(self, source: Source) -> _Lane[C]:
         if len(self._lanes) > _LANES_KEPT:  # sources come and go

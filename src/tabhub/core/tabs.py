@@ -10,7 +10,7 @@ disconnects, its tabs are set aside; they get the same ids if it reconnects with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -121,6 +121,8 @@ class TabTable:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._tabs: dict[int, Tab] = {}
+        self.get: Callable[[int], Tab | None] = self._tabs.get
+        """The tab of that hub id, if its browser is connected."""
         self._by_browser: dict[str, dict[int, int]] = {}
         self._disconnected: dict[str, dict[int, Tab]] = {}
         self._owner: dict[int, tuple[str, int]] = {}
@@ -135,10 +137,6 @@ class TabTable:
     def in_order(self) -> list[Tab]:
         """All tabs by browser, window and position."""
         return sorted(self._tabs.values(), key=_ORDER)
-
-    def get(self, tab_id: int) -> Tab | None:
-        """The tab of that hub id, if its browser is connected."""
-        return self._tabs.get(tab_id)
 
     def find(self, browser_id: str, chrome_id: int) -> Tab | None:
         """The tab by its browser and the id it has there."""

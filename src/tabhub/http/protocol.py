@@ -389,18 +389,18 @@ class HttpProtocol(asyncio.Protocol):
 
     def _respond(self, request: Request, response: Response | None) -> None:
         """Write the response, or the end of one that was streamed."""
-        stream, self._stream = self._stream, None
+        stream = self._stream
         close = self._closing or not request.keep_alive
         if stream is None:
-            head_only = request.method == "HEAD"
-            data = encode_response(response or _INTERNAL_ERROR, close=close, head_only=head_only)
+            data = encode_response(response or _INTERNAL_ERROR, close=close, head_only=request.method == "HEAD")
             self._batch.write(self._transport, data)
-        elif response is None:
+        else:
+            self._stream = None
+            if response is not None:  # it failed in the middle: an end that looks complete would hide that
+                self._arrived.clear()
+                self._transport.abort()
+                return
             self._batch.write(self._transport, stream.end)
-        else:  # it failed in the middle: an end that looks complete would hide that
-            self._arrived.clear()
-            self._transport.abort()
-            return
         if close:
             self._arrived.clear()
             self._batch.flush(self._transport)

@@ -17,7 +17,14 @@ from tabhub.errors import CallTimeout, InvalidParams, TabFailed, TabNotFound
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.early_messages import EarlyMessages
 from tabhub.links.extension import ExtensionLink
-from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
+from tabhub.wire.page_tools import (
+    ElicitConfirmation,
+    PageDisconnected,
+    PageMessage,
+    PluginRequest,
+    RegisterTools,
+    ToolProgress,
+)
 
 MessageCallback = Callable[[int, PageMessage], Any]
 """Takes the tab and a message of a page in it; what it returns, now or as a future, is the reply to a request."""
@@ -29,6 +36,7 @@ _METHODS = (
     "browser/disconnected",
     "browser/elicitConfirmation",
     "tool.progress",
+    "plugin.request",
 )
 
 
@@ -39,6 +47,10 @@ class Listener(Protocol):
 
     def asked(self, question: ElicitConfirmation) -> Any:
         """Answer a question of the page, now or as a future; the call waits for it."""
+        ...
+
+    def requested(self, request: PluginRequest) -> Any:
+        """Make an HTTP request for the plugin whose tool runs; its answer, now or as a future."""
         ...
 
 
@@ -161,7 +173,12 @@ class LinkTransport:
         ref = self._browsers.tab(tab_id)
         await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})
 
-    def _receive(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:
+    def _receive(self, link: ExtensionLink, message: PageMessage | ToolProgress | PluginRequest) -> Any:
+        if isinstance(message, PluginRequest):
+            listener = self._listener(link, message.dispatch_id)
+            if listener is None:
+                raise InvalidParams("No tool of a plugin runs there.")
+            return listener.requested(message)
         if isinstance(message, ToolProgress):
             listener = self._listener(link, message.dispatch_id)
             if listener is not None:

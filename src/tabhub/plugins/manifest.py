@@ -13,17 +13,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
+from urllib.parse import urlsplit
 
 from tabhub.core import match_patterns as patterns
 from tabhub.core import schema_bounds as schemas
 from tabhub.core.definitions import shown_output_schema, shown_schema, shown_text
 from tabhub.core.descriptions import one_line
+from tabhub.core.origins import origin_of
 from tabhub.core.schema_references import resolved
 from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput, ParseError, PluginError
 from tabhub.plugins import icons
 from tabhub.plugins.model import Field, FieldKind, Plugin, PluginSource, PluginTool, name_of_package
 from tabhub.wire import strict_json as strict
+from tabhub.wire.urls import names_this_machine
 
 MB = 1024 * 1024
 MANIFEST = "package.json"
@@ -35,9 +38,11 @@ _MAX_TOOLS = 500
 _MAX_PATTERNS = 100
 _MAX_FIELDS = 50
 _MAX_DESCRIPTION = 2_000
+_MAX_ORIGINS = 20
 _MAX_LABEL = 100
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_HEADER = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _SECRET = ("token", "secret", "password", "apikey", "api_key", "credential")
 
 
@@ -145,6 +150,11 @@ def _field(name: str, key: str, value: Any) -> Field:
     if kind == "select" and not options:
         raise PluginError(f"{where} is a select without options.")
     secret = value.get("secret")
+    is_secret = secret if isinstance(secret, bool) else kind == "string" and any(w in key.lower() for w in _SECRET)
+    send_to = _send_to(where, value.get("sendTo"))
+    send_in = _send_in(where, value.get("sendIn"))
+    if send_to and not (is_secret and kind == "string"):
+        raise PluginError(f"{where}.sendTo is for secret settings of type string.")
     return Field(
         key=key,
         kind=cast("FieldKind", kind),
@@ -153,8 +163,39 @@ def _field(name: str, key: str, value: Any) -> Field:
         required=value.get("required") is True,
         placeholder=_line(value.get("placeholder"), _MAX_LABEL) or None,
         options=tuple(options),
-        secret=secret if isinstance(secret, bool) else kind == "string" and any(w in key.lower() for w in _SECRET),
+        secret=is_secret,
+        send_to=send_to,
+        send_in=send_in if send_to else (),
     )
+
+
+def _send_to(where: str, raw: Any) -> tuple[str, ...]:
+    """Exact origins, or keys of `url` settings."""
+    if raw is None:
+        return ()
+    if not isinstance(raw, list) or len(raw) > _MAX_ORIGINS or not all(isinstance(item, str) for item in raw):
+        raise PluginError(f"{where}.sendTo must be a list of at most {_MAX_ORIGINS} origins or keys of url settings.")
+    for item in raw:
+        if item.isidentifier():
+            continue
+        host = urlsplit(item).hostname if origin_of(item) == item and "*" not in item else None
+        if host is None or not (item.startswith("https://") or names_this_machine(host)):
+            raise PluginError(
+                f"{where}.sendTo: {item[:100]!r} must be an exact origin such as https://api.example.com "
+                "(http only for this machine), or the key of a url setting."
+            )
+    return tuple(dict.fromkeys(raw))
+
+
+def _send_in(where: str, raw: Any) -> tuple[str, ...]:
+    """Names of headers, `url` and `body`."""
+    given = ["Authorization"] if raw is None else raw
+    if not isinstance(given, list) or len(given) > _MAX_ORIGINS or not all(isinstance(item, str) for item in given):
+        raise PluginError(f"{where}.sendIn must be a list of names of headers, `url` and `body`.")
+    for item in given:
+        if not _HEADER.fullmatch(item):
+            raise PluginError(f"{where}.sendIn: {item[:60]!r} is neither the name of a header nor `url` or `body`.")
+    return tuple(dict.fromkeys(item.lower() for item in given))
 
 
 def _tools(plugin: str, raw: Any, problems: list[str]) -> tuple[PluginTool, ...]:

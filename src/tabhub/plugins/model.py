@@ -56,6 +56,10 @@ class Field:
     placeholder: str | None = None
     options: tuple[str, ...] = ()
     secret: bool = False
+    send_to: tuple[str, ...] = ()
+    """Where requests may have a secret: origins, and keys of `url` settings for the origins that the person set."""
+    send_in: tuple[str, ...] = ()
+    """Which parts of a request may have it: names of headers in lower case, `url` and `body`."""
 
     @property
     def is_stored_apart(self) -> bool:
@@ -71,6 +75,8 @@ class Field:
             "placeholder": self.placeholder,
             "options": list(self.options),
             "secret": self.secret,
+            "sendTo": list(self.send_to),
+            "sendIn": list(self.send_in),
         }
         return facts | {name: value for name, value in more.items() if value}
 

@@ -1,6 +1,7 @@
 """Where the settings of plugins are written: secrets to the store of secrets, the rest to the config file.
 
-Owns the names of those secrets, and moving values that an earlier version wrote to the config file.
+Owns the names of those secrets, the origins that the person agreed to when a secret was set, and moving values that an
+earlier version wrote to the config file.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ from tabhub.store.named_secrets import SecretStore
 def write_settings(home: Home, store: SecretStore, plugin: Plugin, values: Mapping[str, Any], now: float) -> None:
     """Replace all settings of a plugin; a mask keeps the secret that is stored."""
     fresh = clear_secrets(plugin, values)
+    agreed = {item.key: tuple(each for each in item.send_to if not each.isidentifier()) for item in plugin.fields}
     for key, value in fresh.items():
-        store.set(_name(plugin, key), json.dumps(value), "plugin", (), now)
+        store.set(secret_name(plugin, key), json.dumps(value), "plugin", agreed[key], now)
     set_plugin_settings(home, plugin.name, {**values, **dict.fromkeys(fresh, MASK)})
     for item in plugin.fields:
-        if item.is_stored_apart and values.get(item.key) is None and store.find(_name(plugin, item.key)) is not None:
-            store.remove(_name(plugin, item.key))
+        if (
+            item.is_stored_apart
+            and values.get(item.key) is None
+            and store.find(secret_name(plugin, item.key)) is not None
+        ):
+            store.remove(secret_name(plugin, item.key))
 
 
-def _name(plugin: Plugin, key: str) -> str:
+def secret_name(plugin: Plugin, key: str) -> str:
     return f"plugin/{plugin.name}/{key}"

@@ -66,7 +66,7 @@ class Access:
         """
         if not self._looked:  # since the event loop last read its sockets; all it read then had begun to arrive by now
             self._looked = True
-            asyncio.get_running_loop().call_soon(self._look_again)
+            asyncio.get_running_loop().call_soon(setattr, self, "_looked", False)
             if (state := stamp(self._tokens.path)) != self._state or len(self._known) > _MOST_KNOWN:
                 self._known.clear()
                 self._state = state
@@ -77,9 +77,6 @@ class Access:
         if identity is not None and not identity.person and identity.name != UNNAMED:
             self._known[authorization] = identity
         return identity
-
-    def _look_again(self) -> None:
-        self._looked = False
 
     def _identify(self, token: bytes) -> Identity | None:
         if (found := self._tokens.find(token)) is not None:

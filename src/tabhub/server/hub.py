@@ -248,6 +248,7 @@ class Hub:
             config=lambda: settings.current,
             reload_settings=settings.reload,
             secrets=secret_store,
+            mask=mask,
             wall=wall,
         )
 

@@ -23,7 +23,6 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -61,15 +60,16 @@ def digest(arguments: Mapping[str, Any]) -> str:
     return fingerprint(canonical_json(arguments))
 
 
-@lru_cache(maxsize=4)
-def _second_stamp(second: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+_second = (-1, "")
 
 
 def stamp(now: float) -> str:
     """A time as `2026-02-21T10:30:00.000Z`."""
+    global _second
     second, milliseconds = divmod(int(now * 1000), 1000)
-    return f"{_second_stamp(second)}.{milliseconds:03d}Z"
+    if second != _second[0]:
+        _second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
+    return f"{_second[1]}.{milliseconds:03d}Z"
 
 
 class Batch(Protocol):

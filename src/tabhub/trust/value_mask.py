@@ -1,4 +1,5 @@
-"""The secret values used since the hub started, and their masking in whatever goes to agents and logs.
+"""The masking of secret values in whatever goes to agents and logs: named secrets that were used, and what the secret
+fields of a tab hold.
 
 Owns which written forms of a value are recognised: plain, and as JSON, HTML and URLs escape it. Costs nothing until a
 secret is used. Pure.
@@ -10,13 +11,26 @@ import html
 import json
 import re
 from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+import orjson
+
+FIELD_MASK = "•••"
+"""What is shown instead of the value of a secret field, as in `browser/js/kit/secret_fields.js`."""
 _MOST_CODES = 100
 _PREFIX = 8
 _CUT = "…".encode()
 _LONGEST_CUT = 1000
+_SHORTEST_ANYWHERE = 6
+"""Values of fewer characters are masked only where they are a whole text or number: they may occur anywhere."""
+_SHORTEST = 3
+_MOST_FIELDS = 200
+_LONGEST_FIELD = 4000
+_ENCODED = ("data", "base64", "blob")
+"""Members of a result whose text is encoded: a value cannot be found there, only something that looks like it."""
+_GROUPED = re.compile(r"[0-9][0-9 -]{10,22}[0-9]")
 
 
 class ValueMask:
@@ -32,7 +46,10 @@ class ValueMask:
 
     def add(self, name: str, value: str) -> None:
         """Mask a value until the hub ends."""
-        replaced = f"[secret {name}]".encode()
+        self.hide(value, f"[secret {name}]")
+
+    def hide(self, value: str, instead: str) -> None:
+        replaced = instead.encode()
         fresh = {form: replaced for form in _forms(value) if form not in self._names}
         if fresh:
             self._names |= fresh
@@ -55,6 +72,12 @@ class ValueMask:
             return text
         return self.data(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
+    def result(self, payload: bytes) -> bytes:
+        """An encoded tool result. A number that is masked becomes a text, so that the result stays JSON."""
+        if self._pattern is None or self._pattern.search(payload) is None:
+            return payload
+        return _mask_result(payload, self.text)
+
     def value(self, value: Any) -> Any:
         """Anything that can be written as JSON."""
         if self._pattern is None:
@@ -67,7 +90,7 @@ class ValueMask:
         # A long value that something cut: its beginning, up to the mark of the cut.
         begun = {re.escape(form[:_PREFIX]) for form in forms if len(form) > _PREFIX}
         cut = [rb"(?:%b)[^\s\"]{0,%d}?%b" % (b"|".join(sorted(begun)), _LONGEST_CUT, _CUT)] if begun else []
-        self._pattern = re.compile(b"|".join([*map(re.escape, forms), *cut]))
+        self._pattern = re.compile(b"|".join([*map(_exactly, forms), *cut]))
 
     def _replaced(self, found: re.Match[bytes]) -> bytes:
         text = found[0]
@@ -75,6 +98,98 @@ class ValueMask:
             return self._names[text]
         begun = text.removesuffix(_CUT)
         return next((name + _CUT for form, name in self._names.items() if form.startswith(begun)), text)
+
+
+class FieldMask:
+    """The values that the secret fields of one tab held lately."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, None] = {}
+        self._mask = ValueMask()
+        self._short: frozenset[str] = frozenset()
+        self._has_short: re.Pattern[bytes] | None = None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether there are any values."""
+        return bool(self._values)
+
+    def update(self, values: Iterable[str]) -> None:
+        """Add the values of fields as they are now; the oldest ones give way."""
+        given = [value for value in values if _SHORTEST <= len(value.strip()) <= _LONGEST_FIELD]
+        fresh = any(value not in self._values for value in given)
+        for value in given:
+            self._values.pop(value, None)
+            self._values[value] = None
+        while len(self._values) > _MOST_FIELDS:
+            del self._values[next(iter(self._values))]
+        if fresh:
+            self._compile()
+
+    def result(self, payload: bytes) -> bytes:
+        """An encoded tool result."""
+        if self._has_short is not None and self._has_short.search(payload) is not None:
+            return _mask_result(payload, self.text)
+        return self._mask.result(payload)
+
+    def text(self, text: str) -> str:
+        return FIELD_MASK if text.strip() in self._short else self._mask.text(text)
+
+    def data(self, data: bytes) -> bytes:
+        """What is written to a file."""
+        return self._mask.data(data)
+
+    def _compile(self) -> None:
+        self._mask = ValueMask()
+        for value in self._values:
+            if len(value) >= _SHORTEST_ANYWHERE:
+                for form in _spellings(value):
+                    self._mask.hide(form, FIELD_MASK)
+        self._short = frozenset(each.strip() for each in self._values if len(each) < _SHORTEST_ANYWHERE)
+        short = b"|".join(re.escape(json.dumps(each, ensure_ascii=False)[1:-1].encode()) for each in self._short)
+        self._has_short = re.compile(rb"(?<![0-9A-Za-z])(?:%b)(?![0-9A-Za-z])" % short) if short else None
+
+
+def _spellings(value: str) -> set[str]:
+    """A value, and for a long number such as that of a card also without separators, and with the usual ones."""
+    if not _GROUPED.fullmatch(value.strip()):
+        return {value}
+    digits = re.sub(r"[ -]", "", value)
+    groups = [digits[at : at + 4] for at in range(0, len(digits), 4)]
+    return {value, digits, " ".join(groups), "-".join(groups)}
+
+
+def _exactly(form: bytes) -> bytes:
+    """The pattern of a written form; digits do not match inside a longer number."""
+    return rb"(?<![0-9])%b(?![0-9])" % form if form.isdigit() else re.escape(form)
+
+
+def _mask_result(payload: bytes, mask: Callable[[str], str]) -> bytes:
+    """A tool result with all its texts and numbers masked; the text that repeats its facts as JSON still does."""
+    body = orjson.loads(payload)
+    facts, content = body.get("structuredContent"), body.get("content")
+    first = content[0] if isinstance(content, list) and content and isinstance(content[0], dict) else {}
+    repeats = facts is not None and first.get("text") == orjson.dumps(facts).decode()
+    masked = _mask_value(body, mask)
+    if repeats:
+        masked["content"][0]["text"] = orjson.dumps(masked["structuredContent"]).decode()
+    return orjson.dumps(masked)
+
+
+def _mask_value(value: Any, mask: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {
+            mask(key): inner if key in _ENCODED and isinstance(inner, str) else _mask_value(inner, mask)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_mask_value(inner, mask) for inner in value]
+    if type(value) in (int, float):
+        written = orjson.dumps(value).decode()
+        return value if (shown := mask(written)) == written else shown
+    return value
 
 
 def _forms(value: str) -> set[bytes]:

@@ -198,6 +198,7 @@ FROM_EXTENSION: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "browser/disconnected": (page_tools.PageDisconnected,),
     "browser/elicitConfirmation": (page_tools.ElicitConfirmation,),
     "tool.progress": (page_tools.ToolProgress,),
+    "plugin.request": (page_tools.PluginRequest,),
     "plugin.log": (PluginLog,),
     "log": (LogEntry,),
     "ping": (Nothing,),

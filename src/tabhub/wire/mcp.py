@@ -86,7 +86,7 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
 
     The bridge has no headers: it passes None.
     """
-    meta = request.params.get("_meta")
+    params, meta = request.params, request.params.get("_meta")
     if not isinstance(meta, dict):
         raise InvalidParams(f"params._meta must be an object with {META_VERSION} and {META_CAPABILITIES}.")
     named_version, capabilities = meta.get(META_VERSION), meta.get(META_CAPABILITIES)
@@ -101,7 +101,7 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
             raise HeaderMismatch("The Mcp-Method header is missing or is not the method of the body.")
         named = NAMED.get(request.method)
         if named is not None:
-            value = request.params.get(named)
+            value = params.get(named)
             if value is not None and header_value(headers.get(b"mcp-name")) != value:
                 raise HeaderMismatch(f"The Mcp-Name header is missing or is not the `{named}` of the body.")
     if version != STATELESS:
@@ -112,8 +112,8 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
     return Envelope(
         client_name(meta.get(META_CLIENT)),
         capabilities,
-        level if isinstance(level, str) and level in LOG_LEVELS else None,
-        progress_token(request.params) if "progressToken" in meta else None,
+        level if level in LOG_LEVELS else None,
+        progress_token(params) if "progressToken" in meta else None,
     )
 
 

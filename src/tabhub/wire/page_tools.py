@@ -90,6 +90,16 @@ class ToolProgress(Received):
     message: str | None = None
 
 
+class PluginRequest(Received):
+    """An HTTP request that a plugin's adapter asks the hub to make while one of its tools runs, with placeholders."""
+
+    dispatch_id: str | int
+    url: Annotated[str, msgspec.Meta(max_length=8192)]
+    method: Annotated[str, msgspec.Meta(max_length=20)] = "GET"
+    headers: dict[str, str] = {}
+    body: str | None = None
+
+
 class ExecuteTool(Sent):
     """A call of a page's tool."""
 
@@ -110,6 +120,9 @@ class ToolOutcome(Received):
 
 
 ConfirmationAnswer = sent("ConfirmationAnswer", "The answer to ElicitConfirmation.", confirmed=bool, reason=str | None)
+PluginAnswer = sent(
+    "PluginAnswer", "The answer to PluginRequest.", status=int, url=str, headers=dict[str, str], body=str
+)
 PageSettings = sent(
     "PageSettings",
     "What pages may do, and how many tools of a document, documents of a tab and lists per second of a tab are sent.",

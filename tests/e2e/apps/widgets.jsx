@@ -7,7 +7,7 @@ import ReactSelect from "react-select";
 
 const regions = ["North", "East", "South", "West"];
 const tags = ["urgent", "vip", "later"].map((value) => ({ value, label: value }));
-const state = { region: "North", tags: [], area: "North", level: 25, volume: 25, zoom: 25, date: "2026-01-31", city: "", size: "Small", colours: ["red"], fixed: "x" };
+const state = { region: "North", tags: [], area: "North", level: 25, volume: 25, zoom: 25, date: "2026-01-31", city: "", size: "Small", colours: ["red"], town: "", fixed: "x" };
 const set = (part) => Object.assign(state, part);
 globalThis.app = () => structuredClone(state);
 
@@ -170,6 +170,10 @@ const Page = () => (
     <Size />
     <City />
     <Colours />
+    <label>
+      Town
+      <input role="combobox" aria-autocomplete="list" aria-expanded="false" onChange={(event) => set({ town: event.target.value })} />
+    </label>
     <label>
       Fixed
       <input value="x" onChange={() => {}} />

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import LOST, World, call_source, install_expression, world_name
 from tabhub.core.origins import origin_of
@@ -218,7 +219,10 @@ async def main_frame(page: Page) -> Frame:
     worlds = page.state.worlds
     if worlds.main is None or (None, worlds.main) not in worlds.by_frame:
         tree = await page.cdp("Page.getFrameTree")
-        worlds.main = str(tree["frameTree"]["frame"]["id"])
+        main = parse_object(parse_object(parse_object(tree).get("frameTree")).get("frame")).get("id")
+        if not isinstance(main, str):
+            raise CommandFailed("invalid response: the browser did not describe the tab's frames.")
+        worlds.main = main
     return Frame(page, worlds.main, None, page.tab.url, site=page.tab.site)
 
 
@@ -277,6 +281,11 @@ async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
     worlds = page.state.worlds
     worlds.main = str(trees[None]["frame"]["id"])
     add(worlds.main, None)
+    silent = [page.state.remote_frames.get(str(session), {}) for session, tree in trees.items() if not tree]
+    for facts in silent if page.view.active else ():
+        if (frame_here := _silent_frame(page, facts, found, listed)) is not None:
+            hidden.append(frame_here)
+            page.view.omit_frame(frame_here.frame_id)
     worlds.keep_only({(frame.session_id, frame.frame_id) for frame in listed.values()})
     for frame in (*listed.values(), *hidden):  # those that were there before the tab was watched
         if frame.parent is not None:
@@ -284,7 +293,20 @@ async def list_all_frames(page: Page) -> tuple[list[Frame], list[Frame]]:
     return list(listed.values()), hidden
 
 
-def _site(page: Page, facts: dict[str, Any], parent: Frame | None) -> str:
+def _silent_frame(
+    page: Page, facts: dict[str, str], found: Mapping[str, Any], listed: Mapping[str, Frame]
+) -> Frame | None:
+    """A frame that did not answer, if the agent is kept off it: its place is to be covered all the same."""
+    frame_id, around = facts.get("id", ""), facts.get("parentId", "")
+    parent = listed.get(around) or listed[str(page.state.worlds.main)]
+    if not frame_id or (around in found and around not in listed):  # inside a frame that is hidden
+        return None
+    url = page.state.frame_urls.get(frame_id) or facts["url"]
+    site = _site(page, {**facts, "url": url}, parent)
+    return Frame(page, frame_id, None, url, "", parent, site) if page.view.hides(site) else None
+
+
+def _site(page: Page, facts: Mapping[str, Any], parent: Frame | None) -> str:
     if parent is None:
         return page.tab.site
     before = page.state.frame_urls.get(str(facts.get("id")), "")

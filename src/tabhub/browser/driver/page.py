@@ -84,6 +84,7 @@ class Page:
     ) -> None:
         """`acting` is a call that may change something: it is marked as sent with every command. `requesting` says
         whether the page waits for a response."""
+        self.ref = ref
         self.link = ref.link
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id
@@ -217,10 +218,11 @@ class Page:
         self._frame = None
         self.require_site()
 
-    async def require_frame(self, frame_id: str, sites: Sequence[str]) -> None:
+    async def require_frame(self, frame_id: str | None, sites: Sequence[str]) -> None:
         """Raise PermissionDenied unless the call may act in a frame from here on; the person may be asked.
 
-        `sites` are the frame's own and those of the frames around it.
+        `sites` are the frame's own and those of the frames around it. Without an id, the frame is one that shows, or is
+        about to show, the first of them.
         """
         self.require_top()
         if self._acting is None:
@@ -229,7 +231,7 @@ class Page:
         for site in dict.fromkeys(sites):
             if site != tab.site:
                 await self._acting.require_frame(self.tab_id, site)
-        self._frame = (frame_id, sites[0])
+        self._frame = (frame_id, sites[0]) if frame_id is not None else None
 
     @property
     def frames_matter(self) -> bool:

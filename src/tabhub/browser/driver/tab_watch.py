@@ -18,6 +18,7 @@ from tabhub.browser.driver.worlds import TabWorlds
 from tabhub.core.origins import origin_of
 from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, EventListener, TabKey
+from tabhub.trust.value_mask import FieldMask
 from tabhub.trust.visibility import View
 
 EVENTS = (
@@ -85,6 +86,8 @@ class TabState:
     """The dialog that blocks the page."""
     children: dict[str, str] = field(default_factory=dict)
     """The kinds (iframe, worker, ...) of frames in other processes and workers, by the id of their CDP session."""
+    remote_frames: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Frames in other processes as the browser announced them (id, url, parentId), by the id of their CDP session."""
     frame_urls: dict[str, str] = field(default_factory=dict)
     """The URLs of the frames that navigated while the tab was watched, by id, and that of its own document."""
     view: View | None = None
@@ -93,12 +96,15 @@ class TabState:
     """The parameters of Network.setBlockedURLs that keep the requests of the page off those sites."""
     holds: set[str] = field(default_factory=set)
     """Reasons to keep watching the tab while it is idle."""
+    fields: FieldMask = field(default_factory=FieldMask)
+    """What its secret fields hold, to be masked in results."""
     child_commands: dict[str, tuple[Command, ...]] = field(default_factory=dict)
     """Commands for new frames in other processes and new workers, sent before they run; by reason."""
 
     def stop_watching(self) -> None:
         self.watched = False
         self.children = {}
+        self.remote_frames = {}
         self.frame_urls = {}
         self.starting = set()
 
@@ -268,6 +274,7 @@ class TabWatch:
             self._child_attached(state, params)
         elif method == "Target.detachedFromTarget":
             state.children.pop(str(params.get("sessionId")), None)
+            state.remote_frames.pop(str(params.get("sessionId")), None)
         elif method == "Page.frameNavigated":
             _frame_navigated(state, params, child)
         elif method == "Page.frameDetached":
@@ -302,6 +309,8 @@ class TabWatch:
             return
         kind = str(info.get("type"))[:100]
         state.children[session_id] = kind
+        names = {"id": "targetId", "url": "url", "parentId": "parentFrameId"}
+        state.remote_frames[session_id] = {name: str(info.get(given, ""))[:_MAX_URL] for name, given in names.items()}
         # The extension already configured children that waited for the debugger.
         if kind in _WATCHED_KINDS and params.get("waitingForDebugger") is not True:
             self._enable(state, session_id)

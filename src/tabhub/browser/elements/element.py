@@ -133,13 +133,10 @@ class ActionableElement:
     y: float
     input_point: _Point
     """The same point in the viewport of the process that renders it: a frame of another site has its own."""
+    kind: str
+    """Kind of field: text, area, rich, whole, check, radio, switch, select, file, other."""
     facts: Mapping[str, Any]
-    """What the page reported: kind, checked, empty, url."""
-
-    @property
-    def kind(self) -> str:
-        """Kind of field: text, area, rich, whole, check, radio, switch, select, file, other."""
-        return str(self.facts.get("kind"))
+    """What the page reported besides: checked, empty, url."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +204,7 @@ async def wait_actionable(
         page.state.worlds.acted.add((element.frame.session_id, element.frame.frame_id))
         label = facts.get("label")
         element = replace(element, label=label[:500]) if isinstance(label, str) else element
-        return ActionableElement(element, x, y, point, facts)
+        return ActionableElement(element, x, y, point, str(facts.get("kind")), facts)
 
 
 async def _hover(element: Element, point: Any) -> None:

@@ -13,7 +13,8 @@ from tabhub.errors import CommandFailed
 _ACTIVE = (
     "let active = document.activeElement;\n"
     "while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;\n"
-    "if (!active || active === document.body || active === document.documentElement) return null;\n"
+    "const page = active === document.body || active === document.documentElement;\n"
+    "if (!active || (page && !active.isContentEditable)) return null;\n"
     "return { ref: kit.ref(active), frame: active.localName === 'iframe' || active.localName === 'frame' };"
 )
 

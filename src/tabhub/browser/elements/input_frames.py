@@ -7,7 +7,8 @@ rule tells frames apart, nothing is asked of the browser. Tools that look for an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_number, parse_object
 from tabhub.browser.driver.frames import Frame, list_frames
@@ -16,6 +17,11 @@ from tabhub.browser.elements.hidden_frames import require_focus_outside, require
 from tabhub.errors import CommandFailed
 
 _NO_NODE = "No node found"
+_GROUP = "tabhub focus"
+_ACTIVE = (
+    "(() => { let at = document.activeElement;"
+    " while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement; return at; })()"
+)
 
 
 async def require_point_permitted(page: Page, x: float, y: float) -> None:
@@ -53,13 +59,13 @@ async def _frame_at(frames: Sequence[Frame], x: float, y: float) -> Frame:
         found = await _node_at(frame, point)
         if found is None:
             return frame
-        frame, inner = by_id.get(found[0], frame), by_id.get(found[1])
-        if inner is None or inner.parent is not frame:  # the document's own element names its frame, too
+        frame, holds = by_id.get(found[0], frame), found[1]
+        if holds in (None, frame.frame_id):  # the document's own element names its frame, too
             return frame
-        frame = inner
+        frame = _known(by_id, str(holds), f"at {x:g}, {y:g}")
 
 
-async def _node_at(frame: Frame, point: dict[str, int]) -> tuple[str, str] | None:
+async def _node_at(frame: Frame, point: dict[str, int]) -> tuple[str, Any] | None:
     """The frame that the node at a point is in, and the frame that it is the element of, if it is one."""
     page, session = frame.page, frame.session_id
     try:
@@ -69,7 +75,16 @@ async def _node_at(frame: Frame, point: dict[str, int]) -> tuple[str, str] | Non
         if _NO_NODE in error.message:
             return None
         raise
-    return str(found.get("frameId")), str(parse_object(node.get("node")).get("frameId"))
+    return str(found.get("frameId")), parse_object(node.get("node")).get("frameId")
+
+
+def _known(by_id: Mapping[str, Frame], frame_id: str, where: str) -> Frame:
+    """A frame that did not answer is not known, and so cannot be judged."""
+    if (frame := by_id.get(frame_id)) is None:
+        raise CommandFailed(
+            f"The frame {where} does not answer; nothing was sent.", hint="It may be busy: try again, or wait."
+        )
+    return frame
 
 
 async def _focused_frame(frames: Sequence[Frame]) -> Frame:
@@ -80,7 +95,21 @@ async def _focused_frame(frames: Sequence[Frame]) -> Frame:
     found = frames[0]
     while (inner := below.get(id(found))) is not None:
         found = inner
-    return found
+    active = await _active_frame_id(found)
+    return found if active is None else _known({each.frame_id: each for each in frames}, active, "with the focus")
+
+
+async def _active_frame_id(frame: Frame) -> str | None:
+    """The frame whose element has the focus of a document; None if it is no frame's."""
+    page, session, world = frame.page, frame.session_id, await frame.world()
+    params = {"expression": _ACTIVE, "contextId": world.context_id, "objectGroup": _GROUP}
+    handle = (await page.cdp("Runtime.evaluate", params, session)).get("result", {}).get("objectId")
+    if not isinstance(handle, str):
+        return None
+    node = await page.cdp("DOM.describeNode", {"objectId": handle}, session)
+    page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
+    active = parse_object(node.get("node")).get("frameId")
+    return active if isinstance(active, str) and active != frame.frame_id else None
 
 
 async def _has_focus(frame: Frame) -> bool:

@@ -24,6 +24,8 @@ class Permission:
     def __init__(self, waits: Waits | None = None) -> None:
         self.waits: Waits = HeldCalls() if waits is None else waits
         """The calls that wait for an approval."""
+        self.call_answered: Callable[[Session, Call], None] = _note_nothing
+        """Called with each answered call that has read something of `call.sites`."""
 
     def tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
         """The tab that a call names, or the session's own."""
@@ -63,5 +65,6 @@ class Permission:
         """Which tools an agent must not learn of; None if it may know all."""
         return None
 
-    def call_answered(self, session: Session, call: Call) -> None:
-        """A call has read something of `call.sites`."""
+
+def _note_nothing(session: Session, call: Call) -> None:
+    """Nothing depends on what was read."""

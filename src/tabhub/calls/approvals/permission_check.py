@@ -22,7 +22,6 @@ from tabhub.calls.call_sites import CallSites
 from tabhub.calls.hidden_tools import HiddenTools
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
-from tabhub.core.calls import Call
 from tabhub.core.leases import Lease
 from tabhub.core.origins import BLANK, origin_of
 from tabhub.core.page_tools import PageTool
@@ -88,6 +87,7 @@ class PermissionCheck(Permission):
         self._held_by_others = held_by_others
         self.tools = ToolVerdicts(Permissions.parse(config), memory, audit, declared)
         self._flow_guard = FlowGuard(config.dataflow, memory, browsers, audit, self.tab)
+        self.call_answered = self._flow_guard.call_answered
         self.sites = SiteRules.parse(config)
         self._visibilities: dict[str | None, Visibility] = {}
 
@@ -100,8 +100,10 @@ class PermissionCheck(Permission):
     # before a call
 
     def tab(self, session: Session, tool: Tool, arguments: Mapping[str, Any]) -> Tab | None:
-        own = session.tab if tool.source.kind in ("browser", "plugin") else None
-        tab_id = arguments.get("tabId", own)
+        if "tabId" in arguments:
+            tab_id = arguments["tabId"]
+        else:
+            tab_id = session.tab if tool.source.kind in ("browser", "plugin") else None
         return self._browsers.book.get(tab_id) if type(tab_id) is int else None
 
     def check(
@@ -183,9 +185,6 @@ class PermissionCheck(Permission):
         if isinstance(outcome, Allowed) and outcome.warn:
             self._flow_guard.warn(session, tool, flow)
         return replace(outcome, site=BLANK if tab is None else tab.site) if isinstance(outcome, Ask) else outcome
-
-    def call_answered(self, session: Session, call: Call) -> None:
-        self._flow_guard.call_answered(session, call)
 
     async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
         """Wait for an approval; PermissionDenied without one, or if the call is not what the person was shown."""

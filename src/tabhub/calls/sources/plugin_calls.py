@@ -6,6 +6,7 @@ the first certainly did not begin. Choosing, leases and retries are tab_calls'.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,13 +15,14 @@ from typing import Any
 import msgspec
 
 from tabhub.calls.engine import Context
+from tabhub.calls.sources.plugin_requests import PluginRequests, Requester
 from tabhub.calls.sources.tab_calls import UNTRUSTED, TabCall, TabCalls, unreadable
 from tabhub.core.match_patterns import any_matches
 from tabhub.core.registry import Entry
 from tabhub.core.tab_routing import Candidate
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source, Tool, ToolResult
-from tabhub.errors import NoMatchingTab, TabhubError, TabMismatch
+from tabhub.errors import InvalidArguments, NoMatchingTab, TabhubError, TabMismatch
 from tabhub.links.browsers import Browsers
 from tabhub.links.transport import TabHubTransport
 from tabhub.plugins.adapters import Adapter
@@ -28,8 +30,10 @@ from tabhub.plugins.inject import injected, stripped
 from tabhub.plugins.model import Plugin, PluginTool, agents_name
 from tabhub.plugins.settings import Setup
 from tabhub.wire.browser_commands import DispatchResult
+from tabhub.wire.page_tools import PluginRequest
 
 _DECODED = 65_536
+_PLACEHOLDER = "{{setting:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,13 @@ class PluginCall(TabCall[Tab]):
         self._active = active
         self._tool = tool
         self._input, self._tab_id, self._instance = stripped(arguments, active.instances)
+        if _PLACEHOLDER in str(self._input):
+            raise InvalidArguments(
+                f"{_PLACEHOLDER}…}}}} may not be in the arguments: only the plugin itself uses its secrets.",
+                hint="Nothing was sent.",
+            )
+        self._requests: set[asyncio.Task[dict[str, Any]]] = set()
+        self._requested = 0
         self.exact = self._tab_id is not None
 
     def targets(self) -> list[Tab]:
@@ -115,10 +126,22 @@ class PluginCall(TabCall[Tab]):
             "timeoutMs": round(self._calls.tab_calls.limits.call_timeout_max * 1000),
         }
         self.ctx.sent = True
-        raw = await transport.send_request(
-            target.tab_id, {"method": "tool.dispatch", "params": params}, listener=self, raw=True
-        )
+        try:
+            raw = await transport.send_request(
+                target.tab_id, {"method": "tool.dispatch", "params": params}, listener=self, raw=True
+            )
+        finally:
+            for request in self._requests:
+                request.cancel()
         return _result(raw, self._active, self._tool, target)
+
+    def requested(self, request: PluginRequest) -> asyncio.Task[dict[str, Any]]:
+        who = Requester(self._active.plugin, self._active.setup, self.ctx)
+        task = asyncio.ensure_future(self._calls.requests.send(who, request, self._requested))
+        self._requested += 1
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+        return task
 
 
 @dataclass(eq=False)
@@ -128,6 +151,7 @@ class PluginCalls:
     tab_calls: TabCalls
     browsers: Browsers
     is_ready: Callable[[Tab, str], bool]
+    requests: PluginRequests
 
     def entries(self, active: Active) -> list[Entry]:
         """The plugin's tools for the registry; a call in flight keeps the plugin it began with."""

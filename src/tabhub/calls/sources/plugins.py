@@ -18,6 +18,7 @@ from typing import Any
 from tabhub.browser.tool_spec import PluginSite
 from tabhub.calls.sources.plugin_calls import Active, PluginCalls
 from tabhub.calls.sources.plugin_logs import PluginLogs
+from tabhub.calls.sources.plugin_requests import PluginRequests
 from tabhub.calls.sources.tab_calls import TabCalls
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
@@ -36,6 +37,7 @@ from tabhub.plugins.secret_settings import write_settings
 from tabhub.plugins.watch import Watcher
 from tabhub.store.home import Home
 from tabhub.store.named_secrets import SecretStore
+from tabhub.trust.value_mask import ValueMask
 from tabhub.wire.extension_link import PluginLog, PluginState, PluginStateChanged
 
 log = logging.getLogger("tabhub.plugins")
@@ -55,9 +57,12 @@ class Plugins:
     config: Callable[[], Config]
     reload_settings: Callable[[], None]
     secrets: SecretStore
+    mask: InitVar[ValueMask]
     wall: InitVar[Callable[[], float]] = time.time
 
-    def __post_init__(self, transport: TabHubTransport, leases: TabBinding, wall: Callable[[], float]) -> None:
+    def __post_init__(
+        self, transport: TabHubTransport, leases: TabBinding, mask: ValueMask, wall: Callable[[], float]
+    ) -> None:
         self.problem: str | None = None
         """Why adapters cannot reach the browsers."""
         self.changes = 0
@@ -69,8 +74,9 @@ class Plugins:
         self._ready_tabs: dict[str, dict[str, dict[int, bool]]] = {}
         """By browser and plugin: the browser's own tab ids, and whether each tab is ready."""
         self._uninstalls: set[asyncio.Task[None]] = set()
+        requests = PluginRequests(self.secrets, mask, self.limits, lambda: self.config().upstream_hosts)
         self.calls = PluginCalls(
-            TabCalls(transport, self.browsers.book, self.limits, leases), self.browsers, self._is_ready
+            TabCalls(transport, self.browsers.book, self.limits, leases), self.browsers, self._is_ready, requests
         )
         self.watcher = Watcher(self._changed_on_disk, wall)
         self.browsers.on_plugins(self._receive)

@@ -20,10 +20,10 @@ from tabhub.core.page_tools import Frame
 from tabhub.core.tab_routing import Candidate, best_tab, may_retry
 from tabhub.core.tabs import Tab, TabTable
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, TabhubError, TabStopped
+from tabhub.errors import CommandFailed, InvalidParams, TabhubError, TabStopped
 from tabhub.limits import Limits
 from tabhub.links.transport import TabHubTransport
-from tabhub.wire.page_tools import ElicitConfirmation, ToolProgress
+from tabhub.wire.page_tools import ElicitConfirmation, PluginRequest, ToolProgress
 
 UNTRUSTED = "tabhub/untrusted"
 """The `_meta` key of content that comes from a page."""
@@ -80,6 +80,9 @@ class TabCall(ABC, Generic[T]):
     def asked(self, question: ElicitConfirmation) -> Any:
         """A question of the tab in the middle of the call."""
         return None
+
+    def requested(self, request: PluginRequest) -> Any:
+        raise InvalidParams("Only tools of plugins can ask for requests.")
 
 
 @dataclass(eq=False)

@@ -184,6 +184,8 @@ def inspect(args: Namespace) -> None:
         print("It also runs a script in these pages before their own.")
     for field in plugin.fields:
         print(f"Setting {field.key} ({field.kind}{', required' if field.required else ''}): {safe(field.label)}")
+        if field.send_to:
+            print(f"  is sent to {', '.join(field.send_to)}, in: {', '.join(field.send_in)}")
     for tool in plugin.tools:
         print(f"  {agents_name(plugin.name, tool.name)}  {safe(line(tool.description))}")
     for problem in plugin.problems:

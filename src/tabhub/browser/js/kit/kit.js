@@ -19,7 +19,7 @@ const makeKit = (token, prefix) => {
   };
   const label = (found) => {
     const role = lookup(found).role || found.localName;
-    const content = isSecretField(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
+    const content = isSecretField(found) || editable(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
     const name = cut(wholeName(found, role) || content, 80);
     const hint = name ? "" : hintOf(found, holdsActing(found));
     const more = moreOf(found, "", name);

@@ -88,12 +88,12 @@ const framedSecretFields = function* (start = document) {
   for (const frame of start.querySelectorAll("iframe, frame")) if (frame.contentDocument) yield* framedSecretFields(frame.contentDocument);
 };
 
-// The values to mask wherever they are: of the fields now, and those they had in the markup.
-const secretValues = () => {
+// The values to mask wherever they are: of the fields now, and unless only those are wanted, those they had in the markup.
+const secretValues = (now = false) => {
   const values = new Set();
   for (const field of framedSecretFields()) {
     if (field.localName === "select") continue;
-    for (const value of [plainValue(field), field.getAttribute("value") ?? ""]) if (value) values.add(value);
+    for (const value of [plainValue(field), now ? "" : (field.getAttribute("value") ?? "")]) if (value) values.add(value);
   }
   return [...values].sort((one, other) => other.length - one.length);
 };

@@ -69,13 +69,14 @@ const walker = (active) => {
     for (const field of fields) out.push({ role: "file", name: nameOf(field, "file"), element: field, acts: true, states: ["hidden"], after: "", kids: [] });
   };
 
-  // Styles are read only where blanks could count.
+  // Styles are read only where blanks could count: not for the line breaks and indentation around text in markup.
+  const BLANKS = /(?:^|\S)(?:\t|[ \t]{2})[ \t]*\S|\S[^\S\n]*\n\s*\S/;
   let pre = 0;
-  const preformatted = (node) => pre > 0 || (/\S/.test(node.data) && getComputedStyle(node.parentElement ?? node.getRootNode().host).whiteSpace.startsWith("pre"));
+  const preformatted = (node) => pre > 0 || (BLANKS.test(node.data) && getComputedStyle(node.parentElement ?? node.getRootNode().host).whiteSpace.startsWith("pre"));
   const child = (node, out, shown, over) => {
     const type = node.nodeType;
     if (type === 1) walk(node, out, over);
-    else if (type === 3 && shown) out.push({ text: /^\s|\s\s|[^\S ]/.test(node.data) && preformatted(node) ? keepBlanks(node.data) : node.data });
+    else if (type === 3 && shown) out.push({ text: preformatted(node) ? keepBlanks(node.data) : node.data });
   };
 
   const children = (element, tag, out, shown, over) => {

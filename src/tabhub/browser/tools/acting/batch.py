@@ -66,7 +66,9 @@ async def browser_act(call: Call) -> ToolResult:
         try:
             if not spec.tool.read_only:
                 await call.ctx.wait_while_paused()
-            step = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only, call.view)
+            step = Call(
+                call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only, call.view, spec.repeats_page
+            )
             call.ctx.begin_step(spec.tool, step.args)
             facts = orjson.loads((await spec.run(step)).payload)["structuredContent"]
             facts.pop("tabId", None)

@@ -29,7 +29,7 @@ async def handle_dialog(call: Call) -> ToolResult:
         # Accepting a prompt means its default text; without promptText the browser would answer with an empty one.
         params["promptText"] = dialog.default
     if dialog is not None and (site := origin_of(dialog.url)) is not None:
-        await page.require_frame(dialog.frame_id, [site])
+        await page.require_frame(dialog.frame_id or None, [site])
     with box.activity.track_action(page) as action:
         try:
             if dialog is None:

@@ -80,8 +80,7 @@ async def fill_form(call: Call) -> ToolResult:
                 raise
             if action.url is not None or page.dialog:
                 break
-        taken = sum(facts.pop("taken", True) for facts in done)
-        count = f"{taken} of {len(fields)}" if taken < len(fields) else taken
+        count = f"{len(done)} of {len(fields)}" if len(done) < len(fields) else len(done)
         return data_result(
             await action.result(f"Filled in {count} field{'' if len(fields) == 1 else 's'}", fields=done)
         )
@@ -224,8 +223,8 @@ async def select_option(call: Call) -> ToolResult:
             names = [name for given in wanted.values() for name in given]
             several = any(isinstance(args.get(key), list) for key in ("value", "label"))
             facts = await widgets.fill_list(action, field, target, names, several=several)
-            did = f"Chose {', '.join(names)} in" if facts.pop("taken", True) else "Typed into"
-            return data_result(await action.result(f"{did} {target.element.label}", **facts))
+            did = f"Chose {', '.join(names)} in {target.element.label}"
+            return data_result(await action.result(did, **facts))
         facts = parse_object(await action.tolerate_navigation(target.element.call("choose", wanted)))
         did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {target.element.label}"
         note = None if facts.get("changed", True) else "It was already selected."

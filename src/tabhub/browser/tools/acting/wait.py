@@ -166,6 +166,7 @@ async def wait_for_element(call: Call) -> ToolResult:
     params={"urlPattern": _URL, "timeout?": _TIMEOUT},
     output={**_OUTPUT, "url": "string", "status": "integer", "method?": "string", "mimeType?": "string"},
     read_only=True,
+    repeats_page=True,
 )
 async def wait_for_response(call: Call) -> ToolResult:
     page, pattern = await call.page(), str(call.args["urlPattern"])

@@ -19,6 +19,8 @@ from tabhub.errors import CommandFailed
 
 _MOST_STEPS = 1000
 _ROUNDS = 4
+_STILL = 0.5
+"""Seconds without a change after which a list or field is taken as it is."""
 _SHOWN_OPTIONS = 40
 Facts = dict[str, Any]
 T = TypeVar("T")
@@ -27,7 +29,7 @@ T = TypeVar("T")
 async def fill_list(
     action: TrackedAction, field: Mapping[str, Any], target: ActionableElement, values: Sequence[str], *, several: bool
 ) -> Facts:
-    """Choose options of a list that opens below a field. `taken` is false where it may not have taken the value."""
+    """Choose options of a list that opens below a field; one that takes any text keeps what no option fits."""
     for value in values:
         state = await _list_state(target.element)
         if value.casefold() in _folded(state.get("shown")) and (several or not state.get("typed")):
@@ -39,12 +41,13 @@ async def fill_list(
         elif not state.get("expanded"):
             target = await wait_actionable(action.page, field, "field")
             await click_until_it_lands(action, field, need="field", target=target)
-        state = await _until(action, target.element, partial(_has_option, value, others))
+        state = await _offered(action, target.element, value, others)
         option = _option(state, value, others)
         if option is None:
-            if target.kind == "combo" and (note := _unmatched(state, value, others)):
-                return {"value": " ".join(state.get("shown") or []), "note": note, "taken": False}
-            raise await _no_option(action, target, _of_field(state, others), value)
+            options = _of_field(state, others)
+            if target.kind == "combo" and await _keeps(action, target.element, value):
+                continue
+            raise await _no_option(action, target, options, value)
         if not option.get("chosen") or not several:
             await click_until_it_lands(action, {"ref": option["ref"]})
         state = await _until(action, target.element, partial(_shows, value))
@@ -197,24 +200,39 @@ def _option(state: Mapping[str, Any], name: str, others: Set[str] = frozenset())
     return alike[0] if alike else None
 
 
-def _has_option(name: str, others: Set[str], state: Mapping[str, Any]) -> bool:
-    return _option(state, name, others) is not None
-
-
 def _shows(name: str, state: Mapping[str, Any]) -> bool:
     option = _option(state, name)
     return name.casefold() in _folded(state.get("shown")) or bool(option and option.get("chosen"))
 
 
-def _unmatched(state: Mapping[str, Any], value: str, others: Set[str]) -> str:
-    """What to say of a text that no option has, in a field that may take any text."""
-    if value not in (state.get("shown") or []):
-        return ""
-    offered = ", ".join(repr(each["name"]) for each in _of_field(state, others)[:_SHOWN_OPTIONS])
-    return (
-        f"The text is in the field, but no option of its list has this name, so the page may not take it. "
-        f"{f'It offers: {offered}.' if offered else 'It offers none.'}"
-    )[:2000]
+async def _offered(action: TrackedAction, element: Element, value: str, others: Set[str]) -> dict[str, Any]:
+    """The state of a list once it offers the value, or offers something else and no longer changes."""
+    loop = asyncio.get_running_loop()
+    last: tuple[float, list[str], bool] = (loop.time(), [], False)
+
+    def done(state: dict[str, Any]) -> bool:
+        nonlocal last
+        now, names, opened = (
+            loop.time(),
+            [each["ref"] for each in _of_field(state, others)],
+            bool(state.get("expanded")),
+        )
+        if (names, opened) != last[1:]:
+            last = (now, names, opened)
+        # A list that is open and empty is still being loaded.
+        still = now - last[0] >= _STILL and (bool(names) or not opened)
+        return still or _option(state, value, others) is not None
+
+    return await _until(action, element, done)
+
+
+async def _keeps(action: TrackedAction, element: Element, value: str) -> bool:
+    """Whether a field that no option fits keeps a text when the focus leaves it."""
+    await action.tolerate_navigation(element.call("blur"))
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _STILL
+    state = await _until(action, element, lambda state: state.get("shown") != [value] or loop.time() >= until)
+    return state.get("shown") == [value]
 
 
 async def _no_option(

@@ -30,6 +30,7 @@ _DEFAULT_LIMIT = 100
     },
     output={"messages": "array"},
     read_only=True,
+    repeats_page=True,
 )
 async def get_console_logs(call: Call) -> ToolResult:
     _, record, reader = await open_record(call)

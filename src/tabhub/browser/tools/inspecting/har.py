@@ -53,6 +53,7 @@ _VERSIONS = {"http/1.0": "HTTP/1.0", "http/1.1": "HTTP/1.1", "h2": "HTTP/2", "h3
         "note?": "string",
     },
     read_only=True,
+    repeats_page=True,
 )
 async def export_har(call: Call) -> ToolResult:
     args = call.args
@@ -68,7 +69,7 @@ async def export_har(call: Call) -> ToolResult:
     if path is None:
         facts["har"] = archive
     else:
-        data = call.box.secrets.mask(orjson.dumps(archive, option=orjson.OPT_INDENT_2))
+        data = call.mask_file(orjson.dumps(archive, option=orjson.OPT_INDENT_2))
         await asyncio.to_thread(call.box.folder.write, path, data, overwrite=args.get("overwrite", False))
         facts |= {"filePath": str(path), "bytes": len(data)}
     if args.get("clear"):

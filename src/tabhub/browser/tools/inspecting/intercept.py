@@ -7,6 +7,7 @@ from http.client import responses
 from typing import Any
 
 from tabhub.browser.driver.page import Page
+from tabhub.browser.intercepted_requests import CONTINUE
 from tabhub.browser.schemas import integer, list_of, text
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
@@ -121,7 +122,7 @@ async def stop_intercepting(call: Call) -> ToolResult:
     page = await call.page()
     facts: dict[str, Any] = {"tabId": page.tab_id, "intercepting": False, "continued": 1}
     if "requestId" in call.args:
-        await call.box.interceptions.decide(page, _paused_id(call, page), "Fetch.continueRequest", {})
+        await call.box.interceptions.decide(page, _paused_id(call, page), CONTINUE, {})
         return data_result(facts | {"intercepting": True})
     lost = call.box.network_overrides.pop_lost_note(page)
     was, facts["continued"] = await call.box.interceptions.stop(page)

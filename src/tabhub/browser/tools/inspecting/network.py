@@ -97,6 +97,7 @@ async def disable_capture(call: Call) -> ToolResult:
     },
     output={"requests": "array"},
     read_only=True,
+    repeats_page=True,
 )
 async def get_requests(call: Call) -> ToolResult:
     args, wanted = call.args, request_filter(call.args.get("filter", ""))
@@ -139,6 +140,7 @@ async def get_requests(call: Call) -> ToolResult:
         "timing?": free_object("Milliseconds."),
     },
     read_only=True,
+    repeats_page=True,
 )
 async def get_request(call: Call) -> ToolResult:
     page, record, _ = await open_record(call)
@@ -181,6 +183,7 @@ async def get_request(call: Call) -> ToolResult:
     params={"clear?": _CLEAR},
     output={"sockets": list_of("object"), "frames": list_of("object"), "note?": "string"},
     read_only=True,
+    repeats_page=True,
 )
 async def get_frames(call: Call) -> ToolResult:
     _, record, reader = await open_record(call)

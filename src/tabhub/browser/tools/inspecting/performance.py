@@ -96,6 +96,7 @@ def _numbers(value: Any) -> dict[str, float]:
         "functions?": list_of("object", "Where scripts spent most time."),
         "note?": "string",
     },
+    repeats_page=True,
 )
 async def performance_trace(call: Call) -> ToolResult:
     args, box = call.args, call.box
@@ -111,7 +112,7 @@ async def performance_trace(call: Call) -> ToolResult:
     data, seconds, full = await box.traces.stop(page, call.ctx.session, box.browsers.limits.file_bytes)
     if call.view.active:
         data = await asyncio.to_thread(visible_events, data, call.view.hides_text)
-    data = await asyncio.to_thread(box.secrets.mask, data)
+    data = await asyncio.to_thread(call.mask_file, data)
     await asyncio.to_thread(box.folder.write, path, data, overwrite=args.get("overwrite", False))
     facts = {"tabId": page.tab_id, "tracing": False, "filePath": str(path), "bytes": len(data)}
     summary = {"seconds": round(seconds, 3), **await asyncio.to_thread(summarize, data)}

@@ -31,6 +31,7 @@ from tabhub.trust.redact import redact_value
         "note?": "string",
     },
     read_only=True,
+    repeats_page=True,
 )
 async def get_storage(call: Call) -> ToolResult:
     page, kind, key = await call.page(), call.args.get("storageType", "local"), call.args.get("key")

@@ -36,6 +36,7 @@ _MAX_DECLARATIONS = 60
         "note?": "string",
     },
     read_only=True,
+    repeats_page=True,
 )
 async def get_element_styles(call: Call) -> ToolResult:
     page, asked = await call.page(), [_kebab(name) for name in call.args.get("properties", [])]

@@ -51,6 +51,7 @@ class Resource:
     params={"type?": text("Only one type, e.g. script, stylesheet.", most=30)},
     output={"resources": list_of("object"), "note?": "string"},
     read_only=True,
+    repeats_page=True,
 )
 async def list_resources(call: Call) -> ToolResult:
     page = await call.page()
@@ -83,6 +84,7 @@ async def list_resources(call: Call) -> ToolResult:
         "note?": "string",
     },
     read_only=True,
+    repeats_page=True,
 )
 async def get_resource_content(call: Call) -> ToolResult:
     page, most = await call.page(), call.args.get("maxLength", _LENGTH)

@@ -1,5 +1,7 @@
 """browser_execute_script: runs the agent's code in the page, in one round trip.
 
+Before and after it the secret fields are read, whose values are masked in the result.
+
 The code is inserted unchanged on its own lines, so that line numbers the browser reports are the agent's. The result
 is converted to JSON in the page; an exception becomes an error result with its position.
 """
@@ -7,6 +9,7 @@ is converted to JSON in the page; an exception becomes an error result with its 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -19,7 +22,7 @@ from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
 from tabhub.browser.tool_spec import Call, tool, with_note
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, TabFailed
 
 _NAME = "tabhub-script.js"
 # A distinctive name, because the agent's code can see it.
@@ -78,11 +81,13 @@ async def execute_script(call: Call) -> ToolResult:
     """Evaluate, and splice the value into the answer without decoding it."""
     page = await call.page()
     code = call.args["code"]
+    in_frame = "frame" in call.args
+    await call.box.read_fields(page, in_frame)
     # The browser stops an endless loop shortly before the deadline of the call.
     timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
     try:
         with call.box.awake.awake(page):  # a script may wait for an animation frame
-            if "frame" in call.args:
+            if in_frame:
                 answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), timeout_ms)
             else:
                 answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), timeout_ms))
@@ -93,6 +98,8 @@ async def execute_script(call: Call) -> ToolResult:
             f"The script ran for {timeout_ms / 1000:g} s without yielding and was stopped.",
             hint="Split the script, or `await` between its steps.",
         ) from None
+    with suppress(TabFailed):  # the script may have closed the tab
+        await call.box.read_fields(page, in_frame)  # what was entered while it ran
     try:
         evaluated = _EVALUATED.decode(answer)
     except msgspec.DecodeError as error:

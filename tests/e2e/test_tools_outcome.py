@@ -214,3 +214,10 @@ async def test_reported_problems_are_bounded_and_reported_once(guest: Caller, zo
     assert len(reported) == 6
     assert reported[-1] == "… 15 more: browser_get_console_logs"
     assert "problems" not in await guest.get(CLICK, selector="#fine")
+
+
+async def test_reported_problems_do_not_repeat_what_was_typed_into_secret_fields(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("target_trouble.html"))
+    await guest.get(TYPE, selector="#password", text="correct horse")
+    (reported,) = (await guest.get(CLICK, selector="#leak"))["problems"]
+    assert reported.startswith("Console error: Wrong password: •••")

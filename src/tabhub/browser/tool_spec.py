@@ -6,6 +6,7 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -177,8 +178,7 @@ class Call(msgspec.Struct, eq=False):
             ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
             ctx.work_on(ref.tab)
         acting = None if self.read_only else ctx
-        page = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
-        self.worked_on = page
+        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
         if self.repeats_page:
             await box.read_fields(page, True)
         return page
@@ -246,6 +246,10 @@ class ToolSpec:
         return self.tool, runner
 
 
+_PROBLEMS = b'"problems":['
+"""In a result: what went wrong in the page (browser.page_problems)."""
+
+
 async def _run_masked(run: Run, call: Call) -> ToolResult:
     """Run a tool; what its answer repeats of secret fields is masked."""
     try:
@@ -255,6 +259,10 @@ async def _run_masked(run: Run, call: Call) -> ToolResult:
             error.message = fields.text(error.message)
             error.hint = error.hint and fields.text(error.hint)
         raise
+    if _PROBLEMS in result.payload and call.worked_on is not None and not call.repeats_page:
+        # They are texts of the page's scripts, which may repeat what was typed into it.
+        with suppress(TabhubError):
+            await call.box.read_fields(call.worked_on, True)
     payload = result.payload
     for fields in call.secret_fields():
         payload = fields.result(payload)

@@ -110,7 +110,7 @@ class PermissionCheck(Permission):
         self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None, frame: str = ""
     ) -> Outcome:
         session = caller.session
-        rules = self.tools.known.get((tool, session.token)) or self.tools.rules(tool, session.token)
+        rules = self.tools.rules(tool, session.token)
         if rules.acts_in_tab and tab is not None and tab.url.startswith(_PANEL) and not _leaves_own(tool, session, tab):
             return Denied(_panel_only(tool))  # an agent could approve its own calls there
         guarded = not tool.read_only and self._flow_guard.guards(session)

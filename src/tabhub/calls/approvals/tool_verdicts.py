@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.disturbance import DISTURBING
@@ -28,7 +29,6 @@ log = logging.getLogger("tabhub.permissions")
 
 BATCH = batch.browser_act.tool.name
 """The tool that runs steps of other tools: their settings hold in it."""
-_MAX_KNOWN = 20_000
 
 
 class ToolRules(NamedTuple):
@@ -64,13 +64,13 @@ class ToolVerdicts:
         self._memory = memory
         self._audit = audit
         self._declared = declared
-        self.known: dict[tuple[Tool, str | None], ToolRules] = {}
-        """By tool and agent, until settings, pins or the tool change."""
-        memory.on_pin(self.known.clear)
+        self._known: dict[str | None, WeakKeyDictionary[Tool, ToolRules]] = {}
+        """By agent and tool, until settings, pins or the tool change; the tools of closed pages are not kept."""
+        memory.on_pin(self._known.clear)
 
     def apply_settings(self, permissions: Permissions) -> None:
         self.permissions = permissions
-        self.known.clear()
+        self._known.clear()
 
     def facts(self, tool: Tool) -> ToolFacts:
         reads = tool.read_only and (tool.source.kind != "page" or self.permissions.trust_pages)
@@ -82,17 +82,21 @@ class ToolVerdicts:
 
     def verdict(self, tool: Tool, client: str | None = None) -> Verdict:
         """What holds for a tool; without `client`, for clients without settings of their own."""
-        return (self.known.get((tool, client)) or self.rules(tool, client)).verdict
+        return self.rules(tool, client).verdict
 
     def is_off(self, tool: Tool) -> bool:
         return self.verdict(tool).level == "off"
 
     def rules(self, tool: Tool, client: str | None) -> ToolRules:
-        """What holds for a tool, looked up anew and kept in `known`."""
-        if len(self.known) >= _MAX_KNOWN:  # tools come and go
-            self.known.clear()
+        """What holds for a tool when an agent calls it."""
+        known = self._known.get(client)
+        if known is None:
+            known = self._known[client] = WeakKeyDictionary()
+        rules = known.get(tool)
+        if rules is not None:
+            return rules
         own = tool.source.kind == "browser"
-        rules = self.known[tool, client] = ToolRules(
+        rules = known[tool] = ToolRules(
             self._look_up(tool, client),
             acts_in_tab=own and not tool.read_only and tool.name not in LEASE_TOOLS and uses_tab(tool),
             may_disturb=own and tool.name in DISTURBING,

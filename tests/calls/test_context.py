@@ -37,7 +37,9 @@ class Browser(Panel):
             await self.moves(self.goes_to)
         if params["method"] == "Page.getFrameTree":
             return {"frameTree": {"frame": {"id": "F", "url": f"{EVIL}/"}}}
-        return {"result": {"type": "number", "value": 0}}
+        if params["method"] == "Page.createIsolatedWorld":
+            return {"executionContextId": 3}
+        return {"result": {"value": value_of(params.get("params", {}).get("expression", ""))}}
 
     async def visits(self, params: dict[str, Any]) -> dict[str, Any]:
         await self.moves(params["url"])
@@ -46,6 +48,13 @@ class Browser(Panel):
     async def moves(self, url: str) -> None:
         frame = {"frame": {"id": "F", "url": url}}
         await self.notify("cdp.event", {"tabId": 7, "method": "Page.frameNavigated", "params": frame})
+
+
+def value_of(expression: str) -> Any:
+    """What a script of the hub gets: the kit, or leave to send input."""
+    if "makeKit" in expression:
+        return ["token", "e"]
+    return {"go": True} if "watchReactions" in expression else 0
 
 
 def error_of(answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -214,10 +223,8 @@ class Framed(Browser):
             "DOM.resolveNode": {"object": {"objectId": "o"}},
             "Runtime.callFunctionOn": {"result": {"value": "e1"}},
         }
-        value: Any = 0
-        if "tabhubKit ??=" in given.get("expression", ""):
-            value = ["token", "e"]
-        elif "frame element" in given.get("expression", ""):
+        value = value_of(given.get("expression", ""))
+        if "frame element" in given.get("expression", ""):
             value = {"active": self.focused}
         return answers.get(method) or {"result": {"value": value}}
 
@@ -302,7 +309,9 @@ async def test_content_of_a_page_is_not_carried_into_a_frame_unasked(tmp_path: P
 async def test_frames_cost_no_round_trip_where_no_rule_tells_them_apart(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Framed(hub) as browser, Agent(hub) as agent:
         assert not (await agent.call(*press("a")))["result"].get("isError")
-        assert browser.pressed == ["a"]
+        browser.asked.clear()  # the first call looks for the main frame
+        assert not (await agent.call(*press("b")))["result"].get("isError")
+        assert browser.pressed == ["a", "b"]
         assert "Page.getFrameTree" not in browser.asked
 
 

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from tabhub.http import protocol
+from tabhub.http.websocket import WebSocket
+from tabhub.http.write_batch import WriteBatch
+from tabhub.limits import DEFAULTS
 from tabhub.store.audit import digest
 from tabhub.store.tokens import revoke
 from tests.harness.agent import ACCEPT, message, stateless
@@ -23,6 +26,7 @@ from tests.harness.probe import Probe
 from tests.harness.process import hub_process
 from tests.harness.raw import Answer, Wire, exchange, request, wire
 from tests.harness.waiting import until
+from tests.security.test_http import Admitting, Ends
 
 Make = Callable[[Address, str, dict[str, Any]], bytes]
 
@@ -274,6 +278,21 @@ async def test_nothing_waits_for_requests_on_a_connection_that_no_longer_brings_
             assert (await line.head())[0] == 101
             await until(lambda: answering() == before)
     await until(lambda: answering() == before)
+
+
+async def test_a_connection_that_is_cancelled_while_it_waits_for_a_request_ends_quietly() -> None:
+    transport, connections = Ends(), set[protocol.HttpProtocol | WebSocket]()
+    connection = protocol.HttpProtocol(Admitting(), DEFAULTS, WriteBatch(), connections)
+    connection.connection_made(transport)
+    connection.data_received(request("GET", "/", [("Host", "a")]))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    task = connection.cancel()
+    assert task is not None
+    await asyncio.gather(task, return_exceptions=True)
+    connection.connection_lost(None)
+    assert task.cancelled()
+    assert connections == set()
 
 
 async def test_head_is_answered_without_a_body(hub: RunningHub) -> None:

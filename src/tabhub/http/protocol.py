@@ -377,9 +377,9 @@ class HttpProtocol(asyncio.Protocol):
         """The connection is lost, or another protocol's: nothing waits for its next request."""
         if not self._busy:
             self._connections.discard(self)
-            if self._wake is not None:
+            if self._wake is not None and not self._wake.done():  # a task that was cancelled no longer waits
                 self._wake.set_result(None)
-                self._wake = None
+            self._wake = None
 
     def start_stream(self, request: Request, headers: Sequence[Header]) -> _ChunkedStream:
         if request.disconnected:

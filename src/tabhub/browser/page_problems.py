@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from tabhub.browser.driver.cdp_values import parse_int, parse_object, parse_text, parse_url
 from tabhub.browser.record.console_messages import Message, parse_message
-from tabhub.trust.redact import redact, redact_url
+from tabhub.trust.redact import HIDDEN, redact, redact_url
 from tabhub.trust.visibility import View
 
 EVENTS = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown")
@@ -57,9 +57,11 @@ class PageProblems:
         if unknown and not urls:
             return
         kind = "" if message.source == "exception" else "Console error: "
-        text = message.text.partition("\n")[0]
+        # What follows a redacted word may belong to the same secret.
+        text = redact(message.text.partition("\n")[0])
+        text, hidden, _ = text.partition(HIDDEN)
         place = f" ({redact_url(message.url)[-80:]}:{message.line})" if message.url else ""
-        self._add(_Problem(f"{kind}{redact(text)}{place}"[:_LONGEST], urls))
+        self._add(_Problem(f"{kind}{text}{hidden}{place}"[:_LONGEST], urls))
 
     def _handle_request(
         self, method: str, params: Params, key: tuple[str | None, str], host: str, *, acting: bool

@@ -114,8 +114,9 @@ class Bench:
         self.browser.answers["Runtime.evaluate"] = lambda _: {"result": {"type": "object", "value": value}}
 
 
-async def no_fields(page: Page, frames: bool) -> None:
+async def no_fields(page: Page, frames: bool) -> bool:
     """The fake page has no secret fields, and does not expect to be asked for them."""
+    return False
 
 
 class Choice:

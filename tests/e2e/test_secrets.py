@@ -24,7 +24,8 @@ TOTP_KEY = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 
 def leaks(text: str) -> set[str]:
-    """The planted values in a text."""
+    """The planted values in a text. How long a call took may look like one."""
+    text = re.sub(r'"durationMs":[0-9.]+', "", text)
     digits = re.sub(r"(?<=[0-9])[ +-](?=[0-9])", "", text)
     return {*PLANTED.findall(text), *(card for card in CARDS if card in digits)}
 

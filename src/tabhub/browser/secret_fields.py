@@ -14,28 +14,33 @@ from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.errors import TabFailed, TabhubError
 
-ReadFields = Callable[[Page, bool], Awaitable[None]]
+ReadFields = Callable[[Page, bool], Awaitable[bool]]
 
 
-async def read_secret_fields(page: Page, frames: bool) -> None:
-    """Remember the values of the secret fields of a page, or of all its frames. TabFailed if the tab is gone."""
+async def read_secret_fields(page: Page, frames: bool) -> bool:
+    """Remember the values of the secret fields of a page, or of all its frames. TabFailed if the tab is gone.
+
+    Returns whether they may have other values later: not if there are none.
+    """
     reader = Page(page.browsers, page.watch, page.ref, view=page.view)  # it does nothing for the call
     try:
         async with asyncio.timeout(page.link.limits.frame_answer):
-            main = await main_frame(reader)
-            has_frames = await _read(main)
+            has_fields, has_frames = await _read(await main_frame(reader))
             if frames and (has_frames or reader.has_remote_frames):
                 others = (await list_frames(reader))[1:]
                 await asyncio.gather(*map(_read, others), return_exceptions=True)
+                return True
+            return has_fields
     except TabFailed:
         raise
     except (TabhubError, TimeoutError):  # a dialog blocks it, it navigates or hangs, or scripts cannot run there
-        return
+        return True
 
 
-async def _read(frame: Frame) -> bool:
+async def _read(frame: Frame) -> tuple[bool, bool]:
+    """Whether the frame has secret fields, and frames."""
     found = parse_object(await frame.evaluate("field_values", {}))
     values = found.get("values")
     if isinstance(values, list):
         frame.page.state.fields.update(value for value in values if isinstance(value, str))
-    return found.get("frames") is True
+    return found.get("fields") is True, found.get("frames") is True

@@ -217,13 +217,14 @@ def script_value(page: Page, answer: Any) -> Any:
 async def main_frame(page: Page) -> Frame:
     """The tab's main frame; costs a round trip only when its document is new."""
     worlds = page.state.worlds
-    if worlds.main is None or (None, worlds.main) not in worlds.by_frame:
+    main = worlds.main if worlds.is_ready else None
+    if main is None:
         tree = await page.cdp("Page.getFrameTree")
-        main = parse_object(parse_object(parse_object(tree).get("frameTree")).get("frame")).get("id")
-        if not isinstance(main, str):
+        found = parse_object(parse_object(parse_object(tree).get("frameTree")).get("frame")).get("id")
+        if not isinstance(found, str):
             raise CommandFailed("invalid response: the browser did not describe the tab's frames.")
-        worlds.main = main
-    return Frame(page, worlds.main, None, page.tab.url, site=page.tab.site)
+        worlds.main = main = found
+    return Frame(page, main, None, page.tab.url, site=page.tab.site)
 
 
 async def child_frame(parent: Frame, ref: str) -> Frame | None:

@@ -133,6 +133,11 @@ class TabWorlds:
         elif world.prefix in _LETTERS and not self.documents:
             self.documents = _LETTERS.index(world.prefix) + 1
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether scripts run in the main document without asking the browser for it first."""
+        return self.main is not None and (None, self.main) in self.by_frame
+
     def forget_document(self, key: FrameKey) -> None:
         """A frame shows another document now."""
         if (world := self.by_frame.pop(key, None)) is not None:

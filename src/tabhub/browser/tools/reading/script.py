@@ -8,6 +8,7 @@ is converted to JSON in the page; an exception becomes an error result with its 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from contextlib import suppress
 from typing import Any
@@ -16,7 +17,7 @@ import msgspec
 import orjson
 
 from tabhub.browser.driver.cdp_values import parse_object
-from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
@@ -82,7 +83,12 @@ async def execute_script(call: Call) -> ToolResult:
     page = await call.page()
     code = call.args["code"]
     in_frame = "frame" in call.args
-    await call.box.read_fields(page, in_frame)
+    reading = asyncio.ensure_future(call.box.read_fields(page, in_frame))
+    reading.add_done_callback(ignore_failure)
+    if page.state.worlds.is_ready:
+        await asyncio.sleep(0)  # it is sent, and the browser answers in order
+    else:
+        await reading
     # The browser stops an endless loop shortly before the deadline of the call.
     timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
     try:
@@ -99,7 +105,8 @@ async def execute_script(call: Call) -> ToolResult:
             hint="Split the script, or `await` between its steps.",
         ) from None
     with suppress(TabFailed):  # the script may have closed the tab
-        await call.box.read_fields(page, in_frame)  # what was entered while it ran
+        if await reading:
+            await call.box.read_fields(page, in_frame)  # what was entered while it ran
     try:
         evaluated = _EVALUATED.decode(answer)
     except msgspec.DecodeError as error:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.families import FAMILIES, SPECS
+from tabhub.browser.families import FAMILIES
+from tabhub.browser.tools.acting import batch
 from tabhub.store import config_file
 from tabhub.store.home import Home
 from tests.e2e import png
@@ -402,8 +403,8 @@ def report(found: list[Any]) -> str:
 def test_every_tool_of_the_catalogue_is_tried() -> None:
     world: Any = World(None, BlockedSiteUrls(), None)  # type: ignore[arg-type]
     assert at_the_site(world).keys() == {name for names in FAMILIES.values() for name in names}
-    schema = next(spec.tool.input_schema for spec in SPECS if spec.tool.name == "browser_act")
-    assert set(schema["properties"]["actions"]["items"]["properties"]["action"]["enum"]) == BATCHED.keys()
+    tried = {tool.name for tool, _ in batch.tool_calls({"actions": [{"action": name} for name in BATCHED]})}
+    assert tried == {spec.tool.name for spec in batch.ACTIONS}
 
 
 class BlockedSiteUrls:

@@ -15,12 +15,12 @@ from tabhub.core.tools import Tool, ToolResult
 from tabhub.errors import InvalidArguments, Paused, SiteChanged, TabhubError, TabStopped
 
 _MAX_ACTIONS = 50
-_SPECS = (
+ACTIONS = (
     *(click.click_element, click.hover_element, keyboard.type_text, keyboard.press_key),
     *(forms.fill_form, forms.select_option, scroll.browser_scroll, wait.wait_for, tabs.navigate_tab),
     *(drag.browser_drag, upload.upload_file, dialogs.handle_dialog, mouse.browser_mouse),
 )
-_ACTIONS: dict[str, ToolSpec] = {spec.tool.name.removeprefix("browser_"): spec for spec in _SPECS}
+_ACTIONS: dict[str, ToolSpec] = {spec.tool.name.removeprefix("browser_"): spec for spec in ACTIONS}
 """The actions, named like their tools."""
 _SHORT = {
     "click": "click_element",

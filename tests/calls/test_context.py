@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent, client
-from tests.harness.fake_extension import tab
+from tests.harness.fake_extension import answer_scripts, script_value, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.panel import Panel
 from tests.harness.waiting import until
@@ -37,9 +37,7 @@ class Browser(Panel):
             await self.moves(self.goes_to)
         if params["method"] == "Page.getFrameTree":
             return {"frameTree": {"frame": {"id": "F", "url": f"{EVIL}/"}}}
-        if params["method"] == "Page.createIsolatedWorld":
-            return {"executionContextId": 3}
-        return {"result": {"value": value_of(params.get("params", {}).get("expression", ""))}}
+        return answer_scripts(params)
 
     async def visits(self, params: dict[str, Any]) -> dict[str, Any]:
         await self.moves(params["url"])
@@ -48,13 +46,6 @@ class Browser(Panel):
     async def moves(self, url: str) -> None:
         frame = {"frame": {"id": "F", "url": url}}
         await self.notify("cdp.event", {"tabId": 7, "method": "Page.frameNavigated", "params": frame})
-
-
-def value_of(expression: str) -> Any:
-    """What a script of the hub gets: the kit, or leave to send input."""
-    if "makeKit" in expression:
-        return ["token", "e"]
-    return {"go": True} if "watchReactions" in expression else 0
 
 
 def error_of(answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -223,7 +214,7 @@ class Framed(Browser):
             "DOM.resolveNode": {"object": {"objectId": "o"}},
             "Runtime.callFunctionOn": {"result": {"value": "e1"}},
         }
-        value = value_of(given.get("expression", ""))
+        value = script_value(given.get("expression", ""))
         if "frame element" in given.get("expression", ""):
             value = {"active": self.focused}
         return answers.get(method) or {"result": {"value": value}}

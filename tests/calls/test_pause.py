@@ -90,7 +90,7 @@ async def test_a_waiting_call_can_be_cancelled_and_ends_with_its_session(hub: Ru
         first = asyncio.create_task(agent.post(request))
         await until(lambda: len(pause.held_calls) == 1)
         await agent.notify("notifications/cancelled", {"requestId": request["id"]})
-        assert (await first).json()["result"]["_meta"]["tabhub/error"]["outcome"] == "not_sent"
+        assert (await first).text == ""  # a cancelled request has no answer
         gone = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 2}))
         await until(lambda: len(pause.held_calls) == 1)
         gone.cancel()

@@ -77,6 +77,22 @@ def _answer_cdp(params: dict[str, Any]) -> dict[str, Any]:
     return {"result": {"type": "string", "value": "fake"}}
 
 
+def answer_scripts(params: dict[str, Any]) -> dict[str, Any]:
+    """A handler of CDP commands for a page in which the hub's scripts run and permit its input; see `has_frames`."""
+    if params["method"] == "Page.getFrameTree":
+        return _answer_cdp(params)
+    if params["method"] == "Page.createIsolatedWorld":
+        return {"executionContextId": 3}
+    return {"result": {"value": script_value(params.get("params", {}).get("expression", ""))}}
+
+
+def script_value(expression: str) -> Any:
+    """What a script of the hub gets: the kit, or leave to send input."""
+    if "makeKit" in expression:
+        return ["token", "e"]
+    return {"go": True} if "watchReactions" in expression else 0
+
+
 class FakeExtension:
     """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`.
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.fake_extension import tab
+from tests.harness.fake_extension import answer_scripts, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.panel import Panel
 
@@ -212,5 +212,7 @@ async def test_batch_that_begins_with_a_navigation_acts_where_that_leads(tmp_pat
     async with guarded(tmp_path) as hub, Panel(hub, tabs=[tab(7, f"{MAIL}/in")]) as panel, Agent(hub) as agent:
         await act(hub, agent, MAIL)
         await agent.call("browser_release_tab", {"tabId": 7})
+        panel.has_frames = True
+        panel.handlers["forwardCDPCommand"] = answer_scripts
         panel.handlers["browser_navigate"] = lambda params: {**params, "title": "In", "status": "complete"}
         assert not (await agent.call("browser_act", {"actions": steps}))["result"].get("isError")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tabhub.store import grants, tokens
 from tests.harness.agent import Agent, client
-from tests.harness.fake_extension import tab
+from tests.harness.fake_extension import answer_scripts, tab
 from tests.harness.hub import AGENT, RunningHub, running_hub
 from tests.harness.panel import Panel
 
@@ -98,6 +98,8 @@ async def test_a_revoked_grant_no_longer_counts(tmp_path: Path) -> None:
 async def test_a_batch_is_covered_only_if_all_its_steps_are(tmp_path: Path) -> None:
     actions = [{"action": "press", "key": "Enter"}, {"action": "navigate", "url": f"{SHOP}/"}]
     async with asking(tmp_path) as hub, Panel(hub, tabs=list(TABS)) as panel, Agent(hub) as agent:
+        panel.has_frames = True
+        panel.handlers["forwardCDPCommand"] = answer_scripts
         await asked(panel, agent.call("browser_press_key", {"tabId": 7, "key": "Enter"}), "allow_always")
         request = await asked(panel, agent.call("browser_act", {"tabId": 7, "actions": actions}))
         assert request["scope"].endswith(f"may always click and type on {MAIL} and open pages on {SHOP}")

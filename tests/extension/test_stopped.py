@@ -100,16 +100,16 @@ async def test_commands_of_one_gesture_do_not_query_the_tab(
     """What the tab shows is known from events, so that a navigation within the gesture is noticed."""
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
 
-    async def move(x: int) -> None:
-        params = {"type": "mouseMoved", "x": x, "y": 5}
-        await wire.ask("forwardCDPCommand", tabId=tab, site=site.url, method="Input.dispatchMouseEvent", params=params)
+    async def press() -> None:
+        params = {"type": "char", "text": "x"}
+        await wire.ask("forwardCDPCommand", tabId=tab, site=site.url, method="Input.dispatchKeyEvent", params=params)
 
-    await move(0)
+    await press()
     count = "globalThis.queried = 0; globalThis.get = chrome.tabs.get; chrome.tabs.get = (id) => (queried++, get(id));"
     await in_worker(chromium, count)
     try:
-        for x in range(10):
-            await move(x)
+        for _ in range(10):
+            await press()
         assert await in_worker(chromium, "queried") == 0
         await in_worker(chromium, f"chrome.tabs.update({tab}, {{url: 'http://localhost:{site.port}/other'}})")
 
@@ -119,6 +119,6 @@ async def test_commands_of_one_gesture_do_not_query_the_tab(
 
         assert await eventually(moved_on)
         with pytest.raises(Refused, match="navigated to another site before the command ran"):
-            await move(11)
+            await press()
     finally:
         await in_worker(chromium, "chrome.tabs.get = get")

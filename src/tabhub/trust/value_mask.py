@@ -46,11 +46,12 @@ class ValueMask:
 
     def add(self, name: str, value: str) -> None:
         """Mask a value until the hub ends."""
-        self.hide(value, f"[secret {name}]")
+        self.hide((value,), f"[secret {name}]")
 
-    def hide(self, value: str, instead: str) -> None:
+    def hide(self, values: Iterable[str], instead: str) -> None:
         replaced = instead.encode()
-        fresh = {form: replaced for form in _forms(value) if form not in self._names}
+        forms = (form for value in values for form in _forms(value))
+        fresh = {form: replaced for form in forms if form not in self._names}
         if fresh:
             self._names |= fresh
             self._compile()
@@ -108,6 +109,8 @@ class FieldMask:
         self._mask = ValueMask()
         self._short: frozenset[str] = frozenset()
         self._has_short: re.Pattern[bytes] | None = None
+        self._stale = False
+        """Whether values were added since the patterns were compiled, which only masking needs."""
 
     @property
     def in_use(self) -> bool:
@@ -123,28 +126,31 @@ class FieldMask:
             self._values[value] = None
         while len(self._values) > _MOST_FIELDS:
             del self._values[next(iter(self._values))]
-        if fresh:
-            self._compile()
+        self._stale = self._stale or fresh
 
     def result(self, payload: bytes) -> bytes:
         """An encoded tool result."""
+        self._compile()
         if self._has_short is not None and self._has_short.search(payload) is not None:
             return _mask_result(payload, self.text)
         return self._mask.result(payload)
 
     def text(self, text: str) -> str:
+        self._compile()
         return FIELD_MASK if text.strip() in self._short else self._mask.text(text)
 
     def data(self, data: bytes) -> bytes:
         """What is written to a file."""
+        self._compile()
         return self._mask.data(data)
 
     def _compile(self) -> None:
+        if not self._stale:
+            return
+        self._stale = False
         self._mask = ValueMask()
-        for value in self._values:
-            if len(value) >= _SHORTEST_ANYWHERE:
-                for form in _spellings(value):
-                    self._mask.hide(form, FIELD_MASK)
+        anywhere = (value for value in self._values if len(value) >= _SHORTEST_ANYWHERE)
+        self._mask.hide((form for value in anywhere for form in _spellings(value)), FIELD_MASK)
         self._short = frozenset(each.strip() for each in self._values if len(each) < _SHORTEST_ANYWHERE)
         short = b"|".join(re.escape(json.dumps(each, ensure_ascii=False)[1:-1].encode()) for each in self._short)
         self._has_short = re.compile(rb"(?<![0-9A-Za-z])(?:%b)(?![0-9A-Za-z])" % short) if short else None

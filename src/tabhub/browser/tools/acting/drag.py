@@ -127,7 +127,9 @@ async def _drag_natively(action: TrackedAction, start: _Point, end: _Point) -> N
     await action.tolerate_navigation(send_watched(action.page, event("dragEnter", start)))
     for point in _path(start, end):
         await action.tolerate_navigation(send_watched(action.page, event("dragOver", point)))
-    await action.tolerate_navigation(send_and_settle(action.page, event("dragOver", end)))
+    # A browser repeats the event while the mouse rests: what still moved at the first one reacts to a later one.
+    for point in (end, _beyond(start, end), end):
+        await action.tolerate_navigation(send_and_settle(action.page, event("dragOver", point)))
     await action.tolerate_navigation(send_watched(action.page, event("drop", end)))
 
 

@@ -153,6 +153,7 @@ class World:
 async def world(live_hub: LiveHub, sites: BlockedSite) -> AsyncIterator[World]:
     async with Agent(live_hub) as agent:
         world = World(live_hub, sites, agent)
+        before = await windows(world)
         await world.fill()
         await keep_off(live_hub, SITES)
         try:
@@ -160,6 +161,12 @@ async def world(live_hub: LiveHub, sites: BlockedSite) -> AsyncIterator[World]:
         finally:
             await keep_off(live_hub, None)
             await world.leave()
+            for number in await windows(world) - before:
+                await world.call("browser_close_window", windowId=number)
+
+
+async def windows(world: World) -> set[int]:
+    return {each["windowId"] for each in (await world.get("browser_list_windows"))["windows"]}
 
 
 def leaks(answer: Any) -> bool:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from tabhub.limits import DEFAULTS
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.many_clients import KINDS, ManyClients, ToolClient
 from tests.e2e.site import Site
 from tests.e2e.test_leases import in_front, open_tabs, tabs
+from tests.harness.agent import client as http_client
 from tests.harness.waiting import eventually, until_outside
 
 TEN = (*KINDS, "http-2025", "http-2026", "stdio-2025", "rest")
@@ -156,10 +158,16 @@ async def test_all_clients_get_an_error_while_the_extension_is_offline_and_recov
         assert all([b["connected"] for b in reply["browsers"]] == [reply["connected"]] for reply in replies)
         return {reply["connected"] for reply in replies}
 
+    async def rested() -> bool:
+        async with http_client(live_hub) as http:
+            sessions = (await http.get("/sessions")).json()["sessions"]
+        return all(each["idleSeconds"] > DEFAULTS.awake_idle + 1 for each in sessions)
+
     async with ManyClients(live_hub, KINDS) as clients:
         tab_of = await settle_in(clients, site)
         await asyncio.gather(*(m.run(MARK, args={"mark": m.name}) for m in clients.all))
         assert await result(clients) == {True}
+        await eventually(rested)  # a tab that draws wakes the worker
         await devtools.stop_worker()
         await until_outside(lambda: not live_hub.connected)
         assert await result(clients) == {False}

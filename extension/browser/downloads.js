@@ -77,7 +77,7 @@ async function whenStarted(begun, cancelLate) {
     const late = `The server has not answered within ${ANSWER_MS / 1000} s.`;
     const then = cancelLate ? "The download was given up." : "If it still does, the download begins.";
     timer = setTimeout(() => {
-      if (cancelLate) void begun.then(discard).catch(() => {}); // there is none
+      if (cancelLate) void begun.then(discard).catch(() => {}); // it never began
       reject(new Error(`${late} ${then}`));
     }, ANSWER_MS);
   });

@@ -51,7 +51,7 @@ export function patternText({ scheme, host, below, port }) {
 }
 
 /**
- * A host as the browser writes it, without trailing dots; null if it is none.
+ * A host as the browser writes it, without trailing dots; null if it is not valid.
  * @param {string} name
  */
 function hostOf(name) {

@@ -90,6 +90,24 @@ async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
         assert hub.hub.engine.audit.recent(1)[0]["approval"] == {"decision": "deny", "by": "terminal"}
 
 
+async def test_the_end_of_input_decides_nothing(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub) as panel, Agent(hub) as agent:
+        found(hub)
+        calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
+        await until(lambda: len(hub.hub.approvals) == 1)
+        for typed, asked in (("d\n", "Reason"), ("w\n", "for a wider scope"), ("", "[l]ater:")):
+            async with Terminal(hub.home.root, "approve") as terminal:
+                await terminal.sees("[l]ater:")
+                terminal.type(typed)
+                await terminal.sees(asked)
+                terminal.type("\x04")
+                assert await terminal.process.wait() == 130
+                assert b"Traceback" not in terminal.shown
+            assert len(hub.hub.approvals) == 1
+        await panel.decide("allow_once")
+        assert not (await calling)["result"].get("isError")
+
+
 async def test_watch_reports_a_decision_that_came_too_late(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub) as panel, Agent(hub) as agent:
         found(hub)

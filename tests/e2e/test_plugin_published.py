@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.restartable_hub import RestartableHub
+from tests.harness.local_server import LocalServer, QuietHandler
 from tests.harness.waiting import until_outside
 from tests.plugins import publishing
 
@@ -22,30 +20,19 @@ _SHUT = "<!doctype html><title>Shut</title><body><script>{}</script>"
 _STAMP = "return globalThis.__openTabs?.adapters?.counter?.__adapterHash ?? null"
 
 
-class Shop:
+class Shop(LocalServer):
     """A site whose pages send their badge as soon as they start."""
 
     def __init__(self) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Handler(QuietHandler):
+            def answer(self) -> None:
                 page = _SHUT if self.path.startswith("/shut") else _SHOP if self.path != "/inner" else "<p>in</p>"
                 self.send_response(200)
                 self.send_header("Content-Type", "text/html")
                 self.end_headers()
                 self.wfile.write(page.format(_BADGE % self.path.strip("/")).encode())
 
-            def log_message(self, *_: Any) -> None:
-                """Log nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
 
 @pytest.fixture(scope="module")

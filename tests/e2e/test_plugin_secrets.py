@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
+from tests.harness.local_server import LocalServer, QuietHandler
 from tests.harness.waiting import eventually
 from tests.plugins import packages
 
@@ -68,7 +67,7 @@ HOSTILE = """<!doctype html><title>Notes</title><h1>Notes</h1><script>
 </script>"""
 
 
-class Server:
+class Server(LocalServer):
     """A site that keeps what it is sent, and repeats it in its answers."""
 
     def __init__(self) -> None:
@@ -77,8 +76,8 @@ class Server:
         self.elsewhere = ""
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Handler(QuietHandler):
+            def answer(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length).decode()
                 received.append(f"{self.path}\n{self.headers}\n{body}")
@@ -93,20 +92,7 @@ class Server:
                 self.end_headers()
                 self.wfile.write(page.encode())
 
-            do_POST = do_GET  # noqa: N815 - the name that the server calls
-
-            def log_message(self, *_: Any) -> None:
-                """Log nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
 
 @pytest.fixture(scope="module")

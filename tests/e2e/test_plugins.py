@@ -7,9 +7,7 @@ import io
 import json
 import shutil
 import tarfile
-import threading
 from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import pytest
 
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
+from tests.harness.local_server import LocalServer, QuietHandler
 from tests.harness.waiting import becomes, eventually, until_outside
 
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples/plugins"
@@ -29,12 +28,12 @@ _BARE = json.dumps({"limits": {"admin_rate": 1000}})
 _TIMER = "<!doctype html><title>Timer</title><b data-left=0>0</b>"
 
 
-class Notebooks:
+class Notebooks(LocalServer):
     """A site at its own host name, whose pages allow no scripts."""
 
     def __init__(self, title: str) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Handler(QuietHandler):
+            def answer(self) -> None:
                 page = {"/timer": _TIMER, "/locked": _LOCKED}.get(self.path, _NOTEBOOK.format(title))
                 self.send_response(200)
                 self.send_header("Content-Type", "text/html")
@@ -42,18 +41,7 @@ class Notebooks:
                 self.end_headers()
                 self.wfile.write(page.encode())
 
-            def log_message(self, *_: Any) -> None:
-                """Log nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
 
 def packed(folder: Path, package: Path, version: str | None = None) -> str:

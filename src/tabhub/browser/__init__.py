@@ -48,7 +48,7 @@ def browser_tools(
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
 
-    `view` is what calls of a session may show. `report_download` is told of downloads that were deleted because the
+    `view` is what calls of a session may show. `report_download` records downloads that were deleted because the
     agent that caused them is kept off their site.
     """
     watch = TabWatch(browsers)

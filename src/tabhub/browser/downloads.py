@@ -65,7 +65,7 @@ class Downloads:
         self._judged: dict[str, asyncio.Task[bool | None]] = {}
         """By download: whether it is of a site that the agent is kept off is being found out. None if it is not."""
         self._reported: dict[tuple[str, int], str] = {}
-        """The paths of reported downloads, by browser and the browser's id of them; empty if there is none."""
+        """The paths of reported downloads, by browser and download id; empty for a download without a file."""
         browsers.drop_with_tab(self._begun)
         browsers.drop_with_tab(self._windows)
         events = (BEGIN, PROGRESS, _WINDOW)

@@ -78,7 +78,7 @@ class HiddenDownloads:
         return await self.delete(link, {"url": url[:_MAX_URL]}, tab, str(site))
 
     def _caused(self, state: TabState) -> bool:
-        """Whether an agent has just used the tab, or nobody else uses its browser."""
+        """Whether an agent has just used the tab, or the browser is the hub's own."""
         link, chrome_id = state.key
         recent = link.loop.time() - state.used < _RECENT
         return recent or link.busy(chrome_id) or self._browsers.is_managed(link.browser_id)

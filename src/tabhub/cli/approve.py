@@ -56,10 +56,7 @@ def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
     offered = {key: (name, label) for key, (name, label) in _CHOICES.items() if name in call.get("choices", [])}
     prompt = ", ".join([*(label for _, label in offered.values()), _LATER])
     while True:
-        try:
-            typed = input(f"{prompt}: ").strip().lower()[:1]
-        except EOFError:
-            raise KeyboardInterrupt from None
+        typed = _typed(f"{prompt}: ").strip().lower()[:1]
         if typed == "l":
             print("Left for later.\n")
             return
@@ -67,7 +64,7 @@ def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
             break
         print(f"Type one of the letters in brackets: {', '.join([*offered, 'l'])}.")
     decision = offered[typed][0]
-    reason = input("Reason for the agent (optional): ").strip()[:500] if decision == "deny" else ""
+    reason = _typed("Reason for the agent (optional): ").strip()[:500] if decision == "deny" else ""
     wider = _widen(call) if decision == "allow_always" else []
     body = json.dumps({"decision": decision, "reason": reason, "wider": wider}).encode()
     answer = request(hub, "POST", f"/approvals/{call['id']}", body=body)
@@ -78,6 +75,14 @@ def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
     print(paint("Denied.\n", "red") if decision == "deny" else paint("Allowed.\n", "green"))
 
 
+def _typed(prompt: str) -> str:
+    """A line; Ctrl+D ends the command like Ctrl+C, and nothing is decided."""
+    try:
+        return input(prompt)
+    except EOFError:
+        raise KeyboardInterrupt from None
+
+
 def _widen(call: dict[str, Any]) -> list[str]:
     """How far "always" goes: as shown, unless the person types a wider scope."""
     offered = {name: label for name, label in _WIDER.items() if name in call.get("wider", [])}
@@ -85,7 +90,7 @@ def _widen(call: dict[str, Any]) -> list[str]:
         return []
     print(f"This means: {safe(str(call.get('scope')))}.")
     choices = " or ".join(offered.values())
-    typed = input(f"Enter to confirm, or type {choices} for a wider scope: ").lower()
+    typed = _typed(f"Enter to confirm, or type {choices} for a wider scope: ").lower()
     return [name for name, label in offered.items() if label in typed]
 
 

@@ -1,6 +1,7 @@
-"""Which elements of a page listen for the mouse, asked of the browser and told to our world.
+"""Which elements of a page listen for the mouse.
 
-Scripts of our world cannot see the listeners that the page's own scripts have added.
+Owns asking the browser and marking those elements in our world, whose scripts cannot see the listeners of the page's
+own scripts.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ _TYPES = frozenset({"click", "mousedown", "mouseup", "pointerdown", "pointerup",
 _MAX_NEW = 300
 """Elements that are resolved for one look; the rest are for the next ones."""
 _GROUP = "tabhub listeners"
-_TELL = "function (...elements) { for (const element of elements) tabhubKit.heard(element); }"
+_MARK = "function (...elements) { for (const element of elements) tabhubKit.heard(element); }"
 
 
 async def learn_listeners(frame: Frame) -> None:
-    """Tell the frame's world of new elements with listeners for the mouse; a page that cannot tell has none."""
+    """Mark new elements with listeners for the mouse in the frame's world; a page that cannot be asked has none."""
     try:
         try:
             await _learn(frame)
@@ -48,7 +49,7 @@ async def _learn(frame: Frame) -> None:
         handles = await asyncio.gather(*(_resolve(frame, node, world.context_id) for node in chosen))
         known.update(chosen)
         arguments = [{"objectId": one} for one in handles if one]
-        call = {"executionContextId": world.context_id, "functionDeclaration": _TELL, "arguments": arguments}
+        call = {"executionContextId": world.context_id, "functionDeclaration": _MARK, "arguments": arguments}
         await page.cdp("Runtime.callFunctionOn", call, session)
     page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
 

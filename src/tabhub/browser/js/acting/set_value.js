@@ -12,7 +12,7 @@ async function ({ value }) {
     range: `a number from ${field.min || 0} to ${field.max || 100}`,
   };
   field.focus({ preventScroll: true });
-  // A canvas knows all notations of colours, and ignores what is none.
+  // A canvas knows all notations of colours, and ignores other texts.
   if (field.type === "color" && value) {
     const paint = new OffscreenCanvas(1, 1).getContext("2d");
     paint.fillStyle = "#010203";

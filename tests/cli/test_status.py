@@ -56,6 +56,14 @@ def test_status_shows_a_lost_browser_and_a_degraded_hub(hub: FakeHub, tabhub: Ru
     assert "Edge: connection lost (the socket closed)" in shown
 
 
+def test_status_shows_what_the_person_should_know(hub: FakeHub, tabhub: Run) -> None:
+    notices = {"notices": ["An agent shares a secret."], "pageNotices": ["shop.example offers 20 tools; 4 are listed."]}
+    hub.answer("GET /health", {**HEALTH, **notices})
+    shown = tabhub("status").stdout
+    assert "notice     An agent shares a secret." in shown
+    assert "notice     shop.example offers 20 tools; 4 are listed." in shown
+
+
 def test_status_shows_the_managed_browser_before_it_connects(hub: FakeHub, tabhub: Run) -> None:
     own = {"name": "Chromium (no window)", "running": False, "pid": None, "starting": True}
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [], "managedBrowser": own}})

@@ -52,7 +52,7 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "hub", "running" if facts.get("status") == "ok" else str(facts.get("status"))
     for problem in facts.get("problems") or []:
         yield "problem", str(problem)
-    for notice in facts.get("notices") or []:
+    for notice in (*(facts.get("notices") or ()), *(facts.get("pageNotices") or ())):
         yield "notice", str(notice)
     if paused := facts.get("paused"):
         yield "paused", pause_summary(paused)

@@ -22,9 +22,9 @@ from bench import report
 from tabhub.core.listing.catalogue import Catalogue
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.json_path import pick_json
-from tabhub.core.schema_bounds import find_problem
+from tabhub.core.schemas.bounds import find_problem
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
-from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput, InvalidParams, ParseError
 from tabhub.limits import Limits
 from tabhub.trust.redact import redact

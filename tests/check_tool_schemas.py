@@ -18,7 +18,7 @@ from typing import Any
 
 from tabhub.browser.families import SPECS
 from tabhub.calls.results import TOOL as READ_RESULT
-from tabhub.core.portable_schema import ALLOWED, FORMATS, MAX_DEPTH, PROPERTY_NAME, TYPES
+from tabhub.core.schemas.portable import ALLOWED, FORMATS, MAX_DEPTH, PROPERTY_NAME, TYPES
 from tabhub.core.tools import Tool
 from tabhub.mcp.gateway import CALL, LIST
 

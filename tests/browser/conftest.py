@@ -13,9 +13,9 @@ import pytest
 from tabhub.browser import browser_tools
 from tabhub.browser.driver.page import Page, open_tab
 from tabhub.core.leases import Lease
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Runner, Tool, ToolResult
-from tabhub.core.validators import compile_schema
 from tabhub.errors import TabLeased
 from tabhub.links.browsers import Browsers, TabRef
 from tests.browser.fake_browser import FakeBrowser, tab

@@ -10,10 +10,10 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from tabhub.core.portable_schema import portable
-from tabhub.core.schema_bounds import find_problem
+from tabhub.core.schemas.bounds import find_problem
+from tabhub.core.schemas.portable import portable
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.core.tools import BROWSER, HUB, Source, Tool, ToolResult
-from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput
 
 SHOP = Source("plugin", "shop")

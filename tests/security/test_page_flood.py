@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tabhub.core.page_tools import PageTool
+from tabhub.core.pages.tools import PageTool
+from tabhub.core.schemas.validators import LazyValidator
 from tabhub.core.tools import Tool
-from tabhub.core.validators import LazyValidator
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tabhub.core.page_tool_cache import CachedTool
-from tabhub.core.page_tools import read_tool
+from tabhub.core.pages.tool_cache import CachedTool
+from tabhub.core.pages.tools import read_tool
 from tabhub.store.page_tools import PageToolStore
 
 TOOL = {"name": "find", "description": "finds", "inputSchema": {"type": "object"}, "annotations": {"cache": True}}

@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 
 from tabhub.browser import page_problems
 from tabhub.browser.awake_tabs import AwakeTabs
-from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page, ignore_failure
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
-from tabhub.browser.hidden_downloads import DELETED, NOT_DELETED, HiddenDownloads
+from tabhub.browser.files.downloads import Downloads
+from tabhub.browser.files.hidden_downloads import DELETED, NOT_DELETED, HiddenDownloads
 from tabhub.browser.page_problems import PageProblems
 from tabhub.browser.pending_requests import PendingRequests
 from tabhub.browser.reactions import Reaction

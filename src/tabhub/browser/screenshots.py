@@ -22,7 +22,7 @@ from tabhub.browser.driver.listeners import learn_listeners
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import Area
 from tabhub.browser.elements.hidden_frames import covered
-from tabhub.browser.secret_cover import secrets_covered
+from tabhub.browser.secrets.cover import secrets_covered
 from tabhub.browser.tab_overrides import Command, TabOverrides
 from tabhub.errors import CommandFailed, TabhubError
 

@@ -15,17 +15,17 @@ import orjson
 
 from tabhub.browser.actions import Activity
 from tabhub.browser.awake_tabs import AwakeTabs
-from tabhub.browser.downloads import Downloads, describe
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
-from tabhub.browser.files import Folder
-from tabhub.browser.hidden_downloads import HiddenDownloads
+from tabhub.browser.files.downloads import Downloads, describe
+from tabhub.browser.files.folder import Folder
+from tabhub.browser.files.hidden_downloads import HiddenDownloads
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
 from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
-from tabhub.browser.secret_fields import ReadFields, read_secret_fields
-from tabhub.browser.secret_text import SecretText
+from tabhub.browser.secrets.fields import ReadFields, read_secret_fields
+from tabhub.browser.secrets.text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease

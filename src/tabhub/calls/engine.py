@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from tabhub.browser.secret_text import check_places
+from tabhub.browser.secrets.text import check_places
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.browser_wait import BrowserWait
 from tabhub.calls.context import Context

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tabhub.core.schema_bounds import find_problem
-from tabhub.core.schema_references import LISTS, MAPS, SINGLE, resolved
-from tabhub.core.validators import compile_schema
+from tabhub.core.schemas.bounds import find_problem
+from tabhub.core.schemas.references import LISTS, MAPS, SINGLE, resolved
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.errors import BadInput
 from tabhub.trust.hidden_text import escape_hidden, find_hidden
 from tabhub.wire.param_headers import MARK as HEADER_MARK

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 import orjson
 
-from tabhub.core.argument_errors import explain_arguments, problems_of
-from tabhub.core.portable_schema import portable
-from tabhub.core.validators import CompiledSchema, shared_validator
+from tabhub.core.schemas.argument_errors import explain_arguments, problems_of
+from tabhub.core.schemas.portable import portable
+from tabhub.core.schemas.validators import CompiledSchema, shared_validator
 from tabhub.errors import InvalidArguments
 from tabhub.wire.param_headers import MARK as HEADER_MARK
 from tabhub.wire.param_headers import ParamHeader, declared

@@ -16,12 +16,12 @@ from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
 from tabhub.core import match_patterns as patterns
-from tabhub.core import schema_bounds as schemas
 from tabhub.core.definitions import shown_output_schema, shown_schema, shown_text
 from tabhub.core.descriptions import one_line
 from tabhub.core.origins import origin_of
-from tabhub.core.schema_references import resolved
-from tabhub.core.validators import compile_schema
+from tabhub.core.schemas import bounds as schemas
+from tabhub.core.schemas.references import resolved
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.errors import BadInput, ParseError, PluginError
 from tabhub.plugins import icons
 from tabhub.plugins.model import Field, FieldKind, Plugin, PluginSource, PluginTool, name_of_package

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.browser import browser_tools
-from tabhub.browser.secret_text import SecretText
+from tabhub.browser.secrets.text import SecretText
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser.files import DOWNLOADS
+from tabhub.browser.files.folder import DOWNLOADS
 from tabhub.errors import SetupError
 from tabhub.links.launch.browser_process import BrowserExit, ManagedBrowser
 from tabhub.links.launch.extension_files import install_extension

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tabhub.core.page_tool_cache import CachedTool
-from tabhub.core.page_tools import read_tool
+from tabhub.core.pages.tool_cache import CachedTool
+from tabhub.core.pages.tools import read_tool
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.store.json_file import JsonFile

@@ -20,8 +20,8 @@ import orjson
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.registry import Entry
 from tabhub.core.results.valid_results import check_promise, valid_result
+from tabhub.core.schemas.validators import LazyValidator
 from tabhub.core.tools import CallContext, ToolResult
-from tabhub.core.validators import LazyValidator
 from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.upstream.active_calls import CURRENT, ActiveCall, SuspendedCalls, with_server_name

@@ -12,7 +12,6 @@ from typing import Any
 
 import orjson
 
-from tabhub.core import schema_bounds as schemas
 from tabhub.core.definitions import (
     checked_name,
     shown_annotations,
@@ -20,10 +19,11 @@ from tabhub.core.definitions import (
     shown_schema,
     shown_text,
 )
-from tabhub.core.schema_references import resolved
+from tabhub.core.schemas import bounds as schemas
+from tabhub.core.schemas.references import resolved
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.core.tools import Source, Tool
 from tabhub.core.upstream_names import upstream_name
-from tabhub.core.validators import compile_schema
 from tabhub.errors import BadInput
 
 _KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")

@@ -8,11 +8,11 @@ import pytest
 
 from tabhub.browser.actions import Activity
 from tabhub.browser.awake_tabs import AwakeTabs
-from tabhub.browser.downloads import Downloads
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
-from tabhub.browser.files import Folder
-from tabhub.browser.hidden_downloads import HiddenDownloads, no_report
+from tabhub.browser.files.downloads import Downloads
+from tabhub.browser.files.folder import Folder
+from tabhub.browser.files.hidden_downloads import HiddenDownloads, no_report
 from tabhub.browser.record.recorder import Recorder, TabRecord
 from tabhub.browser.record.traffic import Request, Traffic
 from tabhub.limits import Limits

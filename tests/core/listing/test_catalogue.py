@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core import validators
 from tabhub.core.listing import search
 from tabhub.core.listing.catalogue import Catalogue, takes_session, with_session
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.registry import Entry, Registry
+from tabhub.core.schemas import validators
 from tabhub.core.tools import BROWSER, CallContext, Source, Tool, ToolResult
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits

@@ -24,7 +24,7 @@ from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.leases import Lease
 from tabhub.core.origins import BLANK, origin_of
-from tabhub.core.page_tools import PageTool
+from tabhub.core.pages.tools import PageTool
 from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool

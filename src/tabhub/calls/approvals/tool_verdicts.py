@@ -15,7 +15,7 @@ from tabhub.browser.tools.acting import batch
 from tabhub.calls.approvals.disturbance import DISTURBING
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory
 from tabhub.calls.call_sites import uses_tab
-from tabhub.core.page_tools import PageTool
+from tabhub.core.pages.tools import PageTool
 from tabhub.core.tools import Tool
 from tabhub.errors import PermissionDenied
 from tabhub.store.audit import AuditLog

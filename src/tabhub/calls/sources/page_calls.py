@@ -19,8 +19,8 @@ from tabhub.calls.engine import Context, InputRequired
 from tabhub.calls.sources.tab_calls import MESSAGE, UNTRUSTED, TabCall, TabCalls, unreadable
 from tabhub.core.descriptions import visible
 from tabhub.core.forwarded_meta import forwarded_meta
-from tabhub.core.page_tool_names import PageKey
-from tabhub.core.page_tools import Frame, PageTool, PageToolTable
+from tabhub.core.pages.tool_names import PageKey
+from tabhub.core.pages.tools import Frame, PageTool, PageToolTable
 from tabhub.core.results.valid_results import check_promise, valid_result
 from tabhub.core.tab_routing import Candidate, never_sent, site_url
 from tabhub.core.tools import ToolResult

@@ -16,8 +16,8 @@ import orjson
 from tabhub.calls.engine import Context
 from tabhub.calls.sources.page_calls import PageCalls
 from tabhub.core.descriptions import ToolLocation, describe, one_line
-from tabhub.core.page_tool_names import PageKey, domain_of, prompt_name
-from tabhub.core.page_tools import PageTool, PageToolTable
+from tabhub.core.pages.tool_names import PageKey, domain_of, prompt_name
+from tabhub.core.pages.tools import PageTool, PageToolTable
 from tabhub.core.resources import GET, ChangeKind, ListedItem, ResourceDirectory, ServerResources
 from tabhub.core.results.resource_results import valid_answer
 from tabhub.core.upstream_uris import may_match_template, resource_uri, template_uri

@@ -24,8 +24,8 @@ from tabhub.config.public_suffixes import load_list, site_of
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line
 from tabhub.core.origins import origin_of
-from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
-from tabhub.core.page_tools import Frame, PageChange, PageTool, PageToolTable
+from tabhub.core.pages.tool_names import PageKey, TabNumbers, ToolNamer, domain_of
+from tabhub.core.pages.tools import Frame, PageChange, PageTool, PageToolTable
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.tabs import Tab, TabTable
 from tabhub.core.tools import Source, Tool

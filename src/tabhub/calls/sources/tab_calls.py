@@ -16,7 +16,7 @@ from tabhub.calls.engine import Context
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
-from tabhub.core.page_tools import Frame
+from tabhub.core.pages.tools import Frame
 from tabhub.core.tab_routing import Candidate, best_tab, may_retry
 from tabhub.core.tabs import Tab, TabTable
 from tabhub.core.tools import ToolResult

@@ -17,7 +17,7 @@ from itertools import accumulate
 
 from tabhub.core.results.budget import estimate_tokens, prefix_within, tidy_end
 from tabhub.core.results.json_path import pick_json
-from tabhub.core.validators import compile_schema
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.errors import BadInput, InvalidParams
 from tabhub.limits import DEFAULTS
 

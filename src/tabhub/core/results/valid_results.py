@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.core.validators import LazyValidator
+from tabhub.core.schemas.validators import LazyValidator
 
 Block = dict[str, Any]
 

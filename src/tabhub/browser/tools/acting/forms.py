@@ -11,7 +11,7 @@ from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, ActionableElement, names_element, wait_actionable
 from tabhub.browser.elements.field_formats import canonical
 from tabhub.browser.field_state import field_state, shown_value, value_notes
-from tabhub.browser.secret_text import conceal_secret, is_secret
+from tabhub.browser.secrets.text import conceal_secret, is_secret
 from tabhub.browser.text_entry import enter_text, type_keys
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.browser.tools.acting import widgets

@@ -18,7 +18,7 @@ from tabhub.browser.elements.focus import focused_target
 from tabhub.browser.elements.input_frames import require_focus_permitted
 from tabhub.browser.reactions import send_watched
 from tabhub.browser.schemas import list_of
-from tabhub.browser.secret_text import conceal_secret, is_secret
+from tabhub.browser.secrets.text import conceal_secret, is_secret
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import DialogOpen, InvalidArguments, TabFailed

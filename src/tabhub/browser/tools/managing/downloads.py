@@ -7,7 +7,7 @@ from typing import Any
 
 from tabhub.browser.browser_choice import BROWSER_ID, BrowserCall, alternatives_hint, browser_tool, pick_fields
 from tabhub.browser.driver.page import validate_url
-from tabhub.browser.hidden_downloads import DELETED, NOT_DELETED
+from tabhub.browser.files.hidden_downloads import DELETED, NOT_DELETED
 from tabhub.browser.schemas import boolean, integer, rows, text
 from tabhub.browser.tool_spec import data_result
 from tabhub.core.origins import origin_of

@@ -11,7 +11,7 @@ from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.elements.hidden_frames import covered
 from tabhub.browser.schemas import boolean, closed_object, number, text
-from tabhub.browser.secret_cover import secrets_covered
+from tabhub.browser.secrets.cover import secrets_covered
 from tabhub.browser.tool_spec import Call, data_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tabhub.browser.files import Folder
+from tabhub.browser.files.folder import Folder
 from tabhub.errors import CommandFailed, InvalidArguments
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.core.argument_errors import explain_arguments
+from tabhub.core.schemas.argument_errors import explain_arguments
 from tabhub.core.tools import BROWSER, Tool
 
 POINT = {

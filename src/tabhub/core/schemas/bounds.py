@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import unquote
 
-from tabhub.core.schema_references import MAX_DEPTH, parts
+from tabhub.core.schemas.references import MAX_DEPTH, parts
 
 MAX_STEPS = 20_000
 MAX_NODES = 5_000

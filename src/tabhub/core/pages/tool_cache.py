@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tabhub.config.public_suffixes import site_of
-from tabhub.core.page_shares import NOTHING, Share
+from tabhub.core.pages.shares import NOTHING, Share
 from tabhub.limits import Limits
 
 if TYPE_CHECKING:
-    from tabhub.core.page_tools import PageTool
+    from tabhub.core.pages.tools import PageTool
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_int, parse_text
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
-from tabhub.browser.files import DOWNLOADS, Folder
+from tabhub.browser.files.folder import DOWNLOADS, Folder
 from tabhub.core.origins import origin_of
 from tabhub.errors import TabhubError
 from tabhub.links.browsers import Browsers, TabKey

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of, hashed_name, plain_name
+from tabhub.core.pages.tool_names import PageKey, TabNumbers, ToolNamer, domain_of, hashed_name, plain_name
 from tabhub.core.registry import NAME
 
 HOSTS = st.sampled_from(

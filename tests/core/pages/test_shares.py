@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.page_shares import NOTHING, PageShares, Place, Share
+from tabhub.core.pages.shares import NOTHING, PageShares, Place, Share
 from tabhub.limits import Limits
 
 LIMITS = Limits(

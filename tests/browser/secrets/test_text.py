@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.secret_text import SecretText, check_places
+from tabhub.browser.secrets.text import SecretText, check_places
 from tabhub.errors import InvalidArguments
 from tabhub.store.home import Home
 from tabhub.store.named_secrets import SecretStore

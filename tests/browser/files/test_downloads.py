@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.downloads import Downloads, describe
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import TabWatch
-from tabhub.browser.files import Folder
+from tabhub.browser.files.downloads import Downloads, describe
+from tabhub.browser.files.folder import Folder
 from tabhub.links.browsers import Browsers
 from tabhub.trust.visibility import EVERYTHING
 from tests.browser.fake_browser import FakeBrowser, tab

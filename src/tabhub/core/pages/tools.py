@@ -18,11 +18,11 @@ import orjson
 
 from tabhub.config.public_suffixes import site_of
 from tabhub.core.definitions import checked_name, shown_annotations, shown_schema
-from tabhub.core.page_shares import NOTHING, PageShares, Place, Share
-from tabhub.core.page_tool_cache import CachedTool, CachedTools
-from tabhub.core.schema_bounds import find_problem
-from tabhub.core.schema_references import resolved
-from tabhub.core.validators import LazyValidator, compile_schema
+from tabhub.core.pages.shares import NOTHING, PageShares, Place, Share
+from tabhub.core.pages.tool_cache import CachedTool, CachedTools
+from tabhub.core.schemas.bounds import find_problem
+from tabhub.core.schemas.references import resolved
+from tabhub.core.schemas.validators import LazyValidator, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire.messages import convert

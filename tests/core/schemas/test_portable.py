@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.portable_schema import portable
+from tabhub.core.schemas.portable import portable
 from tabhub.core.tools import Source, Tool
 from tests.check_tool_schemas import problems
 

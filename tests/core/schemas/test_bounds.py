@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tabhub.core.schema_bounds import MAX_NODES, MAX_PATTERNS, find_problem
-from tabhub.core.validators import compile_schema
+from tabhub.core.schemas.bounds import MAX_NODES, MAX_PATTERNS, find_problem
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.errors import BadInput
 
 REF = {"$ref": "#"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tabhub.core.schema_bounds import find_problem
-from tabhub.core.schema_references import resolved
-from tabhub.core.validators import compile_schema
+from tabhub.core.schemas.bounds import find_problem
+from tabhub.core.schemas.references import resolved
+from tabhub.core.schemas.validators import compile_schema
 from tabhub.errors import BadInput
 
 TREE: dict[str, Any] = {

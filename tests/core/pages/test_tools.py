@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.page_tools import Frame, PageToolTable, read_tool
+from tabhub.core.pages.tools import Frame, PageToolTable, read_tool
 from tabhub.errors import BadInput
 from tabhub.limits import Limits
 

@@ -1,0 +1,1 @@
+"""Files of agents: the folder that tools use, and downloads."""

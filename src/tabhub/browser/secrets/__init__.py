@@ -1,0 +1,1 @@
+"""Secret fields of pages: found, read for masking, and covered in pictures."""

@@ -1,0 +1,1 @@
+"""Tools that pages offer: their names, their shares of the limits, and what is kept of them."""

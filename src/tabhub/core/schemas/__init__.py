@@ -1,0 +1,1 @@
+"""Schemas of tools: bounds, references, validation, and the form that all model APIs accept."""

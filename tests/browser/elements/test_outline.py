@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.browser.elements import outline
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 
 LIST = [
     'heading "All" [level=1]',

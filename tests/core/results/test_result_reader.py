@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabhub.errors import InvalidParams
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.results.result_reader import Reading, read
 
 PLAIN, JSON = "text/plain", "application/json"

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 
 _REF = re.compile(r'[^"\[]*+(?:"(?:[^"\\]|\\.)*+"?+)?+[^\[]*+\[ref=([a-z0-9]+)', re.DOTALL)
 """A ref is in the first bracket after the quoted name, where text of the page cannot forge it."""

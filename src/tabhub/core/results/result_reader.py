@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tabhub.core.results.budget import estimate_tokens, prefix_within, tidy_end
+from tabhub.core.results.budget import prefix_within, tidy_end
 from tabhub.core.results.json_path import pick_json
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.schemas.validators import compile_schema
 from tabhub.errors import BadInput, InvalidParams
 from tabhub.limits import DEFAULTS

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabhub.browser.tool_spec import data_result
-from tabhub.errors import ParseError
 from tabhub.core.results.budget import IMAGE_TOKENS, Fitted, fit, json_lines, prefix_within, tidy_end
 from tabhub.core.results.tokens import estimate_tokens
-from tabhub.core.tools import ToolResult
+from tabhub.errors import ParseError
+
 
 def result(*blocks: dict[str, Any], **more: Any) -> bytes:
     return orjson.dumps({"content": list(blocks), **more})

@@ -38,9 +38,9 @@ TYPICAL = {
     * 30,
     "russian": "Вкладки браузера принадлежат пользователю. Агент может вызывать инструменты и нажимать кнопки. " * 30,
     "german": "Die Registerkarten gehören der Person; Geschwindigkeitsbegrenzungen bleiben unberührt. " * 30,
-    "french": "Les onglets appartiennent à la personne ; l’agent peut remplir des formulaires et appuyer sur des boutons. "
+    "french": "Les onglets appartiennent à la personne ; un agent peut remplir des formulaires et cliquer. " * 20,
+    "japanese": "ブラウザのタブを操作するエージェントは、許可を得てからボタンをクリックします。人口は約1400万人です。"
     * 20,
-    "japanese": "ブラウザのタブを操作するエージェントは、ユーザーの許可を得てからボタンをクリックします。東京の人口は約1400万人です。" * 20,
     "korean": "브라우저 탭은 사용자의 것입니다. 에이전트는 도구를 호출하고 버튼을 누를 수 있습니다. " * 20,
     "emoji": "".join(CHANCE.choice("😀🎉🚀🔥👍🍕🦄🌍💡📦🧪👋🏽") for _ in range(400)),
     "base64": base64.b64encode(CHANCE.randbytes(6_000)).decode(),
@@ -48,10 +48,10 @@ TYPICAL = {
     "numbers": json.dumps([CHANCE.random() for _ in range(400)]),
     "table": "\n".join("| " + " | ".join(f"cell {i} {j}" for j in range(6)) + " |" for i in range(100)),
 }
-REAL = {
-    "prose": ["README.md", "docs/guide.md", "docs/security.md", "CHANGELOG.md"],
-    "code": ["src/tabhub/calls/engine.py", "src/tabhub/browser/js/kit/walk.js", "bench/load.c", "extension/manifest.json"],
-}
+REAL = [
+    *("README.md", "docs/guide.md", "docs/security.md", "CHANGELOG.md"),
+    *("src/tabhub/calls/engine.py", "src/tabhub/browser/js/kit/walk.js", "bench/load.c", "extension/manifest.json"),
+]
 
 
 def true_count(text: str) -> int:
@@ -77,7 +77,7 @@ def test_texts_of_many_kinds_are_counted_nearly_as_the_model_counts(kind: str) -
     assert estimate_tokens(TYPICAL[kind]) == pytest.approx(true_count(TYPICAL[kind]), rel=0.06)
 
 
-@pytest.mark.parametrize("name", sum(REAL.values(), []))
+@pytest.mark.parametrize("name", REAL)
 def test_prose_and_code_are_counted_within_two_percent(name: str) -> None:
     text = (ROOT / name).read_text()[:65_000]
     assert estimate_tokens(text) == pytest.approx(true_count(text), rel=0.015)

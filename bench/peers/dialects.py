@@ -36,6 +36,10 @@ def _call(name: str, **arguments: Any) -> Call:
     return name, arguments
 
 
+def _bracketed(name: str) -> str:
+    return rf'"{re.escape(name)}"[^\n]*?\[ref=(\w+)\]'
+
+
 TABHUB = Dialect(
     list_tabs=_call("browser_list_tabs"),
     evaluate=lambda expression: _call("browser_execute_script", code=f"return {expression}"),
@@ -45,7 +49,7 @@ TABHUB = Dialect(
     screenshot=_call("browser_screenshot_tab"),
     snapshot=_call("browser_snapshot"),
     text=_call("browser_get_tab_content"),
-    ref=lambda name: rf'"{re.escape(name)}"[^\n]*?\b(e\d+)\b',
+    ref=_bracketed,
 )
 _INNER_TEXT = "() => document.body.innerText"
 PLAYWRIGHT = Dialect(
@@ -57,7 +61,7 @@ PLAYWRIGHT = Dialect(
     screenshot=_call("browser_take_screenshot"),
     snapshot=_call("browser_snapshot"),
     text=_call("browser_evaluate", function=_INNER_TEXT),
-    ref=lambda name: rf'"{re.escape(name)}"[^\n]*?\[ref=(\w+)\]',
+    ref=_bracketed,
 )
 CHROME_DEVTOOLS = Dialect(
     list_tabs=_call("list_pages"),

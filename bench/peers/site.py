@@ -51,7 +51,7 @@ class Site:
     def __init__(self, origin: str) -> None:
         self.origin = origin
         self.fetched: set[str] = set()
-        """The paths that were sent in full."""
+        """The paths that were requested."""
 
     def body(self, path: str) -> tuple[str, bytes]:
         """Content type and content of a path."""
@@ -78,8 +78,8 @@ def serve() -> Iterator[Site]:
         def do_GET(self) -> None:
             kind, body = site.body(self.path)
             head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}; charset=utf-8\r\nCache-Control: no-store\r\n"
-            self.wfile.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
             site.fetched.add(self.path)
+            self.wfile.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
             """Log nothing."""

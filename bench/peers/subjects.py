@@ -137,7 +137,9 @@ def spawn_hub(where: Path, port: int, *, launch: bool) -> Child:
     """Start a hub, with its browser or without any."""
     options = ["--launch", "--headless"] if launch else ["--no-launch"]
     command = [*tabhub(), "start", "--port", str(port), *options]
-    return Child(command, log=where / "tabhub.log", env={"TABHUB_HOME": str(where / "tabhub")})
+    # As installed, with compiled modules.
+    env = {"TABHUB_HOME": str(where / "tabhub"), "PYTHONDONTWRITEBYTECODE": ""}
+    return Child(command, log=where / "tabhub.log", env=env)
 
 
 def hub_ready(port: int) -> bool:

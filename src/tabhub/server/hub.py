@@ -363,6 +363,7 @@ class Hub:
             memory,
             panels,
             self.plugin_panel.methods() | upstream_routes.methods() | self.agent.methods() | site_panel.methods(),
+            lambda browser: managed is not None and managed.headless and browsers.is_managed(browser),
         )
         refused: Counter[int] = Counter()
         routes = make_routes(

@@ -154,7 +154,8 @@ const methods = withoutStopped(new Map([
         follow: chainedCommands(params, "follow"),
       };
       const run = () => cdp.command(tabId, method, given, call, options);
-      return method === "Page.captureScreenshot" ? badges.hideDuring(tabId, run) : run();
+      const captures = [{ method }, ...options.follow].some((each) => each.method === "Page.captureScreenshot");
+      return captures ? badges.hideDuring(tabId, run) : run();
     },
   ],
   [

@@ -23,9 +23,10 @@ from typing import Any
 import orjson
 
 from tabhub.errors import SetupError
-from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
+from tabhub.http.server import HttpServer
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.platform.event_loop import freeze_startup_objects, new_event_loop, stop_signal
 from tabhub.relay.bus.interface import Bus
 from tabhub.relay.engines.endpoint import RelayHttp
 from tabhub.relay.engines.metadata import RelayUrl, read_url

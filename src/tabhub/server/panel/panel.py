@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +67,8 @@ class Panel:
     methods: dict[str, Handler]
     """All methods that links of this machine's extensions are given: those of other parts, to which the panel adds its
     own."""
+    is_headless: Callable[[str], bool] = lambda _: False
+    """Whether nobody sees the tabs of a browser: a badge would only be in the way of pictures."""
     _polling: asyncio.Task[None] | None = None
     _versions: dict[str, Any] = field(default_factory=dict)
     _marks: dict[ExtensionLink, list[dict[str, Any]]] = field(default_factory=dict)
@@ -209,7 +211,7 @@ class Panel:
                 label = (lease.holder.token or lease.holder.name)[:_LABEL]
                 mark = {"tabId": tab.chrome_id, "label": label, "color": colour(lease.holder)}
                 marks.setdefault(tab.browser_id, []).append(mark)
-        links = [link for link in self.browsers.links() if link.local]
+        links = [link for link in self.browsers.links() if link.local and not self.is_headless(link.browser_id)]
         self._marks = {link: sent for link, sent in self._marks.items() if link in links}
         for link in links:
             now = marks.get(link.browser_id, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bench import browser, calls, generator, hostile, hotspots, matrix, pages, relay, relay_floods, start, upstream
+from bench.context import comparison as context
 from bench.peers import comparison
 from bench.peers.measures import MEASURES
 
@@ -54,6 +55,8 @@ def main() -> None:
     peers.add_argument("--seconds", type=float, default=0.7, help="length of one turn (default 0.7)")
     peers.add_argument("--starts", type=int, default=5, help="starts of each server (default 5, 0 for none)")
     peers.add_argument("--only", nargs="+", default=[], choices=[one.name for one in MEASURES], metavar="MEASURE")
+    context_part = parts.add_parser("context", help="tokens of catalogues and snapshots against other servers")
+    context_part.add_argument("--only", nargs="+", metavar="PAGE", help="only these pages; the document is not written")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -68,6 +71,8 @@ def main() -> None:
         browser.main(**options)
     elif part == "upstream":
         upstream.main(**options)
+    elif part == "context":
+        context.main(**options)
     elif part == "hostile":
         hostile.main(**options)
     elif part == "rows":

@@ -28,6 +28,8 @@ TABHUB = "Tabhub"
 PLAYWRIGHT = "Playwright"
 SHARE = 0.5
 """Of Playwright's tokens, for a whole page."""
+_PART = 400
+"""Elements in one answer, which must not be cut."""
 _HANDLE = re.compile(r'tabhub_read_result {"handle": "([\w-]+)"')
 _NEXT = re.compile(r"next offset (\d+)")
 
@@ -103,8 +105,7 @@ def cost(subject: Subject, truth: list[tuple[str, str]], count: Callable[[str], 
 def _measure(subjects: list[Subject], url: str, name: str, count: Callable[[str], int]) -> Page:
     own, *peers = subjects
     _ask(own, *own.dialect.navigate(url))
-    answer = _ask(own, "browser_execute_script", {"code": TRUTH})
-    truth = [(kind, text) for kind, text in _decoded(answer)]
+    truth = _truth(own)
     nodes = _decoded(_ask(own, "browser_execute_script", {"code": "return document.querySelectorAll('*').length"}))
     costs: dict[str, Cost] = {}
     costs[own.name], first = cost(own, truth, count)
@@ -113,6 +114,17 @@ def _measure(subjects: list[Subject], url: str, name: str, count: Callable[[str]
         costs[peer.name], _ = cost(peer, truth, count)
     error = (estimate_tokens(first) / count(first) - 1) * 100
     return Page(name, nodes, len(truth), costs, error)
+
+
+def _truth(subject: Subject) -> list[tuple[str, str]]:
+    """What a person can act on in the page, by kind and name."""
+    truth: list[tuple[str, str]] = []
+    while True:
+        arguments = {"code": TRUTH, "args": {"from": len(truth), "most": _PART}}
+        part = _decoded(_ask(subject, "browser_execute_script", arguments))
+        truth += [(kind, name) for kind, name in part]
+        if len(part) < _PART:
+            return truth
 
 
 def _decoded(answer: str) -> Any:
@@ -217,8 +229,8 @@ def render(catalogues: list[tuple[str, ...]], pages: list[Page], reasons: list[s
     notes = (
         "Tokens of o200k_base. *default* is Tabhub's default answer, *shown* the elements in it, *calls* what the "
         "whole page takes; the columns with the servers' names are the whole page, and *lost* the visible links, "
-        "buttons and fields that it lacks. For Tabhub they are compared by name, for the others only counted, because a "
-        f"name may be in the children. {' '.join(reasons)}"
+        "buttons and fields that it lacks. For Tabhub they are compared by name, for the others only counted, because "
+        f"a name may be in the children. {' '.join(reasons)}"
     )
     return "\n\n".join(
         [

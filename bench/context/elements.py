@@ -19,7 +19,7 @@ TRUTH = r"""
 const hidden = "[aria-hidden=true], [inert]";
 const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getClientRects().length && !e.closest(hidden);
 const written = (e) => e.innerText || e.value || e.placeholder || e.title || e.querySelector("img")?.alt || "";
-const name = (e) => (e.getAttribute("aria-label") || written(e)).replace(/\s+/g, " ").trim();
+const name = (e) => (e.getAttribute("aria-label") || written(e)).replace(/\s+/g, " ").trim().slice(0, 80);
 const found = [];
 const add = (kind, selector) => {
   for (const e of document.querySelectorAll(selector))
@@ -28,9 +28,9 @@ const add = (kind, selector) => {
 add("link", "a[href], area[href]");
 add("button", "button, summary, input[type=button], input[type=submit], input[type=reset]");
 add("field", "input:not([type=hidden], [type=button], [type=submit], [type=reset]), select, textarea");
-return JSON.stringify(found);
+return JSON.stringify(found.slice(args.from, args.from + args.most));
 """
-"""The body of a function that lists the visible links, buttons and fields, with their names."""
+"""The body of a function that lists a part of the visible links, buttons and fields, with their names."""
 
 _TABHUB = re.compile(r'^[ \-~+>]*([a-z]+)(?: ("(?:[^"\\]|\\.)*"))? \[ref=', re.MULTILINE)
 _PLAYWRIGHT = re.compile(r"^ *- '?([a-z]+)(?: (\".*?\"))?[^\n]*?\[ref=\w+\]", re.MULTILINE)

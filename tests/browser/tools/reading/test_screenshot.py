@@ -48,7 +48,7 @@ async def test_screenshots_of_a_tab_are_serialized(bench: Bench) -> None:
     pictures(bench)
     del bench.browser.answers["Page.captureScreenshot"]
     tasks = [asyncio.ensure_future(bench.call("browser_screenshot_tab", tabId=2)) for _ in range(2)]
-    await until(lambda: bench.browser.commands("Page.captureScreenshot"))
+    await until(lambda: len(bench.browser.commands("Page.captureScreenshot")) > 0)
     await settle()
     assert len(bench.browser.commands("Page.captureScreenshot")) == 1
     for number in range(2):
@@ -155,6 +155,25 @@ async def test_full_page_and_element_screenshots_are_clipped_and_bounded(bench: 
     assert (params[0]["format"], params[0]["quality"], params[0]["captureBeyondViewport"]) == ("jpeg", 80, True)
     assert params[1]["clip"] == {"x": 0, "y": 50, "width": 800, "height": 600, "scale": 2}
     assert params[2]["clip"] == {"x": 5, "y": 56, "width": 70, "height": 80, "scale": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fast"),
+    [
+        ({}, True),
+        ({"scale": 2}, True),
+        ({"fullPage": True}, None),
+        ({"filePath": "a.png"}, None),
+        ({"format": "jpeg"}, None),
+    ],
+)
+async def test_only_a_picture_that_an_agent_looks_at_at_once_is_encoded_for_speed(
+    bench: Bench, arguments: dict[str, Any], fast: bool | None
+) -> None:
+    pictures(bench)
+    await bench.call("browser_screenshot_tab", tabId=1, **arguments)
+    (shot,) = bench.browser.commands("Page.captureScreenshot")
+    assert shot["params"]["params"].get("optimizeForSpeed") is fast
 
 
 async def test_an_element_without_size_and_conflicting_arguments_are_refused(bench: Bench) -> None:

@@ -256,8 +256,7 @@ async def _run_masked(run: Run, call: Call) -> ToolResult:
         result = await run(call)
     except TabhubError as error:
         for fields in call.secret_fields():
-            error.message = fields.text(error.message)
-            error.hint = error.hint and fields.text(error.hint)
+            fields.error(error)
         raise
     if _PROBLEMS in result.payload and call.worked_on is not None and not call.repeats_page:
         # They are texts of the page's scripts, which may repeat what was typed into it.

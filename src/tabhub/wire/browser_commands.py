@@ -77,8 +77,8 @@ CdpCommand = sent(
     method=str,
     params=Object | None,
 )
-# `ahead` is sent before the command and not waited for; `follow` is sent after a script whose value has `go: true`.
-# With a `site`, all of them are sent only while the tab shows it.
+# `ahead` is sent before the command and not waited for; the results of scripts in it come with the answer. `follow` is
+# sent after a script whose value has `go: true`, or before which one with such a value went ahead. With a `site`, all of them are sent only while the tab shows it.
 ForwardCdpCommand = sent(
     "ForwardCdpCommand",
     "A command of the Chrome DevTools Protocol.",

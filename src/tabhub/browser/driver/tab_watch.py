@@ -325,6 +325,7 @@ def _frame_navigated(state: TabState, params: dict[str, Any], child: str | None)
     frame = params.get("frame")
     if not isinstance(frame, dict):
         return
+    state.worlds.forget_document((child, str(frame.get("id"))))
     is_top = child is None and not frame.get("parentId")
     if is_top:
         state.frame_urls.clear()  # its frames are gone with its document

@@ -78,7 +78,8 @@ CdpCommand = sent(
     params=Object | None,
 )
 # `ahead` is sent before the command and not waited for; the results of scripts in it come with the answer. `follow` is
-# sent after a script whose value has `go: true`, or before which one with such a value went ahead. With a `site`, all of them are sent only while the tab shows it.
+# sent after a script if its value, or that of a script ahead of it, has `go: true`. With a `site`, all of them are sent
+# only while the tab shows it.
 ForwardCdpCommand = sent(
     "ForwardCdpCommand",
     "A command of the Chrome DevTools Protocol.",

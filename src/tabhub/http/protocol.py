@@ -344,33 +344,34 @@ class HttpProtocol(asyncio.Protocol):
 
     async def _serve(self) -> None:
         """Answer the requests as they arrive, in their order, until the connection is lost."""
+        arrived = self._arrived
         while not self._lost:
-            while self._arrived and not self._write_paused:
-                request, route = self._arrived.popleft()
-                if self._read_paused and not self._arrived:
-                    self._read_paused = False
-                    self._transport.resume_reading()
-                self._current = request
-                response: Response | None = None
-                try:
-                    if isinstance(route, TabhubError):
-                        raise route
-                    response = await route(request)
-                except ClientDisconnected:
-                    pass
-                except TabhubError as error:
-                    response = self._app.refusal(request, error)
-                except Exception:
-                    log.exception("%s %s failed", request.method, request.path[:200])
-                    response = _INTERNAL_ERROR
-                self._current = None
-                request.on_disconnect.clear()
-                if not self._lost:
-                    self._respond(request, response)
-            self._busy = False
-            if not self._lost:
+            if not arrived or self._write_paused:
+                self._busy = False
                 self._wake = self._loop.create_future()
                 await self._wake
+                continue
+            request, route = arrived.popleft()
+            if self._read_paused and not arrived:
+                self._read_paused = False
+                self._transport.resume_reading()
+            self._current = request
+            try:
+                if isinstance(route, TabhubError):
+                    raise route
+                response = await route(request)
+            except ClientDisconnected:
+                response = None
+            except TabhubError as error:
+                response = self._app.refusal(request, error)
+            except Exception:
+                log.exception("%s %s failed", request.method, request.path[:200])
+                response = _INTERNAL_ERROR
+            self._current = None
+            request.on_disconnect.clear()
+            if not self._lost:
+                self._respond(request, response)
+        self._busy = False
         self._connections.discard(self)
 
     def _end_if_idle(self) -> None:

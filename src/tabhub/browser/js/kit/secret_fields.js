@@ -101,8 +101,8 @@ const secretValues = () => {
 // What the hub masks in the results of scripts. Every value that was read is kept here, so that an answer which never
 // reaches the hub loses nothing. The fields that were there when a script began are read again when it has ended,
 // wherever they are by then.
-const MOST_VALUES = 200;
-const LONGEST_VALUE = 4000;
+const MOST_SECRETS = 200;
+const LONGEST_SECRET = 4000;
 const MOST_SCRIPTS = 20;
 const valuesRead = new Set();
 let fieldsBefore = [];
@@ -112,9 +112,9 @@ const readSecrets = () => {
   for (const field of fields) {
     const value = field.localName === "select" ? "" : plainValue(field);
     valuesRead.delete(value);
-    if (value && value.length <= LONGEST_VALUE) valuesRead.add(value);
+    if (value && value.length <= LONGEST_SECRET) valuesRead.add(value);
   }
-  for (const value of [...valuesRead].slice(0, -MOST_VALUES)) valuesRead.delete(value);
+  for (const value of [...valuesRead].slice(0, -MOST_SECRETS)) valuesRead.delete(value);
   return fields;
 };
 const secretsRead = () => {

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from bench import cases, load, servers
 
+TOP = 80
+"""Functions in a report of counts."""
+
 
 def main(*, case: str, mode: str, connections: int, seconds: float) -> None:
     """Load one surface of a profiled hub and print the profile."""
@@ -30,5 +33,10 @@ def main(*, case: str, mode: str, connections: int, seconds: float) -> None:
 
 
 def _per_call(text: str, requests: int) -> str:
-    instructions, calls, c_calls = (int(number) / requests for number in text.split())
-    return f"per call: {instructions:.0f} instructions, {calls:.0f} calls in Python, {c_calls:.0f} of C functions"
+    """The counts of one call, in total and of the functions with the most instructions."""
+    rows = [(*map(int, counts), place) for *counts, place in (line.split(" ", 3) for line in text.splitlines())]
+    totals = [sum(row[column] for row in rows) / requests for column in range(3)]
+    lines = ["per call: {:.0f} instructions, {:.0f} calls in Python, {:.0f} of C functions".format(*totals)]
+    for instructions, calls, c_calls, place in sorted(rows, reverse=True)[:TOP]:
+        lines.append(f"{instructions / requests:8.1f} {calls / requests:6.2f} {c_calls / requests:6.2f}  {place}")
+    return "\n".join(lines)

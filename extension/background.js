@@ -164,6 +164,7 @@ const methods = withoutStopped(new Map([
         interruptible: read.optionalBoolean(params, "interruptible"),
         ahead: chainedCommands(params, "ahead"),
         follow: chainedCommands(params, "follow"),
+        owner: ownerOf(call.id),
       };
       const run = () => cdp.command(tabId, method, given, call, options);
       if (method !== "Page.captureScreenshot") return run();

@@ -12,6 +12,7 @@ import pytest
 
 from tabhub.browser import browser_tools
 from tabhub.browser.driver.page import Page, open_tab
+from tabhub.browser.secrets.fields import ReadFields
 from tabhub.core.leases import Lease
 from tabhub.core.schemas.validators import compile_schema
 from tabhub.core.tabs import Tab
@@ -166,14 +167,17 @@ class Choice:
         self.listeners.append(listener)
 
 
-@pytest.fixture
-async def bench(tmp_path: Path) -> Bench:
+def make_bench(folder: Path, read_fields: ReadFields) -> Bench:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1, active=True, windowFocused=True), tab(2))
-
     choice = Choice(browsers)
     made = browser_tools(
-        browsers, choice, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"}, read_fields=no_fields
+        browsers, choice, folder / "files", hub_facts=lambda: {"version": "0.1.0"}, read_fields=read_fields
     )
     tools = {tool.name: (tool, run) for tool, run in made}
-    return Bench(browsers, browser, tools, tmp_path / "files", listeners=choice.listeners)
+    return Bench(browsers, browser, tools, folder / "files", listeners=choice.listeners)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> Bench:
+    return make_bench(tmp_path, no_fields)

@@ -167,18 +167,20 @@ class Call(msgspec.Struct, eq=False):
         it. The first command of a tool that is not read-only is recorded as sent.
         """
         box, ctx = self.box, self.ctx
+        activity = box.activity
         ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(ctx.session)
         if leaves:
             ctx.visit(ref.tab.tab_id, ref.tab.site)
         else:
-            await box.activity.settled((ref.link, ref.tab.chrome_id))
-            # It may have navigated or closed itself meanwhile.
-            ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
+            if activity.is_reacting(ref.key):
+                await activity.settled(ref.key)
+                # It may have navigated or closed itself meanwhile.
+                ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
             ctx.work_on(ref.tab)
         acting = None if self.read_only else ctx
-        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
+        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, activity.is_requesting)
         if self.repeats_page:
             await box.read_fields(page, True)
         return page
@@ -186,8 +188,10 @@ class Call(msgspec.Struct, eq=False):
     def secret_fields(self) -> list[FieldMask]:
         """What the secret fields of the call's tab hold, or of all tabs if it worked on none."""
         tabs, page = self.box.watch.tabs, self.worked_on
-        states = tabs.values() if page is None else [state] if (state := tabs.get(page.key)) is not None else []
-        return [state.fields for state in states if state.fields.in_use]
+        if page is None:
+            return [state.fields for state in tabs.values() if state.fields.in_use]
+        state = tabs.get(page.key)
+        return [state.fields] if state is not None and state.fields.in_use else []
 
     def mask_file(self, data: bytes) -> bytes:
         """What is written to a file, without the secrets that a result would not show."""
@@ -235,8 +239,21 @@ class ToolSpec:
 
         async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
             call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
-            result = await _run_masked(run, call)
-            page = call.worked_on
+            try:
+                result = await run(call)
+            except TabhubError as error:
+                for fields in call.secret_fields():
+                    fields.error(error)
+                raise
+            page, payload = call.worked_on, result.payload
+            if _PROBLEMS in payload and page is not None and not repeats:
+                # They are texts of the page's scripts, which may repeat what was typed into it.
+                with suppress(TabhubError):
+                    await box.read_fields(page, True)
+            for fields in call.secret_fields():
+                payload = fields.result(payload)
+            if payload is not result.payload:
+                result = ToolResult(payload, result.is_error)
             if page is not None and box.downloads.may_have_news(page.key):
                 reports = await box.downloads.reports(page.key, call.view)
                 result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
@@ -248,25 +265,6 @@ class ToolSpec:
 
 _PROBLEMS = b'"problems":['
 """In a result: what went wrong in the page (browser.page_problems)."""
-
-
-async def _run_masked(run: Run, call: Call) -> ToolResult:
-    """Run a tool; what its answer repeats of secret fields is masked."""
-    try:
-        result = await run(call)
-    except TabhubError as error:
-        for fields in call.secret_fields():
-            error.message = fields.text(error.message)
-            error.hint = error.hint and fields.text(error.hint)
-        raise
-    if _PROBLEMS in result.payload and call.worked_on is not None and not call.repeats_page:
-        # They are texts of the page's scripts, which may repeat what was typed into it.
-        with suppress(TabhubError):
-            await call.box.read_fields(call.worked_on, True)
-    payload = result.payload
-    for fields in call.secret_fields():
-        payload = fields.result(payload)
-    return result if payload is result.payload else ToolResult(payload, result.is_error)
 
 
 def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:

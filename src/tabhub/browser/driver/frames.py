@@ -217,7 +217,7 @@ def script_value(page: Page, answer: Any) -> Any:
 async def main_frame(page: Page) -> Frame:
     """The tab's main frame; costs a round trip only when its document is new."""
     worlds = page.state.worlds
-    main = worlds.main if worlds.is_ready else None
+    main = worlds.main if worlds.main_world is not None else None
     if main is None:
         tree = await page.cdp("Page.getFrameTree")
         found = parse_object(parse_object(parse_object(tree).get("frameTree")).get("frame")).get("id")

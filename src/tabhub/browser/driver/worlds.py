@@ -134,9 +134,9 @@ class TabWorlds:
             self.documents = _LETTERS.index(world.prefix) + 1
 
     @property
-    def is_ready(self) -> bool:
-        """Whether scripts run in the main document without asking the browser for it first."""
-        return self.main is not None and (None, self.main) in self.by_frame
+    def main_world(self) -> World | None:
+        """The world of the main document, if scripts run in it without asking the browser for it first."""
+        return self.by_frame.get((None, self.main)) if self.main is not None else None
 
     def forget_document(self, key: FrameKey) -> None:
         """A frame shows another document now."""

@@ -35,6 +35,7 @@ from tabhub.relay.run import listen
 from tabhub.trust.jwt import Rules, read_keys
 from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.memory_bus import MemoryBus
 from tests.relay.world import SECRET, RunningRelay, running_relay, token
 
 
@@ -339,6 +340,21 @@ async def test_health_metrics_and_status(relay: RunningRelay) -> None:
         assert b"tabhub_relay_browsers 1.0" in page
         figures = json.loads((await get(admin, "/status"))[1])
         assert (figures["agents"], figures["browsers"], figures["users"], figures["connections"]) == (1, 1, 1, 1)
+
+
+@pytest.mark.req("F25")
+async def test_a_node_without_its_bus_stays_ready_and_says_what_does_not_work() -> None:
+    bus = MemoryBus("here")
+    async with running_relay(bus=bus) as relay, admin_port(relay.node) as admin:
+        assert json.loads((await get(relay, "/readyz"))[1]) == {"ready": True, "reasons": [], "degraded": []}
+        bus.cut_off(True)
+        status, body = await get(relay, "/readyz")
+        assert (status, json.loads(body)["ready"]) == (200, True)
+        assert "the bus is unavailable" in json.loads(body)["degraded"][0]
+        _, page = await get(admin, "/metrics")
+        assert b"tabhub_relay_ready 1.0" in page
+        assert b"tabhub_relay_degraded 1.0" in page
+        assert b"tabhub_relay_bus_healthy 0.0" in page
 
 
 _FORWARDING = ("Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "CF-Connecting-IP")

@@ -13,10 +13,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tabhub.limits import DEFAULTS
+from tabhub.net import http_client
 from tabhub.relay.bus import nats
 from tests.harness.process import environment, tabhub
 from tests.harness.waiting import eventually, until
@@ -263,14 +265,58 @@ async def test_a_revocation_applies_on_all_nodes(world: World, tmp_path: Path) -
         assert await two.closed() == (4001, "the token was revoked")
 
 
-async def test_a_node_that_cannot_reach_its_bus_exits_with_an_error(tmp_path: Path) -> None:
+@pytest.mark.req("F25")
+async def test_a_node_starts_without_its_bus_serves_its_own_clients_and_joins_the_others_later(tmp_path: Path) -> None:
+    (tmp_path / "relay.key").write_text(SECRET)
+    nats = NatsServer()
+    async with (
+        node(tmp_path, nats.url, 0.5) as here,
+        IndependentExtension(here.url, token("ann"), "Near") as near,
+        IndependentAgent(here.url, token("ann")) as agent,
+    ):
+        await agent.handshake()
+        await agent.join(near.extension_id)
+        assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        ready = await asyncio.to_thread(
+            http_client.request, "GET", *address(here.url), "/readyz", headers={}, timeout=30
+        )
+        facts = json.loads(ready.body)
+        assert (ready.status, facts["ready"], facts["reasons"]) == (200, True, [])
+        assert "the bus is unavailable" in facts["degraded"][0]
+        try:
+            await nats.start()
+            await here.logged("bus_back")
+            async with (
+                node(tmp_path, nats.url, 0.5) as there,
+                IndependentAgent(there.url, token("ann")) as remote,
+            ):
+                await remote.handshake()
+                await remote.listed(1)
+                await remote.join(near.extension_id)
+                assert await remote.result("getTabs") == {"method": "getTabs", "params": {}}
+                assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        finally:
+            await nats.kill()
+
+
+def address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    return parts.hostname, parts.port
+
+
+async def test_a_node_that_its_bus_refuses_exits_with_an_error(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET)
-    words = ("--port", "0", "--key-file", str(tmp_path / "key"), "--bus", "nats://u:hidden@127.0.0.1:9")
-    process = await tabhub(tmp_path, "relay", "start", *words)
-    out, errors = await process.communicate()
+    async with nats_server("--auth", "another") as nats:
+        url = nats.url.replace("//", "//u:hidden@")
+        process = await tabhub(
+            tmp_path, "relay", "start", "--port", "0", "--key-file", str(tmp_path / "key"), "--bus", url
+        )
+        out, errors = await process.communicate()
     assert process.returncode not in (0, None)
     assert b"is running" not in out
-    assert b"bus cannot be reached at nats://127.0.0.1:9" in errors
+    assert f"bus refuses this node at {nats.url}".encode() in errors
     assert b"Traceback" not in errors
     assert b"hidden" not in errors
 

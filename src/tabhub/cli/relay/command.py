@@ -52,6 +52,8 @@ def status(args: Namespace) -> int:
         print_json(facts)
         return 0 if facts["ready"] else 1
     ready = "ready" if facts["ready"] else "not ready: " + ", ".join(facts["reasons"])
+    if facts.get("degraded"):
+        ready += "; degraded: " + ", ".join(facts["degraded"])
     print(f"Relay node {facts['node']}, version {facts['version']}, up {duration(facts['uptime'])}: {ready}")
     nouns = {"browsers": "browser", "agents": "agent", "users": "user", "connections": "connection"}
     nouns |= {"engines": "engine", "callsInFlight": "running call"}

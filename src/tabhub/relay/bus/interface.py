@@ -63,7 +63,7 @@ class Bus:
         return True
 
     async def start(self, listener: BusListener) -> None:
-        """Connect; raises BusUnavailable if that fails."""
+        """Connect; if no server can be reached, that goes on in the background. Raises BusUnavailable if refused."""
 
     async def close(self) -> None:
         """Disconnect: the others get `node_lost` at once. Messages sent before are still delivered."""

@@ -17,18 +17,16 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import cycle
 
 import msgspec
 
-from tabhub.core.backoff import Backoff
-from tabhub.errors import BusConnectFailed, BusUnavailable
+from tabhub.errors import BusConnectFailed, BusRefused, BusUnavailable
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.relay.bus.interface import Bus, BusListener, Presence
 from tabhub.relay.bus.nats_connection import NatsConnection, connect, read, without_credentials
 from tabhub.relay.bus.nodes import BusNodes
 from tabhub.relay.bus.rosters import Roster, subject_of
+from tabhub.relay.bus.servers import NatsServers
 from tabhub.wire import nodes as wire
 from tabhub.wire.nats import Message
 
@@ -41,7 +39,8 @@ _TICK = 0.5
 _LOST_AFTER = 7
 """Ticks without a message after which a node is lost: with its heartbeat and our tick, at most 4.5 s."""
 _FIRST_RETRY, _LONGEST_RETRY = 0.25, 1.0
-"""Seconds between attempts to reconnect: short, because other nodes expect this one back within `_RETURN`."""
+"""Seconds between attempts to reconnect, drawn at random, so that nodes do not all come at once; short, because other
+nodes expect this one back within `_RETURN`."""
 _QUERY_TIMEOUT = 1.0
 _GRACE = 0.05
 _RETURN = 3.0
@@ -56,18 +55,25 @@ class NatsBus(Bus):
     """One node's connection to the bus."""
 
     def __init__(
-        self, url: str, node: str, *, limits: Limits = DEFAULTS, clock: Callable[[], float] = time.monotonic
+        self,
+        url: str,
+        node: str,
+        *,
+        limits: Limits = DEFAULTS,
+        clock: Callable[[], float] = time.monotonic,
+        between: Callable[[float, float], float] = random.uniform,
     ) -> None:
+        """`between` draws a number."""
         super().__init__(node)
-        self._servers = [part.strip() for part in url.split(",") if part.strip()]
+        self._servers = NatsServers(url)
         self._clock = clock
+        self._between = between
         self._max_queue = limits.relay_bus_queue
         self._nodes = BusNodes(node, patience=_LOST_AFTER, largest=limits.max_frame + MB)
         self._rosters: dict[str, Roster] = {}
         """By the part of their subjects that stands for the user."""
         self._version = 0
         self._ticks = 0
-        self._next_server = cycle(self._servers)
         self._listener: BusListener
         self._connection: NatsConnection | None = None
         self._task: asyncio.Task[None] | None = None
@@ -78,18 +84,22 @@ class NatsBus(Bus):
 
     async def start(self, listener: BusListener) -> None:
         self._listener = listener
-        reasons = []
-        for server in self._servers:
+        reasons, refused = [], False
+        for _ in range(len(self._servers)):
+            server = self._servers.next()
             try:
-                await self._connect()
+                await self._connect(server)
                 break
             except BusConnectFailed as error:
                 reasons.append(f"{without_credentials(server)}: {error}")
-        else:
+                refused = refused or isinstance(error, BusRefused)
+        if refused and self._connection is None:
             raise BusUnavailable(
-                f"The relay's bus cannot be reached at {'; '.join(reasons)}.",
-                hint="Check that nats-server runs there and accepts these credentials, or start without --bus.",
+                f"The relay's bus refuses this node at {'; '.join(reasons)}.",
+                hint="Check the credentials and TLS settings of nats-server and of this node, or start without --bus.",
             )
+        if self._connection is None:
+            log.warning("cannot connect to the bus", extra={"facts": {"reason": "; ".join(reasons)}})
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
@@ -290,10 +300,11 @@ class NatsBus(Bus):
         if self._connection is not None:
             self._connection.publish(subject, wire.encode(message), reply)
 
-    async def _connect(self) -> None:
+    async def _connect(self, server: str) -> None:
         token = os.environ.get(VARIABLE) or None
-        server, name = next(self._next_server), f"tabhub relay {self.node}"
-        connection = await connect(server, name, max_queue=self._max_queue, token=token)
+        connection = await connect(server, f"tabhub relay {self.node}", max_queue=self._max_queue, token=token)
+        connection.on_info = self._note_cluster
+        self._note_cluster(connection)
         connection.subscribe(f"tabhub.node.{self.node}", self._to_node)
         connection.subscribe(_ALL, self._to_all)
         connection.subscribe(f"tabhub.reply.{self.node}.*", self._replied)
@@ -301,6 +312,11 @@ class NatsBus(Bus):
         self._publish(_ALL, wire.Beat(self.node))
         for roster in list(self._rosters.values()):
             self._query(roster, _RETURN if roster.missing else _QUERY_TIMEOUT)
+
+    def _note_cluster(self, connection: NatsConnection) -> None:
+        self._servers.named(connection.url, connection.others)
+        if connection.leaving:
+            self._servers.lost(connection.url)
 
     async def _run(self) -> None:
         while True:
@@ -312,6 +328,7 @@ class NatsBus(Bus):
             self._nodes.clear()
             self._call_safely(lambda: self._listener.bus_changed(False))
             if connection is not None:
+                self._servers.lost(connection.url)
                 log.warning("lost the connection to the bus", extra={"facts": {"reason": connection.close_reason}})
                 await connection.close()
             await self._reconnect()
@@ -319,16 +336,15 @@ class NatsBus(Bus):
 
     async def _reconnect(self) -> None:
         reported = ""
-        jitter = partial(random.uniform, 1.0, 1.3)
-        backoff = Backoff(_FIRST_RETRY, _LONGEST_RETRY, jitter=jitter)
+        await asyncio.sleep(self._between(0.0, _FIRST_RETRY))
         while self._connection is None:
             try:
-                await self._connect()
+                await self._connect(self._servers.next())
             except BusConnectFailed as error:
                 if reported != str(error):
                     reported = str(error)
                     log.warning("cannot connect to the bus", extra={"facts": {"reason": reported}})
-                await asyncio.sleep(backoff.next_delay())
+                await asyncio.sleep(self._between(_FIRST_RETRY, _LONGEST_RETRY))
 
     async def _tick_until_lost(self) -> None:
         """Send heartbeats and detect lost nodes until the connection is lost."""

@@ -3,6 +3,7 @@ detected."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import NamedTuple
@@ -10,11 +11,13 @@ from typing import NamedTuple
 import pytest
 
 from tabhub.relay.bus.interface import Presence
+from tabhub.relay.bus.nats import NatsBus
 from tabhub.relay.revocations import Revocations
 from tabhub.wire import nodes
-from tests.harness.waiting import until
+from tests.harness.waiting import becomes, until
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.memory_bus import MemoryBus, MemoryNetwork
+from tests.relay.natsd import nats_server
 from tests.relay.playbook import Play, codes
 from tests.relay.world import RunningRelay, running_relay, token
 
@@ -157,6 +160,28 @@ async def test_a_browser_that_changes_nodes_is_listed_once(two: Two) -> None:
         await agent.ready()
         assert await agent.result("getTabs")
         assert len(second.requests) == 1
+
+
+async def test_a_browser_that_connects_to_two_nodes_at_once_keeps_one_connection() -> None:
+    async with nats_server() as server, AsyncExitStack() as stack:
+        made = [NatsBus(server.url, name) for name in ("here", "there")]
+        relays = [await stack.enter_async_context(running_relay(bus=bus)) for bus in made]
+        agent = await stack.enter_async_context(IndependentAgent(relays[0].url, token("ann")))
+        await agent.handshake()
+        for number in range(5):
+            instance = f"profile-{number}"
+            both = [IndependentExtension(relay.url, token("ann"), instanceId=instance) for relay in relays]
+            await asyncio.gather(*(stack.enter_async_context(each) for each in both))
+            await until(lambda both=both: any(each.ws.close_code == 4000 for each in both))  # type: ignore[misc]
+            listed = {"id": both[0].extension_id, "name": "Chrome 141", "connected": True}
+            await becomes(agent.browsers, [listed])
+            (kept,) = [each for each in both if each.ws.close_code is None]
+            await agent.join(kept.extension_id)
+            assert await agent.result("getTabs")
+            assert len(kept.requests) == 1
+            await agent.result("disconnect")
+            await kept.ws.close()
+            await becomes(agent.browsers, [])
 
 
 async def test_a_notification_for_one_agent_reaches_it_on_another_node_and_no_other(two: Two) -> None:

@@ -112,13 +112,15 @@ class Agents:
         known = agent.user
         try:
             claims = self._users.accept_token(agent, verdict, now, remaining)
+            if known is None and ident is not None:  # an engine of this node has no handshake, and opens few
+                self._users.check_joins(claims.user, now)
             user = known if known is not None else self._users.admit(claims.user)
         except TabhubError as error:
             if ident is not None:
                 self._send(agent, encode_failure(ident, error))
-            self._users.auth_failed("agent", error)
-            self.remove(agent, "invalid token")
-            self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
+            code = self._users.refused("agent", error)
+            self.remove(agent, "refused")
+            self._out.append(Close(agent.client, code, error.message))
             return
         if known is None:
             agent.user, agent.ident = user, f"mcp-{self._ids()}"

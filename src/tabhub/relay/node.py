@@ -77,7 +77,9 @@ class Node:
         self.limits = limits
         self.rules = rules if rules is not None else Rules(longest=limits.relay_token)
         self.revocations = revocations if revocations is not None else Revocations(None)
-        self.state = Relay(bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp)
+        self.state = Relay(
+            bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp, milliseconds=lambda: int(wall() * 1000)
+        )
         self.fair_share = FairShare(limits.relay_user_queue)
         self.started = clock()
         self.closing = False
@@ -87,13 +89,15 @@ class Node:
         """Open connections, including those of engines."""
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._updating: set[str] = set()
+        """Users whose remote browsers are about to be read."""
         self._revoked_sent = clock()
         self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
             VerifyToken: self._verify,
             FindBrowsers: lambda effect: self.spawn(self._find(effect)),
             ToNode: self._to_node,
-            Announce: self._announce,
+            Announce: lambda effect: bus.announce(effect.browser) if effect.here else bus.withdraw(effect.browser),
             Membership: lambda effect: bus.join(effect.user) if effect.here else bus.leave(effect.user),
             ReportUsage: lambda effect: bus.report_usage(effect.user, effect.messages),
             Log: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
@@ -165,7 +169,9 @@ class Node:
         self.run(self.state.node_lost(node))
 
     def browsers_changed(self, user: str) -> None:
-        self.spawn(self._update_remote_browsers(user))
+        if user not in self._updating:  # changes that arrive together are handled together
+            self._updating.add(user)
+            self.spawn(self._update_remote_browsers(user))
 
     def usage_reported(self, user: str, count: int) -> None:
         self.run(self.state.usage_reported(user, count, self.clock()))
@@ -184,13 +190,6 @@ class Node:
     def _to_node(self, effect: ToNode) -> None:
         if not self.bus.send(effect.node, nodes.encode(effect.message)):
             self.run(self.state.node_lost(effect.node))
-
-    def _announce(self, effect: Announce) -> None:
-        if effect.here:
-            self.bus.announce(effect.browser)
-            self.spawn(self._replace_elsewhere(effect.browser))
-        else:
-            self.bus.withdraw(effect.browser)
 
     def _verify(self, effect: VerifyToken) -> None:
         verdict = self.check_token(effect.token)
@@ -218,15 +217,10 @@ class Node:
         self.run(self.state.browsers_found(effect.ticket, await self._remote_browsers(effect.user)))
 
     async def _update_remote_browsers(self, user: str) -> None:
+        self._updating.discard(user)
         browsers = await self._remote_browsers(user)
         if browsers is not None:  # otherwise the bus reports the change again once it is back
             self.run(self.state.remote_browsers_changed(user, browsers))
-
-    async def _replace_elsewhere(self, browser: Presence) -> None:
-        """Other nodes may still have an earlier connection of the same browser; without the bus they find it dead."""
-        for other in await self._remote_browsers(browser.user) or ():
-            if other.extension_id == browser.extension_id:
-                self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
 
     async def _run_ticks(self) -> None:
         while True:

@@ -158,6 +158,8 @@ class Browser(Client):
     name: str = ""
     instance: str | None = None
     ident: str = ""
+    admitted: int = 0
+    """When it was authenticated, by the wall clock, in milliseconds; compared with connections to other nodes."""
     connections: dict[str, Connection] = field(default_factory=dict)
 
 

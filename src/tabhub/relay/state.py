@@ -28,15 +28,23 @@ _BUS_UNAVAILABLE = "The relay's bus is unavailable: browsers on other nodes cann
 class Relay:
     """The state of one node."""
 
-    def __init__(self, node: str, limits: Limits, *, ids: Callable[[], str], stamp: Callable[[], str]) -> None:
-        """`ids` returns a new UUID, `stamp` the wall-clock time for status messages."""
+    def __init__(
+        self,
+        node: str,
+        limits: Limits,
+        *,
+        ids: Callable[[], str],
+        stamp: Callable[[], str],
+        milliseconds: Callable[[], int],
+    ) -> None:
+        """`ids` returns a new UUID, `stamp` the wall-clock time for status messages, `milliseconds` that since 1970."""
         self.tables = Tables(node, limits)
         """Others only read them."""
         self._users = Users(self.tables)
         self._fast_forward = FastForward(self.tables, self._users)
         self._connections = Connections(self.tables, stamp, self._fast_forward)
         self._agents = Agents(self.tables, self._users, self._connections, ids)
-        self._browsers = Browsers(self.tables, self._users, self._connections, ids)
+        self._browsers = Browsers(self.tables, self._users, self._connections, ids, milliseconds)
         self._unreset_nodes: set[str] = set()
         """Nodes that do not know yet that the connections shared with them have ended."""
 
@@ -89,6 +97,7 @@ class Relay:
     def remote_browsers_changed(self, user_name: str, browsers: Sequence[Presence]) -> list[Effect]:
         user = self.tables.users.get(user_name)
         if user is not None:
+            self._browsers.drop_older(user, browsers)
             count = sum(1 for b in browsers if b.extension_id not in user.browsers)
             if count != user.remote_browsers:
                 user.remote_browsers = count
@@ -110,11 +119,6 @@ class Relay:
             self._browsers.open_requested(node, message)
         elif isinstance(message, nodes.Opened | nodes.Refused):
             self._agents.open_answered(node, message)
-        elif isinstance(message, nodes.Replaced):
-            user = self.tables.users.get(message.user)
-            browser = user.browsers.get(message.extension_id) if user is not None else None
-            if browser is not None:
-                self._browsers.replace(browser)
         else:
             self._end_node(node, "The other relay node lost its connection to the bus")
         return self._pop_effects()
@@ -158,6 +162,7 @@ class Relay:
         self._agents.expire(now)
         self._browsers.request_tokens(now)
         self._users.report_usage()
+        self._users.forget_joins(now)
         return self._pop_effects()
 
     def client_aborted(self, client: int, reason: str) -> list[Effect]:
@@ -175,7 +180,7 @@ class Relay:
 
     def auth_failed(self, role: str, error: InvalidToken) -> list[Effect]:
         """A token was rejected before there was a client."""
-        self._users.auth_failed(role, error)
+        self._users.refused(role, error)
         return self._pop_effects()
 
     def check_rate(self, client: int, now: float) -> float | None:

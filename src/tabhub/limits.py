@@ -95,6 +95,7 @@ class Limits:
 
     # the relay
     relay_auth: float = _limit(10.0, "time for a client of a relay to authenticate")
+    relay_drain: float = _limit(10.0, "time for running requests to finish when a relay node is stopped")
     relay_clients: int = _limit(50_000, "connections of one relay node")
     relay_user_clients: int = _limit(1000, "connections of one user to one relay node")
     relay_client_rate: int = _limit(12_000, "messages per minute and connection a relay accepts (0: no limit)")

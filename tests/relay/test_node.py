@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -173,7 +173,7 @@ async def test_a_browser_that_connects_to_two_nodes_at_once_keeps_one_connection
             both = [IndependentExtension(relay.url, token("ann"), instanceId=instance) for relay in relays]
             await asyncio.gather(*(stack.enter_async_context(each) for each in both))
             await until(lambda both=both: any(each.ws.close_code == 4000 for each in both))  # type: ignore[misc]
-            listed = {"id": both[0].extension_id, "name": "Chrome 141", "connected": True}
+            listed: dict[str, Any] = {"id": both[0].extension_id, "name": "Chrome 141", "connected": True}
             await becomes(agent.browsers, [listed])
             (kept,) = [each for each in both if each.ws.close_code is None]
             await agent.join(kept.extension_id)
@@ -181,7 +181,8 @@ async def test_a_browser_that_connects_to_two_nodes_at_once_keeps_one_connection
             assert len(kept.requests) == 1
             await agent.result("disconnect")
             await kept.ws.close()
-            await becomes(agent.browsers, [])
+            none: list[dict[str, Any]] = []
+            await becomes(agent.browsers, none)
 
 
 async def test_a_notification_for_one_agent_reaches_it_on_another_node_and_no_other(two: Two) -> None:
@@ -245,7 +246,7 @@ def test_a_node_that_does_not_answer_is_waited_for_only_briefly() -> None:
     play.tick(5.0)
     assert codes(play.take(agent)) == [(1, -32000)]
     assert play.to_nodes.pop() == ("there", nodes.Ended(opening.connection, "Timed out"))
-    play.run(play.relay.node_message_received("there", nodes.encode(nodes.Opened(opening.connection, "Far"))))
+    play.run(play.relay.node_message_received("there", nodes.encode(nodes.Opened(opening.connection, "Far")), 5.0))
     assert play.take(agent) == []
     assert play.to_nodes.pop()[1] == nodes.Ended(opening.connection, "The agent disconnected")
     assert play.relay.tables.connections == {}
@@ -262,7 +263,7 @@ def test_a_node_cannot_send_for_a_connection_of_others() -> None:
         nodes.ToBrowser(connection, b"{}"),
         nodes.Ended(connection, "x"),
     ):
-        play.run(play.relay.node_message_received("evil", nodes.encode(message)))
+        play.run(play.relay.node_message_received("evil", nodes.encode(message), 0.0))
     assert play.take(agent) == play.take(browser) == []
     assert play.relay.tables.counts.foreign == 3
     assert connection in play.relay.tables.connections

@@ -175,7 +175,8 @@ class Browsers:
         """An agent on another node requests a connection to a browser on this one."""
         user = self._tables.users.get(message.user)
         browser = user.browsers.get(message.extension_id) if user is not None else None
-        if user is None or browser is None or message.connection in self._tables.connections:
+        known = message.connection in self._tables.connections
+        if user is None or browser is None or known or self._tables.draining:
             self._out.append(ToNode(node, nodes.Refused(message.connection)))
             return
         connection = self._connections.open(message.connection, user, browser.ident, None, browser, node)

@@ -33,7 +33,7 @@ def readiness(node: Node) -> dict[str, Any]:
 
     Without the bus a node serves the clients it has: all nodes lose it together, and somebody must serve them.
     """
-    obstacles = {"shutting down": node.closing, "no key to verify tokens with": not node.keyring.keys}
+    obstacles = {"shutting down": node.draining, "no key to verify tokens with": not node.keyring.keys}
     reasons = [reason for reason, applies in obstacles.items() if applies]
     degraded = [] if node.bus.healthy else ["the bus is unavailable: browsers on other nodes cannot be reached"]
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}

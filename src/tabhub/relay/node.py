@@ -74,7 +74,6 @@ class Node:
     ) -> None:
         self.bus = bus
         self.keyring = keyring
-        self.limits = limits
         self.rules = rules if rules is not None else Rules(longest=limits.relay_token)
         self.revocations = revocations if revocations is not None else Revocations(None)
         self.state = Relay(
@@ -103,6 +102,26 @@ class Node:
             Log: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
         }
 
+    @property
+    def limits(self) -> Limits:
+        return self.state.tables.limits
+
+    @property
+    def draining(self) -> bool:
+        """Whether it is about to end and admits no one."""
+        return self.closing or self.state.tables.draining
+
+    def change_limits(self, limits: Limits) -> None:
+        """Use other limits: numbers of connections at once, rates for users and connections that are new."""
+        self.state.change_limits(limits)
+        self.fair_share.change_limit(limits.relay_user_queue)
+
+    async def reload(self) -> None:
+        """Read keys and revoked tokens again, also those that are fetched."""
+        self.keyring.reload()
+        self._reload_revocations()
+        await self.keyring.fetch(at_once=True)
+
     async def start(self) -> None:
         self.revocations.reload(self._wall())
         await self.bus.start(self)
@@ -114,6 +133,16 @@ class Node:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def drain(self) -> None:
+        """Admit no one, and end what is quiet; `drain_step` goes on with that."""
+        log.info("draining", extra={"facts": {"clients": len(self.sockets)}})
+        self.run(self.state.drain(self.clock()))
+
+    def drain_step(self) -> bool:
+        """To be called several times a second; returns whether only engines of this node are left."""
+        self.run(self.state.drain_step(self.clock()))
+        return self.state.drained
 
     def shut_down(self) -> None:
         """Ask all clients to reconnect, and close their sockets."""
@@ -162,7 +191,7 @@ class Node:
     # called by the bus
 
     def message_received(self, node: str, message: bytes) -> None:
-        self.run(self.state.node_message_received(node, message))
+        self.run(self.state.node_message_received(node, message, self.clock()))
 
     def node_lost(self, node: str) -> None:
         log.info("node_lost", extra={"facts": {"node": node}})
@@ -235,15 +264,21 @@ class Node:
     def _tick(self) -> None:
         self.run(self.state.tick(self.clock()))
         self.keyring.reload()
-        new = self.revocations.reload(self._wall())
-        if new:
-            self._disconnect_revoked(new)
-            self.bus.revoke(new)
-        elif self.clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
+        if self._reload_revocations():
+            return
+        if self.clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
             self._revoked_sent = self.clock()
             entries = self.revocations.entries(self._wall())
             if entries:
                 self.bus.revoke(entries)
+
+    def _reload_revocations(self) -> bool:
+        """Read the list again if it has changed; returns whether it has new entries."""
+        new = self.revocations.reload(self._wall())
+        if new:
+            self._disconnect_revoked(new)
+            self.bus.revoke(new)
+        return bool(new)
 
     def _disconnect_revoked(self, entries: Sequence[str]) -> None:
         if entries:

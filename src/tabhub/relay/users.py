@@ -38,6 +38,8 @@ class Users:
 
     def admit(self, name: str) -> User:
         """The record of a user, created if needed; raises Busy if the user has too many connections."""
+        if self._tables.draining:
+            raise Busy("Authentication failed: this node is about to restart.")
         user = self._tables.users.get(name)
         if user is None:
             user = self._tables.users[name] = User(name, LeakyBucket(self._tables.limits.relay_user_rate))

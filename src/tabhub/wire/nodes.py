@@ -149,6 +149,12 @@ class Ended(Carried):
     reason: str
 
 
+class Drain(Carried):
+    """The sender is about to end: the connection should end once it is quiet."""
+
+    connection: str
+
+
 class Reset(Carried):
     """The sender was disconnected from the bus and dropped every connection it had with the receiver."""
 
@@ -156,7 +162,7 @@ class Reset(Carried):
 ToAll = Beat | Bye | Revoked
 ToUser = Query | BrowsersChanged | Left | Usage
 ToReplies = QueryReply | ListRequest
-NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Reset
+NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Drain | Reset
 
 T = TypeVar("T")
 PIECE = Decoder(Piece)

@@ -102,6 +102,10 @@ def browser(user: str, ident: str, node: str, name: str = "Chrome") -> Presence:
     return Presence(user, ident, name, node)
 
 
+def several(*browsers: Presence) -> tuple[Presence, ...]:
+    return browsers
+
+
 async def known(bus: Bus, other: Bus) -> None:
     """Wait until a bus knows another node."""
     await until(lambda: bus.send(other.node, b"hello"))
@@ -257,7 +261,7 @@ async def test_a_node_starts_while_its_bus_is_unreachable_and_connects_later(cap
         await until(lambda: listener.events == [("bus", False), ("bus", True)])
         other = NatsBus(server.url, "b")
         await other.start(Listening())
-        await becomes(partial(other.browsers, "ann"), (browser("ann", "e1", "a"),))
+        await becomes(partial(other.browsers, "ann"), several(browser("ann", "e1", "a")))
         await other.close()
         await bus.close()
     finally:
@@ -362,13 +366,13 @@ async def test_a_missed_change_is_made_up_for_by_the_list() -> None:
         a.join("ann")
         b.join("ann")
         a.announce(browser("ann", "e1", "a"))
-        await becomes(partial(b.browsers, "ann"), (browser("ann", "e1", "a"),))
+        await becomes(partial(b.browsers, "ann"), several(browser("ann", "e1", "a")))
         stranger = await connect(factory.server.url, "stranger", max_queue=MB)
         skipped = BrowsersChanged("a", 70, 71, (("e9", "Ghost", 1),), ())
         stranger.publish(f"{PREFIX}.user.{subject_of('ann')}", encode(skipped))
         await stranger.close()
         a.announce(browser("ann", "e2", "a"))
-        await becomes(partial(b.browsers, "ann"), (browser("ann", "e1", "a"), browser("ann", "e2", "a")))
+        await becomes(partial(b.browsers, "ann"), several(browser("ann", "e1", "a"), browser("ann", "e2", "a")))
 
 
 async def test_a_node_that_returns_is_asked_about_its_own_users_and_those_joined_since(
@@ -381,7 +385,7 @@ async def test_a_node_that_returns_is_asked_about_its_own_users_and_those_joined
             a.join(user)
         b.join("ann")
         b.announce(browser("ann", "e1", "b"))
-        await becomes(partial(a.browsers, "ann"), (browser("ann", "e1", "b"),))
+        await becomes(partial(a.browsers, "ann"), several(browser("ann", "e1", "b")))
         assert await a.browsers("bob") == ()
         assert isinstance(a, NatsBus)
         a._presence.node_lost("b")
@@ -397,5 +401,5 @@ async def test_a_node_that_returns_is_asked_about_its_own_users_and_those_joined
 
         monkeypatch.setattr(a._current, "publish", record)
         a._presence.node_back("b")
-        await becomes(partial(a.browsers, "ann"), (browser("ann", "e1", "b"),))
+        await becomes(partial(a.browsers, "ann"), several(browser("ann", "e1", "b")))
         assert sorted(asked) == sorted([subject_of("ann"), subject_of("cat")])

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tabhub.limits import DEFAULTS
 from tabhub.net import http_client
@@ -377,3 +378,88 @@ async def _rounds(
     stop.set()
     await asyncio.gather(*tasks)
     return done, unknown
+
+
+class Rolling:
+    """A browser and an agent that go on at any node, while nodes are replaced one by one."""
+
+    def __init__(self, user: str, nodes: list[RelayProcess]) -> None:
+        self.user = user
+        self.nodes = nodes
+        self.stop = asyncio.Event()
+        self.done: list[int] = []
+        self.executed: list[int] = []
+        self.outcomes: list[str] = []
+
+    async def browser(self) -> None:
+        while not self.stop.is_set():
+            with contextlib.suppress(OSError, InvalidStatus, TimeoutError):
+                async with IndependentExtension(self.nodes[0].url, token(self.user), instanceId="p") as extension:
+                    extension.handle = self._handle
+                    ended = asyncio.create_task(extension.ws.wait_closed())
+                    await asyncio.wait([ended, asyncio.create_task(self.stop.wait())], return_when=_FIRST)
+
+    def _handle(self, method: str, params: dict[str, Any]) -> Any:
+        self.executed.append(params["n"])
+        return params
+
+    async def agent(self) -> None:
+        number = 0
+        while not self.stop.is_set():
+            with contextlib.suppress(OSError, InvalidStatus, asyncio.CancelledError):
+                async with IndependentAgent(self.nodes[-1].url, token(self.user)) as agent:
+                    if "error" in await agent.ask("mcp_handshake", {"accessToken": token(self.user)}):
+                        continue
+                    while not self.stop.is_set() and agent.ws.close_code is None:
+                        listed = (await agent.ask("list_extensions")).get("result", {}).get("extensions", [])
+                        joined = listed and "result" in await agent.ask("connect", {"extension_id": listed[0]["id"]})
+                        while joined and not self.stop.is_set():
+                            number += 1
+                            joined = await self._call(agent, number)
+
+    async def _call(self, agent: IndependentAgent, number: int) -> bool:
+        try:
+            answer = await agent.ask("act", {"n": number})
+        except asyncio.CancelledError:
+            self.outcomes.append("cut off")
+            raise
+        except ConnectionClosed:
+            return False  # it was not sent
+        if "error" in answer:
+            self.outcomes.append(answer["error"].get("data", {}).get("outcome", "not_sent"))
+        else:
+            assert answer["result"] == {"n": number}
+            self.done.append(number)
+        return "result" in answer
+
+
+_FIRST = asyncio.FIRST_COMPLETED
+
+
+@pytest.mark.req("F24")
+async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "relay.key").write_text(SECRET)
+    async with nats_server() as nats, AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(node(tmp_path, nats.url, 0.5)) for _ in range(3)]
+        users = [Rolling(name, nodes) for name in ("ann", "bob")]
+        tasks = [asyncio.create_task(work) for user in users for work in (user.browser(), user.agent())]
+
+        async def progress() -> None:
+            goals = {user.user: len(user.done) + 20 for user in users}
+            await until(lambda: all(len(user.done) >= goals[user.user] for user in users))
+
+        await progress()
+        for old in list(nodes):
+            nodes.append(await stack.enter_async_context(node(tmp_path, nats.url, 0.5)))
+            nodes.remove(old)
+            old.process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(30):
+                assert await old.process.wait() == 0
+            await progress()
+        for user in users:
+            user.stop.set()
+        await asyncio.gather(*tasks)
+    for user in users:
+        assert set(user.outcomes) <= {"not_sent"}
+        assert len(user.executed) == len(set(user.executed))
+        assert set(user.done) == set(user.executed)

@@ -455,6 +455,10 @@ class BusConnectFailed(Exception):
     """The relay could not connect to its bus; says why."""
 
 
+class BusRefused(BusConnectFailed):
+    """A server of the bus answered, but its settings and this node's do not match: waiting does not help."""
+
+
 class ClientDisconnected(Exception):
     """The HTTP client disconnected; there is no one to answer."""
 

@@ -18,9 +18,11 @@ import pytest
 import yaml
 
 from tabhub.cli import main
+from tabhub.limits import DEFAULTS
 from tabhub.relay import run
 from tabhub.relay.bus.interface import Bus
 from tabhub.relay.bus.nats import VARIABLE
+from tabhub.relay.draining import REFUSE_AFTER
 from tabhub.relay.health import metrics
 from tabhub.relay.keyring import KEY_VARIABLE, Keyring
 from tabhub.relay.node import Node
@@ -139,6 +141,12 @@ def test_the_manifests_are_valid_and_consistent() -> None:
     assert container()["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert VARIABLE in [env["name"] for env in container()["env"]]
     assert f"nats://{manifest('Service', 'tabhub-nats')['metadata']['name']}:4222" in container()["args"]
+    pod = manifest("Deployment", "tabhub-relay")["spec"]["template"]["spec"]
+    waits = int(container()["lifecycle"]["preStop"]["exec"]["command"][-1])
+    drains = REFUSE_AFTER + DEFAULTS.relay_drain + run._GRACE
+    assert pod["terminationGracePeriodSeconds"] >= waits + drains
+    assert int(compose()["services"]["relay-1"]["stop_grace_period"].removesuffix("s")) > drains
+    assert int(unit("tabhub-relay.service")["Service"]["TimeoutStopSec"]) > drains
     (allowed,) = manifest("NetworkPolicy", "tabhub-nats")["spec"]["ingress"]
     assert allowed["from"][0]["podSelector"]["matchLabels"] == labels
     placed = manifest("Ingress", "tabhub-relay")["metadata"]["annotations"]

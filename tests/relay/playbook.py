@@ -29,6 +29,7 @@ class Play:
             replace(DEFAULTS, **limits),
             ids=lambda: f"{prefix}-0000-4000-8000-{next(numbers):012d}",
             stamp=lambda: "2025-10-20T21:43:53.163+0200",
+            milliseconds=lambda: int(self.now * 1000),
         )
         self.now = 0.0
         self.ttl = 3600.0

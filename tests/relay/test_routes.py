@@ -35,6 +35,7 @@ from tabhub.relay.run import listen
 from tabhub.trust.jwt import Rules, read_keys
 from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.memory_bus import MemoryBus
 from tests.relay.world import SECRET, RunningRelay, running_relay, token
 
 
@@ -84,6 +85,22 @@ async def test_foreign_hosts_and_unknown_urls_are_refused(relay: RunningRelay) -
     assert (await get(relay, "/nothing"))[0] == 404
 
 
+@pytest.mark.req("B32")
+@pytest.mark.parametrize("cut", [None, 40])
+@pytest.mark.parametrize("path", ["/extension", "/mcp"])
+async def test_text_that_is_not_utf8_closes_the_connection_with_1007(
+    relay: RunningRelay, path: str, cut: int | None
+) -> None:
+    data = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff"}}'
+    first, rest = data[:cut], data[cut:] if cut is not None else b""
+    async with connect(relay.url + path) as ws:
+        ws.transport.write(Frame(Opcode.TEXT, first, fin=not rest).serialize(mask=True, extensions=[]))
+        if rest:
+            ws.transport.write(Frame(Opcode.CONT, rest).serialize(mask=True, extensions=[]))
+        assert (await end_of(ws))[0] == 1007
+    await until(lambda: relay.node.sockets == {})
+
+
 @pytest.mark.parametrize("path", ["/extension", "/mcp"])
 async def test_malformed_messages_are_answered_with_their_code_and_the_connection_stays_open(
     relay: RunningRelay, path: str
@@ -99,10 +116,9 @@ async def test_malformed_messages_are_answered_with_their_code_and_the_connectio
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"9" * 5000 + b"}}", -32700, None),
-        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xff"}}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"}}', -32700, None),
         (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"x"}', -32700, None),
-        ('{"jsonrpc":"2.0","id":1,"method":"x"}'.encode("utf-16"), -32700, None),
+        ('{"jsonrpc":"2.0","id":1,"method":"x"}'.encode("utf-16-le"), -32700, None),
     ]
     async with connect(relay.url + path) as ws:
         if path == "/extension":
@@ -324,6 +340,21 @@ async def test_health_metrics_and_status(relay: RunningRelay) -> None:
         assert b"tabhub_relay_browsers 1.0" in page
         figures = json.loads((await get(admin, "/status"))[1])
         assert (figures["agents"], figures["browsers"], figures["users"], figures["connections"]) == (1, 1, 1, 1)
+
+
+@pytest.mark.req("F25")
+async def test_a_node_without_its_bus_stays_ready_and_says_what_does_not_work() -> None:
+    bus = MemoryBus("here")
+    async with running_relay(bus=bus) as relay, admin_port(relay.node) as admin:
+        assert json.loads((await get(relay, "/readyz"))[1]) == {"ready": True, "reasons": [], "degraded": []}
+        bus.cut_off(True)
+        status, body = await get(relay, "/readyz")
+        assert (status, json.loads(body)["ready"]) == (200, True)
+        assert "the bus is unavailable" in json.loads(body)["degraded"][0]
+        _, page = await get(admin, "/metrics")
+        assert b"tabhub_relay_ready 1.0" in page
+        assert b"tabhub_relay_degraded 1.0" in page
+        assert b"tabhub_relay_bus_healthy 0.0" in page
 
 
 _FORWARDING = ("Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "CF-Connecting-IP")

@@ -85,6 +85,9 @@ class FairShare:
         self._timer_at = 0.0
         self._sweep_at = _SWEEP_THRESHOLD
 
+    def change_limit(self, max_buffered: int) -> None:
+        self._max_buffered = max_buffered
+
     def add(self, participant: Participant, name: str | None) -> UserShare:
         """A connection or request of this user begins."""
         share = self._shares.get(name)

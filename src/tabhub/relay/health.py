@@ -29,14 +29,14 @@ def near(peer: str | None) -> bool:
 
 
 def readiness(node: Node) -> dict[str, Any]:
-    """Whether a load balancer should send new clients here, and why not."""
-    obstacles = {
-        "shutting down": node.closing,
-        "the bus is unavailable": not node.bus.healthy,
-        "no key to verify tokens with": not node.keyring.keys,
-    }
+    """Whether a load balancer should send new clients here, why not, and what does not work although it should.
+
+    Without the bus a node serves the clients it has: all nodes lose it together, and somebody must serve them.
+    """
+    obstacles = {"shutting down": node.draining, "no key to verify tokens with": not node.keyring.keys}
     reasons = [reason for reason, applies in obstacles.items() if applies]
-    return {"ready": not reasons, "reasons": reasons}
+    degraded = [] if node.bus.healthy else ["the bus is unavailable: browsers on other nodes cannot be reached"]
+    return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
 
 
 def figures(node: Node, engines: int) -> dict[str, Any]:
@@ -81,6 +81,7 @@ class _Collector:
             "revoked_tokens": ("Known revoked tokens", facts["revoked"]),
             "bus_healthy": ("Whether other nodes can be reached", int(facts["bus"]["healthy"])),
             "ready": ("Whether the node is ready for new clients", int(facts["ready"])),
+            "degraded": ("Whether a part of the service does not work", int(bool(facts["degraded"]))),
         }
         for name, (doc, value) in gauges.items():
             yield GaugeMetricFamily(f"tabhub_relay_{name}", doc, value=value)

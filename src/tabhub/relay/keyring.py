@@ -80,10 +80,10 @@ class Keyring:
         """Whether the published keys are due for another fetch."""
         return self._url is not None and self._clock() - self._fetched >= _MAX_AGE
 
-    async def fetch(self) -> bool:
-        """Fetch the published keys, at most every 30 seconds; returns whether that succeeded."""
+    async def fetch(self, *, at_once: bool = False) -> bool:
+        """Fetch the published keys, at most every 30 seconds or `at_once`; returns whether that succeeded."""
         if self._fetching is None or self._fetching.done():
-            if self._url is None or self._clock() - self._fetched < _BETWEEN_FETCHES:
+            if self._url is None or (not at_once and self._clock() - self._fetched < _BETWEEN_FETCHES):
                 return False
             self._fetched = self._clock()
             self._fetching = asyncio.create_task(self._fetch(self._url))

@@ -74,10 +74,11 @@ class Node:
     ) -> None:
         self.bus = bus
         self.keyring = keyring
-        self.limits = limits
         self.rules = rules if rules is not None else Rules(longest=limits.relay_token)
         self.revocations = revocations if revocations is not None else Revocations(None)
-        self.state = Relay(bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp)
+        self.state = Relay(
+            bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp, milliseconds=lambda: int(wall() * 1000)
+        )
         self.fair_share = FairShare(limits.relay_user_queue)
         self.started = clock()
         self.closing = False
@@ -87,17 +88,39 @@ class Node:
         """Open connections, including those of engines."""
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._updating: set[str] = set()
+        """Users whose remote browsers are about to be read."""
         self._revoked_sent = clock()
         self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
             VerifyToken: self._verify,
             FindBrowsers: lambda effect: self.spawn(self._find(effect)),
             ToNode: self._to_node,
-            Announce: self._announce,
+            Announce: lambda effect: bus.announce(effect.browser) if effect.here else bus.withdraw(effect.browser),
             Membership: lambda effect: bus.join(effect.user) if effect.here else bus.leave(effect.user),
             ReportUsage: lambda effect: bus.report_usage(effect.user, effect.messages),
             Log: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
         }
+
+    @property
+    def limits(self) -> Limits:
+        return self.state.tables.limits
+
+    @property
+    def draining(self) -> bool:
+        """Whether it is about to end and admits no one."""
+        return self.closing or self.state.tables.draining
+
+    def change_limits(self, limits: Limits) -> None:
+        """Use other limits: numbers of connections at once, rates for users and connections that are new."""
+        self.state.change_limits(limits)
+        self.fair_share.change_limit(limits.relay_user_queue)
+
+    async def reload(self) -> None:
+        """Read keys and revoked tokens again, also those that are fetched."""
+        self.keyring.reload()
+        self._reload_revocations()
+        await self.keyring.fetch(at_once=True)
 
     async def start(self) -> None:
         self.revocations.reload(self._wall())
@@ -110,6 +133,16 @@ class Node:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def drain(self) -> None:
+        """Admit no one, and end what is quiet; `drain_step` goes on with that."""
+        log.info("draining", extra={"facts": {"clients": len(self.sockets)}})
+        self.run(self.state.drain(self.clock()))
+
+    def drain_step(self) -> bool:
+        """To be called several times a second; returns whether only engines of this node are left."""
+        self.run(self.state.drain_step(self.clock()))
+        return self.state.drained
 
     def shut_down(self) -> None:
         """Ask all clients to reconnect, and close their sockets."""
@@ -158,14 +191,16 @@ class Node:
     # called by the bus
 
     def message_received(self, node: str, message: bytes) -> None:
-        self.run(self.state.node_message_received(node, message))
+        self.run(self.state.node_message_received(node, message, self.clock()))
 
     def node_lost(self, node: str) -> None:
         log.info("node_lost", extra={"facts": {"node": node}})
         self.run(self.state.node_lost(node))
 
     def browsers_changed(self, user: str) -> None:
-        self.spawn(self._update_remote_browsers(user))
+        if user not in self._updating:  # changes that arrive together are handled together
+            self._updating.add(user)
+            self.spawn(self._update_remote_browsers(user))
 
     def usage_reported(self, user: str, count: int) -> None:
         self.run(self.state.usage_reported(user, count, self.clock()))
@@ -184,13 +219,6 @@ class Node:
     def _to_node(self, effect: ToNode) -> None:
         if not self.bus.send(effect.node, nodes.encode(effect.message)):
             self.run(self.state.node_lost(effect.node))
-
-    def _announce(self, effect: Announce) -> None:
-        if effect.here:
-            self.bus.announce(effect.browser)
-            self.spawn(self._replace_elsewhere(effect.browser))
-        else:
-            self.bus.withdraw(effect.browser)
 
     def _verify(self, effect: VerifyToken) -> None:
         verdict = self.check_token(effect.token)
@@ -218,15 +246,10 @@ class Node:
         self.run(self.state.browsers_found(effect.ticket, await self._remote_browsers(effect.user)))
 
     async def _update_remote_browsers(self, user: str) -> None:
+        self._updating.discard(user)
         browsers = await self._remote_browsers(user)
         if browsers is not None:  # otherwise the bus reports the change again once it is back
             self.run(self.state.remote_browsers_changed(user, browsers))
-
-    async def _replace_elsewhere(self, browser: Presence) -> None:
-        """Other nodes may still have an earlier connection of the same browser; without the bus they find it dead."""
-        for other in await self._remote_browsers(browser.user) or ():
-            if other.extension_id == browser.extension_id:
-                self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
 
     async def _run_ticks(self) -> None:
         while True:
@@ -241,15 +264,21 @@ class Node:
     def _tick(self) -> None:
         self.run(self.state.tick(self.clock()))
         self.keyring.reload()
-        new = self.revocations.reload(self._wall())
-        if new:
-            self._disconnect_revoked(new)
-            self.bus.revoke(new)
-        elif self.clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
+        if self._reload_revocations():
+            return
+        if self.clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
             self._revoked_sent = self.clock()
             entries = self.revocations.entries(self._wall())
             if entries:
                 self.bus.revoke(entries)
+
+    def _reload_revocations(self) -> bool:
+        """Read the list again if it has changed; returns whether it has new entries."""
+        new = self.revocations.reload(self._wall())
+        if new:
+            self._disconnect_revoked(new)
+            self.bus.revoke(new)
+        return bool(new)
 
     def _disconnect_revoked(self, entries: Sequence[str]) -> None:
         if entries:

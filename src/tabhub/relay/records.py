@@ -141,6 +141,8 @@ class Agent(Client):
     """An agent's WebSocket."""
 
     ident: str = ""
+    internal: bool = False
+    """Whether it is an engine of this node."""
     auth_request: Id | None = None
     """The id of the handshake or refresh whose token is being verified."""
     connection: Connection | None = None
@@ -158,6 +160,8 @@ class Browser(Client):
     name: str = ""
     instance: str | None = None
     ident: str = ""
+    admitted: int = 0
+    """When it was authenticated, by the wall clock, in milliseconds; compared with connections to other nodes."""
     connections: dict[str, Connection] = field(default_factory=dict)
 
 
@@ -191,6 +195,8 @@ class Connection:
     node: str | None
     pending: dict[str, Pending] = field(default_factory=dict)
     """By mapped id; kept on the agent's node."""
+    refuses: bool = False
+    """Whether new requests are refused, because a node of it drains."""
 
 
 @dataclass(slots=True)
@@ -204,6 +210,8 @@ class Tables:
     agents: dict[int, Agent] = field(default_factory=dict)
     browsers: dict[int, Browser] = field(default_factory=dict)
     connections: dict[str, Connection] = field(default_factory=dict)
+    draining: bool = False
+    """Whether the node is about to end and admits no one."""
     by_node: dict[str, dict[str, Connection]] = field(default_factory=dict)
     out: list[Effect] = field(default_factory=list)
     """Effects of the current fact."""

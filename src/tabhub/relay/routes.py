@@ -65,7 +65,7 @@ class App:
         role = ROLES.get(request.path)
         if role is None:
             raise NotFound("There is no WebSocket at this address.")
-        if node.closing or len(node.sockets) >= node.limits.relay_clients:
+        if node.draining or len(node.sockets) >= node.limits.relay_clients:
             raise TooManyConnections("This relay node takes no more connections; try again in a moment.")
         return WebSocketRoute(None, partial(RelaySocket, node=node, role=role))
 

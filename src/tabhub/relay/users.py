@@ -5,10 +5,11 @@ Owns what agents and browsers have in common as clients of one user.
 
 from __future__ import annotations
 
-from tabhub.errors import Busy, InvalidToken, TabhubError
+from tabhub.errors import Busy, InvalidToken, RateLimited, TabhubError
 from tabhub.relay.records import Client, Log, Membership, ReportUsage, Tables, User, VerifyToken
 from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import LeakyBucket
+from tabhub.wire.relay import NOT_AUTHENTICATED, TRY_AGAIN_LATER
 
 
 class Users:
@@ -17,9 +18,28 @@ class Users:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._out = tables.out
+        self._joins: dict[str, LeakyBucket] = {}
+        """Recent connections by user, also of users who have none now."""
+
+    def check_joins(self, name: str, now: float) -> None:
+        """Count a new connection; raises RateLimited if the user has opened too many in a short time.
+
+        Each is announced to other nodes, so that one user could keep the bus busy.
+        """
+        bucket = self._joins.get(name)
+        if bucket is None:
+            bucket = self._joins[name] = LeakyBucket(self._tables.limits.relay_user_joins)
+        if (wait := bucket.hit(now)) is not None:
+            self._tables.counts.rate_limited += 1
+            raise RateLimited("Too many new connections of this user.", retry_after=int(wait) + 1)
+
+    def forget_joins(self, now: float) -> None:
+        self._joins = {name: bucket for name, bucket in self._joins.items() if not bucket.empty(now)}
 
     def admit(self, name: str) -> User:
         """The record of a user, created if needed; raises Busy if the user has too many connections."""
+        if self._tables.draining:
+            raise Busy("Authentication failed: this node is about to restart.")
         user = self._tables.users.get(name)
         if user is None:
             user = self._tables.users[name] = User(name, LeakyBucket(self._tables.limits.relay_user_rate))
@@ -72,7 +92,12 @@ class Users:
         client.deadline, client.token_ids = now + remaining, verdict.ids
         return verdict
 
-    def auth_failed(self, role: str, error: TabhubError) -> None:
+    def refused(self, role: str, error: TabhubError) -> int:
+        """Log why a client was not admitted; returns the close code for it."""
+        if isinstance(error, RateLimited | Busy):
+            self._out.append(Log("client_refused", {"role": role, "reason": error.message}))
+            return TRY_AGAIN_LATER
         self._tables.counts.auth_failed += 1
         reason = error.reason if isinstance(error, InvalidToken) else error.message
         self._out.append(Log("authentication_failed", {"role": role, "reason": reason}))
+        return NOT_AUTHENTICATED

@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any
 
 import jwt
+import orjson
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
@@ -94,6 +95,8 @@ def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
     """The claims of a token, or InvalidToken."""
     if len(token) > rules.longest or not _JWT.fullmatch(token):
         raise InvalidToken("not a signed JWT")
+    if not _strict_json(token):
+        raise InvalidToken("its header or claims are not JSON in UTF-8")
     try:
         header = jwt.get_unverified_header(token)
     except jwt.PyJWTError:
@@ -110,6 +113,16 @@ def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
         if claims is not None:
             return _checked(token, claims, now, rules)
     raise UnknownSigningKey("its signature is wrong") if kid is None else InvalidToken("its signature is wrong")
+
+
+def _strict_json(token: str) -> bool:
+    """Whether header and claims are JSON in UTF-8; the library also reads UTF-16 and UTF-32."""
+    try:
+        for part in token.split(".")[:2]:
+            orjson.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _signed_with(token: str, key: Key) -> dict[str, Any] | None:
@@ -196,6 +209,8 @@ def unverified(token: str) -> dict[str, Any]:
         raise SetupError(
             "This is not a JWT.", hint="A token has three parts in base64url without padding, separated by dots."
         )
+    if not _strict_json(token):
+        raise SetupError("This is not a JWT.", hint="Header and claims of a token are JSON in UTF-8.")
     try:
         parts = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, ValueError) as error:

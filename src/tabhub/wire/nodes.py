@@ -13,8 +13,10 @@ from msgspec.msgpack import Decoder, Encoder
 from tabhub.errors import ParseError
 
 NodeId = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,80}$")]
-Browsers = Annotated[tuple[tuple[str, str], ...], msgspec.Meta(max_length=10_000)]
-"""Ids and names of the browsers of one user on one node."""
+ExtensionId = Annotated[str, msgspec.Meta(max_length=80)]
+BrowserName = Annotated[str, msgspec.Meta(max_length=200)]
+Browsers = Annotated[tuple[tuple[ExtensionId, BrowserName, int], ...], msgspec.Meta(max_length=10_000)]
+"""Browsers of one user on one node: their ids, names, and when they were admitted."""
 Nodes = Annotated[tuple[NodeId, ...], msgspec.Meta(max_length=10_000)]
 
 
@@ -59,11 +61,13 @@ class QueryReply(BusMessage, tag="here"):
     others: Nodes
 
 
-class BrowsersChanged(BusMessage, tag="has"):
-    """The browsers of the user on a node are now these."""
+class BrowsersChanged(BusMessage, tag="changed"):
+    """Browsers of the user connected to a node or disconnected from it, since the version it announced before."""
 
+    since: int
     version: int
-    browsers: Browsers
+    joined: Browsers
+    left: tuple[ExtensionId, ...]
 
 
 class Left(BusMessage):
@@ -79,6 +83,10 @@ class Usage(BusMessage, tag="took"):
 
 
 # to one node
+
+
+class ListRequest(BusMessage, tag="list"):
+    """A node has missed a change and asks for all browsers of the user."""
 
 
 class Piece(msgspec.Struct, array_like=True, gc=False, frozen=True):
@@ -141,11 +149,10 @@ class Ended(Carried):
     reason: str
 
 
-class Replaced(Carried):
-    """A browser of the receiver is now connected to the sender."""
+class Drain(Carried):
+    """The sender is about to end: the connection should end once it is quiet."""
 
-    user: str
-    extension_id: str
+    connection: str
 
 
 class Reset(Carried):
@@ -154,13 +161,14 @@ class Reset(Carried):
 
 ToAll = Beat | Bye | Revoked
 ToUser = Query | BrowsersChanged | Left | Usage
-NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Replaced | Reset
+ToReplies = QueryReply | ListRequest
+NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Drain | Reset
 
 T = TypeVar("T")
 PIECE = Decoder(Piece)
 TO_ALL: Decoder[ToAll] = Decoder(ToAll)
 TO_USER: Decoder[ToUser] = Decoder(ToUser)
-REPLY = Decoder(QueryReply)
+REPLY: Decoder[ToReplies] = Decoder(ToReplies)
 NODE_MESSAGE: Decoder[NodeMessage] = Decoder(NodeMessage)
 
 encode = Encoder().encode

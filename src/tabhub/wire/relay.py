@@ -26,7 +26,7 @@ CANCELS = {"cancel": "id", "notifications/cancelled": "requestId"}
 """Notifications that name a request, and the field with its id."""
 
 REPLACED, NOT_AUTHENTICATED, PROTOCOL_ERROR = 4000, 4001, 4002
-RESTARTING = 1012
+RESTARTING, TRY_AGAIN_LATER = 1012, 1013
 """Why a relay closes a connection, as WebSocket close codes."""
 
 LARGE = 64 * 1024

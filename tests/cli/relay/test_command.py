@@ -20,7 +20,8 @@ async def test_status_and_revocation_from_the_command_line(
 ) -> None:
     access = issue_token(capsys, key)
     port = str(free_port())
-    async with relay_process(tmp_path, "--key-file", str(key), "--admin-port", port) as (url, _):
+    words = ("--key-file", str(key), "--admin-port", port, "--bus", "nats://127.0.0.1:9")
+    async with relay_process(tmp_path, *words) as (url, _):
         clients_port = url.rpartition(":")[2]
         assert await asyncio.to_thread(main, ["relay", "status", "--port", clients_port]) == 1
         assert "relay start --admin-port" in capsys.readouterr().err
@@ -29,7 +30,9 @@ async def test_status_and_revocation_from_the_command_line(
             assert await asyncio.to_thread(main, ["relay", "status", "--port", port, "--json"]) == 0
             assert json.loads(capsys.readouterr().out)["agents"] == 1
             assert await asyncio.to_thread(main, ["relay", "status", "--port", port]) == 0
-            assert "1 agent, 1 user" in capsys.readouterr().out
+            shown = capsys.readouterr().out
+            assert "1 agent, 1 user" in shown
+            assert "ready; degraded: the bus is unavailable" in shown
             assert main(["relay", "token", "revoke", access, "--key-file", str(key)]) == 0
             assert access not in capsys.readouterr().out
             assert await agent.closed() == (4001, "the token was revoked")

@@ -13,10 +13,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tabhub.limits import DEFAULTS
+from tabhub.net import http_client
 from tabhub.relay.bus import nats
 from tests.harness.process import environment, tabhub
 from tests.harness.waiting import eventually, until
@@ -263,14 +266,58 @@ async def test_a_revocation_applies_on_all_nodes(world: World, tmp_path: Path) -
         assert await two.closed() == (4001, "the token was revoked")
 
 
-async def test_a_node_that_cannot_reach_its_bus_exits_with_an_error(tmp_path: Path) -> None:
+@pytest.mark.req("F25")
+async def test_a_node_starts_without_its_bus_serves_its_own_clients_and_joins_the_others_later(tmp_path: Path) -> None:
+    (tmp_path / "relay.key").write_text(SECRET)
+    nats = NatsServer()
+    async with (
+        node(tmp_path, nats.url, 0.5) as here,
+        IndependentExtension(here.url, token("ann"), "Near") as near,
+        IndependentAgent(here.url, token("ann")) as agent,
+    ):
+        await agent.handshake()
+        await agent.join(near.extension_id)
+        assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        ready = await asyncio.to_thread(
+            http_client.request, "GET", *address(here.url), "/readyz", headers={}, timeout=30
+        )
+        facts = json.loads(ready.body)
+        assert (ready.status, facts["ready"], facts["reasons"]) == (200, True, [])
+        assert "the bus is unavailable" in facts["degraded"][0]
+        try:
+            await nats.start()
+            await here.logged("bus_back")
+            async with (
+                node(tmp_path, nats.url, 0.5) as there,
+                IndependentAgent(there.url, token("ann")) as remote,
+            ):
+                await remote.handshake()
+                await remote.listed(1)
+                await remote.join(near.extension_id)
+                assert await remote.result("getTabs") == {"method": "getTabs", "params": {}}
+                assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        finally:
+            await nats.kill()
+
+
+def address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    return parts.hostname, parts.port
+
+
+async def test_a_node_that_its_bus_refuses_exits_with_an_error(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET)
-    words = ("--port", "0", "--key-file", str(tmp_path / "key"), "--bus", "nats://u:hidden@127.0.0.1:9")
-    process = await tabhub(tmp_path, "relay", "start", *words)
-    out, errors = await process.communicate()
+    async with nats_server("--auth", "another") as nats:
+        url = nats.url.replace("//", "//u:hidden@")
+        process = await tabhub(
+            tmp_path, "relay", "start", "--port", "0", "--key-file", str(tmp_path / "key"), "--bus", url
+        )
+        out, errors = await process.communicate()
     assert process.returncode not in (0, None)
     assert b"is running" not in out
-    assert b"bus cannot be reached at nats://127.0.0.1:9" in errors
+    assert f"bus refuses this node at {nats.url}".encode() in errors
     assert b"Traceback" not in errors
     assert b"hidden" not in errors
 
@@ -331,3 +378,88 @@ async def _rounds(
     stop.set()
     await asyncio.gather(*tasks)
     return done, unknown
+
+
+class Rolling:
+    """A browser and an agent that go on at any node, while nodes are replaced one by one."""
+
+    def __init__(self, user: str, nodes: list[RelayProcess]) -> None:
+        self.user = user
+        self.nodes = nodes
+        self.stop = asyncio.Event()
+        self.done: list[int] = []
+        self.executed: list[int] = []
+        self.outcomes: list[str] = []
+
+    async def browser(self) -> None:
+        while not self.stop.is_set():
+            with contextlib.suppress(OSError, InvalidStatus, TimeoutError):
+                async with IndependentExtension(self.nodes[0].url, token(self.user), instanceId="p") as extension:
+                    extension.handle = self._handle
+                    ended = asyncio.create_task(extension.ws.wait_closed())
+                    await asyncio.wait([ended, asyncio.create_task(self.stop.wait())], return_when=_FIRST)
+
+    def _handle(self, method: str, params: dict[str, Any]) -> Any:
+        self.executed.append(params["n"])
+        return params
+
+    async def agent(self) -> None:
+        number = 0
+        while not self.stop.is_set():
+            with contextlib.suppress(OSError, InvalidStatus, asyncio.CancelledError):
+                async with IndependentAgent(self.nodes[-1].url, token(self.user)) as agent:
+                    if "error" in await agent.ask("mcp_handshake", {"accessToken": token(self.user)}):
+                        continue
+                    while not self.stop.is_set() and agent.ws.close_code is None:
+                        listed = (await agent.ask("list_extensions")).get("result", {}).get("extensions", [])
+                        joined = listed and "result" in await agent.ask("connect", {"extension_id": listed[0]["id"]})
+                        while joined and not self.stop.is_set():
+                            number += 1
+                            joined = await self._call(agent, number)
+
+    async def _call(self, agent: IndependentAgent, number: int) -> bool:
+        try:
+            answer = await agent.ask("act", {"n": number})
+        except asyncio.CancelledError:
+            self.outcomes.append("cut off")
+            raise
+        except ConnectionClosed:
+            return False  # it was not sent
+        if "error" in answer:
+            self.outcomes.append(answer["error"].get("data", {}).get("outcome", "not_sent"))
+        else:
+            assert answer["result"] == {"n": number}
+            self.done.append(number)
+        return "result" in answer
+
+
+_FIRST = asyncio.FIRST_COMPLETED
+
+
+@pytest.mark.req("F24")
+async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "relay.key").write_text(SECRET)
+    async with nats_server() as nats, AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(node(tmp_path, nats.url, 0.5)) for _ in range(3)]
+        users = [Rolling(name, nodes) for name in ("ann", "bob")]
+        tasks = [asyncio.create_task(work) for user in users for work in (user.browser(), user.agent())]
+
+        async def progress() -> None:
+            goals = {user.user: len(user.done) + 20 for user in users}
+            await until(lambda: all(len(user.done) >= goals[user.user] for user in users))
+
+        await progress()
+        for old in list(nodes):
+            nodes.append(await stack.enter_async_context(node(tmp_path, nats.url, 0.5)))
+            nodes.remove(old)
+            old.process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(30):
+                assert await old.process.wait() == 0
+            await progress()
+        for user in users:
+            user.stop.set()
+        await asyncio.gather(*tasks)
+    for user in users:
+        assert set(user.outcomes) <= {"not_sent"}
+        assert len(user.executed) == len(set(user.executed))
+        assert set(user.done) == set(user.executed)

@@ -26,6 +26,13 @@ class Presence:
     extension_id: str
     name: str
     node: str
+    admitted: int = 0
+    """Milliseconds since 1970, by the clock of its node. Of two connections of one browser the newer one stays."""
+
+    @property
+    def age(self) -> tuple[int, str]:
+        """By which connections of one browser are compared, with the same result on all nodes."""
+        return self.admitted, self.node
 
 
 class BusListener(Protocol):
@@ -63,7 +70,7 @@ class Bus:
         return True
 
     async def start(self, listener: BusListener) -> None:
-        """Connect; raises BusUnavailable if that fails."""
+        """Connect; if no server can be reached, that goes on in the background. Raises BusUnavailable if refused."""
 
     async def close(self) -> None:
         """Disconnect: the others get `node_lost` at once. Messages sent before are still delivered."""

@@ -107,7 +107,7 @@ class RelayHttp:
         return await self._serve(self._valid(self._node.check_token(token), request), request)
 
     async def _serve(self, claims: Claims, request: Request) -> Response | None:
-        if self._node.closing:
+        if self._node.draining:
             raise Busy("This relay node is shutting down.", hint="Send the request again; another node may answer.")
         engine = self.engines.find(claims, _session(request.headers))
         request.agent = claims.user  # sessions belong to a user: the token of another does not find them

@@ -135,6 +135,11 @@ class RelayEngine:
         self.last_used = self._engine.clock()
         self._cancel_calls("the token has expired")
 
+    @property
+    def busy(self) -> bool:
+        """Whether a call runs."""
+        return bool(len(self._engine.calls))
+
     def has_session(self, session_id: str) -> bool:
         return session_id in self._endpoint.handshake.sessions
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from bench import browser, calls, generator, hostile, hotspots, matrix, pages, relay, relay_floods, start, upstream
+from bench.peers import comparison
+from bench.peers.measures import MEASURES
 
 
 def main() -> None:
@@ -47,6 +49,11 @@ def main() -> None:
     nine.add_argument("--calls", type=int, default=50, help="calls of one run (default 50)")
     hostile_part = parts.add_parser("hostile", help="what hostile input and very many tools cost, against parsing JSON")
     hostile_part.add_argument("--rounds", type=int, default=7, help="runs of each, interleaved (default 7)")
+    peers = parts.add_parser("peers", help="Tabhub next to Playwright MCP and Chrome DevTools MCP, on the same pages")
+    peers.add_argument("--rounds", type=int, default=5, help="rounds in which each server has its turn (default 5)")
+    peers.add_argument("--seconds", type=float, default=0.7, help="length of one turn (default 0.7)")
+    peers.add_argument("--starts", type=int, default=5, help="starts of each server (default 5, 0 for none)")
+    peers.add_argument("--only", nargs="+", default=[], choices=[one.name for one in MEASURES], metavar="MEASURE")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -69,6 +76,8 @@ def main() -> None:
         relay_floods.main()
     elif part == "relay":
         relay.main(**options)
+    elif part == "peers":
+        comparison.main(**options)
     elif part == "profile":
         hotspots.main(**options)
     else:
@@ -77,6 +86,7 @@ def main() -> None:
         start.main(rounds=15)
         pages.main(pages=20, rounds=5, seconds=1.0)
         browser.main(rounds=3, seconds=1.5)
+        comparison.main(rounds=5, seconds=0.7, starts=5)
         upstream.main(rounds=10)
         relay.main(seconds=2.0, rounds=5)
         hostile.main(rounds=7)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -23,9 +24,16 @@ _NOT_REGISTERED = frozenset({*_LOCAL_ENDINGS, "test", "example", "invalid"})
 @cache
 def load_list() -> PublicSuffixList:
     """The list, parsed once; that takes a moment."""
-    from publicsuffixlist import PublicSuffixList  # not needed by most commands
+    from publicsuffixlist import PSLFILE, PublicSuffixList  # not needed by most commands
 
-    return PublicSuffixList()
+    rules = [
+        rule
+        for line in Path(PSLFILE).read_text("utf-8").splitlines()
+        if (rule := line.partition(" ")[0]) and not rule.startswith("//")
+    ]
+    # Most are ASCII, for which encoding takes longer than everything else.
+    encoded = [rule.encode("idna").decode() for rule in rules if not rule.isascii()]
+    return PublicSuffixList(rules + encoded, accept_encoded_idn=False)
 
 
 def is_public_suffix(host: str) -> bool:

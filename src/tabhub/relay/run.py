@@ -22,9 +22,10 @@ from typing import Any
 import orjson
 
 from tabhub.errors import SetupError
-from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop
+from tabhub.http.server import HttpServer
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.platform.event_loop import freeze_startup_objects, new_event_loop
 from tabhub.relay.bus.interface import Bus
 from tabhub.relay.certificate import Certificate
 from tabhub.relay.draining import REFUSE_AFTER

@@ -25,6 +25,7 @@ from tabhub.calls.sources.page_resources import PageResources
 from tabhub.calls.sources.plugin_logs import PluginLogs
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
+from tabhub.config.public_suffixes import load_list
 from tabhub.config.settings import Config
 from tabhub.core.listing.profiles import ALL
 from tabhub.core.registry import Entry
@@ -45,8 +46,6 @@ from tabhub.mcp.subscriptions import ResourceSubscribers
 from tabhub.mcp.surface import FullSurface, Surface
 from tabhub.platform.memory import FreedMemory, return_freed_memory
 from tabhub.platform.socket_path import bridge_path
-from tabhub.plugins.install import Installer
-from tabhub.plugins.npm import find_registry
 from tabhub.server.access import Access, PersonKey
 from tabhub.server.admin_routes import Admin
 from tabhub.server.approval_routes import ApprovalRoutes
@@ -89,6 +88,7 @@ from tabhub.wire.mcp import LISTS
 if TYPE_CHECKING:
     from tabhub.config.setting_types import RelaySettings
     from tabhub.links.relays import Relays
+    from tabhub.plugins.install import Installer
 
 log = logging.getLogger("tabhub.hub")
 
@@ -117,6 +117,7 @@ class Hub:
         self._port = port
         self._managed = managed
         self._upkeep: asyncio.Task[None] | None = None
+        self._loading_list: asyncio.Task[Any] | None = None
         self._freed = FreedMemory()
         self.settings = settings = Settings(home, config_file)
         self.extension_key = ExtensionKey(home, extension_key)
@@ -324,7 +325,13 @@ class Hub:
             managed=managed,
             relays=self.relays,
         )
-        installer = Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
+
+        def installer() -> Installer:
+            from tabhub.plugins.install import Installer
+            from tabhub.plugins.npm import find_registry
+
+            return Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
+
         self.plugin_panel = PluginPanel(plugins, installer, self.reload, show_folder)
         upstream_routes = UpstreamRoutes(upstream, limits)
         panels = OpenPanels()
@@ -423,6 +430,8 @@ class Hub:
             self._managed.begin(connected=lambda: bool(self.browsers.links()), on_failure=browser_wait.stop_waiting)
         if self.relays is not None:
             self.relays.start()
+        # Now, because later it would hold up calls.
+        self._loading_list = asyncio.create_task(asyncio.to_thread(load_list))
 
     def closing(self) -> None:
         """Notify agents and browsers before connections are closed."""

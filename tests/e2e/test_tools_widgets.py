@@ -44,6 +44,7 @@ async def app(agent: Caller, name: str) -> Any:
     return (await agent.run("return app()"))[name]
 
 
+@pytest.mark.req("A5")
 async def test_a_filled_field_is_taken_by_the_app(guest: Caller, apps: AppSite, subtests: pytest.Subtests) -> None:
     await guest.visit(apps.at("widgets"))
     for case, (selector, value, name, expected) in TAKEN.items():
@@ -53,6 +54,7 @@ async def test_a_filled_field_is_taken_by_the_app(guest: Caller, apps: AppSite, 
             await becomes(partial(app, guest, name), expected)
 
 
+@pytest.mark.req("A5")
 async def test_a_value_that_the_app_does_not_take_is_not_filled_in(
     guest: Caller, apps: AppSite, subtests: pytest.Subtests
 ) -> None:

@@ -114,6 +114,18 @@ async def test_elements_for_screen_readers_only_are_marked_and_the_keyboard_sugg
     assert "browser_press_key" in error["text"]
 
 
+@pytest.mark.req("A6")
+async def test_an_element_without_a_box_of_its_own_is_visible(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("forms.html"))
+    link = "<a href='#card' style='display: contents'><b>Card</b></a>"
+    await guest.run(f"document.body.innerHTML = `{link}<p hidden>{link.replace('Card', 'Draft')}</p>`")
+    found = (await guest.get("browser_find", role="link"))["elements"]
+    assert [(each["name"], each["visible"]) for each in found] == [("Card", True), ("Draft", False)]
+    await guest.get("browser_wait_for", text="Card", role="link", timeout=0)
+    await guest.get(CLICK, text="Card")
+    assert await guest.run("return location.hash") == "#card"
+
+
 @pytest.mark.req("A17")
 async def test_fields_without_a_label_are_not_named_by_their_content(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))

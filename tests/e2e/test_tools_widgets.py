@@ -76,6 +76,14 @@ async def test_the_value_that_a_widget_shows_is_reported(guest: Caller, apps: Ap
     assert await app(guest, "tags") == ["vip", "later"]
 
 
+async def test_the_label_of_a_segmented_date_names_all_its_parts(guest: Caller, apps: AppSite) -> None:
+    await guest.visit(apps.at("widgets"))
+    await guest.get(FILL, fields=[{"label": "Day of travel", "value": "2028-05-06"}])
+    await becomes(partial(app, guest, "date"), "2028-05-06")
+    await guest.get(FILL, fields=[{"label": "month, Day of travel", "value": "7"}])
+    await becomes(partial(app, guest, "date"), "2028-07-06")
+
+
 async def test_an_option_of_a_list_that_is_no_select_is_chosen(guest: Caller, apps: AppSite) -> None:
     await guest.visit(apps.at("widgets"))
     answer = await guest.get(SELECT, selector=".react-aria-Select button", label="Medium")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent
+from tests.harness.waiting import eventually
 
 _SHOWN = 1500
 _REF = re.compile(r"\[ref=([a-z0-9]+)")
@@ -74,6 +75,11 @@ class AppAgent:
             pytest.fail(f"no ref beside {part!r}\n\n" + "\n\n".join(self._seen[-3:]))
         return found[0]
 
-    def story(self, last: int = 10) -> str:
-        """The newest calls and what they answered."""
-        return "\n\n".join(self._seen[-last:])
+    async def downloaded(self, name: str) -> str:
+        """The path of a file that the page has begun to download, once it is complete."""
+
+        async def complete() -> str | None:
+            listed = (await self.do("browser_list_downloads", query=name))["downloads"]
+            return next((each["path"] for each in listed if each["state"] == "complete"), None)
+
+        return await eventually(complete)

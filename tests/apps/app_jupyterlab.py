@@ -86,9 +86,8 @@ async def test_a_notebook_is_written_run_saved_exported_and_uploaded(
 
     await agent.click(text="File", role="menuitem")
     await agent.click(text="Save and Export Notebook As")
-    answer = await agent.click(text="Executable Script", role="menuitem")
-    reports = answer.get("downloads") or (await agent.do("browser_list_downloads", query="report"))["downloads"]
-    path = reports[0]["path"]
+    await agent.click(text="Executable Script", role="menuitem")
+    path = await agent.downloaded("report.py")
     exported = (hub.home / "files" / path).read_text()
     assert TYPED in exported
     assert INSERTED in exported

@@ -58,9 +58,8 @@ async def test_what_is_filled_in_is_in_the_apps_state(agent: AppAgent, orders: A
 
 async def test_a_download_is_reported_and_can_be_uploaded(agent: AppAgent, orders: AppServer, hub: LiveHub) -> None:
     await agent.do("browser_open_tab", url=orders.url)
-    answer = await agent.click(text="Download report", role="button")
-    reports = answer.get("downloads") or (await agent.do("browser_list_downloads", query="report"))["downloads"]
-    (report,) = reports
-    assert (hub.home / "files" / report["path"]).read_text() == "region,share\nNorth,25\n"
-    await agent.do("browser_upload_file", text="Upload", role="button", paths=[report["path"]])
+    await agent.click(text="Download report", role="button")
+    path = await agent.downloaded("report.csv")
+    assert (hub.home / "files" / path).read_text() == "region,share\nNorth,25\n"
+    await agent.do("browser_upload_file", text="Upload", role="button", paths=[path])
     await until_outside(lambda: taken(orders)["attachment"] == ["report.csv", "region,share\nNorth,25\n"])

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import argparse
 
-from bench import browser, calls, generator, hostile, hotspots, matrix, pages, relay, relay_floods, start, upstream
+from bench import (
+    browser,
+    calls,
+    generator,
+    hostile,
+    hotspots,
+    large_pages,
+    matrix,
+    pages,
+    relay,
+    relay_floods,
+    start,
+    upstream,
+)
 from bench.peers import comparison
 from bench.peers.measures import MEASURES
 
@@ -47,6 +60,8 @@ def main() -> None:
     nine = parts.add_parser("upstream", help="calls of external servers through the hub against direct ones")
     nine.add_argument("--rounds", type=int, default=10, help="runs of each, interleaved (default 10)")
     nine.add_argument("--calls", type=int, default=50, help="calls of one run (default 50)")
+    large_part = parts.add_parser("large-pages", help="the first search and snapshot of pages of thousands of rows")
+    large_part.add_argument("--rounds", type=int, default=5, help="loads of each page (default 5)")
     hostile_part = parts.add_parser("hostile", help="what hostile input and very many tools cost, against parsing JSON")
     hostile_part.add_argument("--rounds", type=int, default=7, help="runs of each, interleaved (default 7)")
     peers = parts.add_parser("peers", help="Tabhub next to Playwright MCP and Chrome DevTools MCP, on the same pages")
@@ -70,6 +85,8 @@ def main() -> None:
         upstream.main(**options)
     elif part == "hostile":
         hostile.main(**options)
+    elif part == "large-pages":
+        large_pages.main(**options)
     elif part == "rows":
         matrix.main(**options)
     elif part == "floods":
@@ -90,6 +107,7 @@ def main() -> None:
         upstream.main(rounds=10)
         relay.main(seconds=2.0, rounds=5)
         hostile.main(rounds=7)
+        large_pages.main(rounds=5)
 
 
 if __name__ == "__main__":

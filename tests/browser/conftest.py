@@ -142,6 +142,9 @@ class Choice:
     def tab_group(self, session: Any) -> dict[str, str]:
         return GROUP
 
+    def holder(self, session: Any, tab_id: int) -> str:
+        return ""
+
     def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
         return None
 

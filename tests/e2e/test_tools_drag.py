@@ -22,6 +22,7 @@ async def test_items_are_sorted_by_native_pointer_and_mouse_drags(guest: Caller,
     assert await guest.run(names) == "4231"
 
 
+@pytest.mark.req("A8")
 async def test_a_drop_target_that_needs_a_moment_takes_what_is_dropped(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("drag_libraries.html"))
     await guest.get(DRAG, **{"from": "#node", "to": "#wire"})

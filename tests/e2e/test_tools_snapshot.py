@@ -221,11 +221,13 @@ async def test_text_and_structured_content_agree(guest: Caller, zoo: Zoo) -> Non
     assert facts["elements"] == facts["snapshot"].count("ref=")
 
 
+@pytest.mark.req("A10")
 async def test_the_snapshot_of_a_page_that_scripts_build_has_its_first_content(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("built_late.html"))
     assert "Notebook" in (await guest.get("browser_snapshot"))["snapshot"]
 
 
+@pytest.mark.req("A10")
 async def test_an_empty_snapshot_says_that_the_page_shows_nothing(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("built_never.html"))
     seen = await guest.get("browser_snapshot")

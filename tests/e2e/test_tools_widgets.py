@@ -44,6 +44,7 @@ async def app(agent: Caller, name: str) -> Any:
     return (await agent.run("return app()"))[name]
 
 
+@pytest.mark.req("A5")
 async def test_a_filled_field_is_taken_by_the_app(guest: Caller, apps: AppSite, subtests: pytest.Subtests) -> None:
     await guest.visit(apps.at("widgets"))
     for case, (selector, value, name, expected) in TAKEN.items():
@@ -53,6 +54,7 @@ async def test_a_filled_field_is_taken_by_the_app(guest: Caller, apps: AppSite, 
             await becomes(partial(app, guest, name), expected)
 
 
+@pytest.mark.req("A5")
 async def test_a_value_that_the_app_does_not_take_is_not_filled_in(
     guest: Caller, apps: AppSite, subtests: pytest.Subtests
 ) -> None:
@@ -72,6 +74,14 @@ async def test_the_value_that_a_widget_shows_is_reported(guest: Caller, apps: Ap
     again = await guest.get(FILL, fields=[{"selector": "#tags", "value": ["vip", "later"]}])
     assert again["fields"][0]["value"] == ["vip", "later"]
     assert await app(guest, "tags") == ["vip", "later"]
+
+
+async def test_the_label_of_a_segmented_date_names_all_its_parts(guest: Caller, apps: AppSite) -> None:
+    await guest.visit(apps.at("widgets"))
+    await guest.get(FILL, fields=[{"label": "Day of travel", "value": "2028-05-06"}])
+    await becomes(partial(app, guest, "date"), "2028-05-06")
+    await guest.get(FILL, fields=[{"label": "month, Day of travel", "value": "7"}])
+    await becomes(partial(app, guest, "date"), "2028-07-06")
 
 
 async def test_an_option_of_a_list_that_is_no_select_is_chosen(guest: Caller, apps: AppSite) -> None:

@@ -66,6 +66,10 @@ class TabChoice(Protocol):
         """The lease of another session on the tab."""
         ...
 
+    def holder(self, session: Any, tab_id: int) -> str:
+        """Who holds the tab: "you", another session, or nobody."""
+        ...
+
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         """The error for a tab that another session holds; `asked`: it was requested and not granted."""
         ...
@@ -192,6 +196,14 @@ class Call(msgspec.Struct, eq=False):
             return [state.fields for state in tabs.values() if state.fields.in_use]
         state = tabs.get(page.key)
         return [state.fields] if state is not None and state.fields.in_use else []
+
+    def mask_text(self, text: str) -> str:
+        """A text of the page without the known secrets. It comes before redaction by name, which leaves the words after
+        the first one of a value with spaces; nothing would recognise those later."""
+        text = self.box.secrets.mask_text(text)
+        for fields in self.secret_fields():
+            text = fields.text(text)
+        return text
 
     def mask_file(self, data: bytes) -> bytes:
         """What is written to a file, without the secrets that a result would not show."""

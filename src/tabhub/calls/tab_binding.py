@@ -157,6 +157,13 @@ class TabBinding:
         lease = self.leases.get(tab_id)
         return lease is not None and lease.holder is session
 
+    def holder(self, session: Session, tab_id: int) -> str:
+        """Who holds a tab: "you", another session that blocks this one from it, or nobody."""
+        if self.holds(session, tab_id):
+            return "you"
+        lease = self.blocking_lease(session, tab_id)
+        return "" if lease is None else f"{lease.holder.client} ({lease.holder.short})"
+
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         return self.leases.conflict(lease, self.clock(), asked=asked)
 

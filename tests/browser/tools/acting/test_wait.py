@@ -27,6 +27,7 @@ def call(reports: list[tuple[float, float, str]], **args: Any) -> Any:
     return SimpleNamespace(args=args, ctx=context, box=SimpleNamespace(browsers=SimpleNamespace(limits=Limits())))
 
 
+@pytest.mark.req("C5")
 def test_a_long_wait_reports_progress_after_two_seconds_and_then_every_ten(loop: VirtualLoop) -> None:
     reports: list[tuple[float, float, str]] = []
 

@@ -175,7 +175,11 @@ const matches = (text, role) => {
 
 // Fields by their label, with or without the marks that say that it is required.
 const FIELD_ROLES = new Set("textbox searchbox combobox listbox slider spinbutton file color date time checkbox radio switch".split(" "));
-const isField = (element, role) => FIELD_ROLES.has(role) || (role === "button" && element.getAttribute("aria-haspopup") === "listbox");
+// A date that is typed part by part is one field, which its parts belong to.
+const SEGMENT = "[role=spinbutton]:not(input)";
+const isSegmented = (element, role) => role === "group" && element.querySelectorAll(SEGMENT).length > 1;
+const isField = (element, role) =>
+  FIELD_ROLES.has(role) || (role === "button" && element.getAttribute("aria-haspopup") === "listbox") || isSegmented(element, role);
 const plainLabel = (text) => squeeze(text).replace(/[\s*:：]+$/, "");
 const matchingFields = (label, role) => {
   const wanted = plainLabel(label);

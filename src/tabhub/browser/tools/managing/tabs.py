@@ -11,7 +11,7 @@ from typing import Any
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page, open_tab, validate_url
-from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
+from tabhub.browser.schemas import TAB, boolean, free_object, integer, known, rows, text
 from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool, with_note
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.origins import origin_of
@@ -35,8 +35,8 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
 @browser_tool(
     "browser_list_tabs",
     "List tabs",
-    "Lists the open tabs of all connected browsers: tabId, title, url, which one is active.",
-    output={"tabs": rows(TAB)},
+    "Lists the open tabs of all connected browsers: tabId, title, url, active, who holds it.",
+    output={"tabs": rows({**TAB, "holder?": text("Whose it is: you, or another session.")})},
     read_only=True,
 )
 async def list_tabs(call: Call) -> ToolResult:
@@ -44,7 +44,9 @@ async def list_tabs(call: Call) -> ToolResult:
     tabs = call.visible_tabs(every)
     if not every:
         call.box.browsers.default_link()  # fails if no browser is connected
-    return data_result({"tabs": [tab.describe() for tab in tabs]})
+    choice, session = call.box.choice, call.ctx.session
+    held = {tab.tab_id: holder for tab in tabs if (holder := choice.holder(session, tab.tab_id))}
+    return data_result({"tabs": [known({**tab.describe(), "holder": held.get(tab.tab_id)}) for tab in tabs]})
 
 
 @tool(

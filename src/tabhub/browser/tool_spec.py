@@ -29,6 +29,7 @@ from tabhub.browser.secrets.text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease
+from tabhub.core.results.rest import rest_block
 from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
@@ -226,11 +227,18 @@ def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
     return ToolResult(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
 
 
-def text_result(text: str, facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes, and as text something better to read than their JSON."""
+def text_result(
+    text: str, facts: dict[str, Any], *notes: str, rest: str | None = None, fits: bool = False
+) -> ToolResult:
+    """The facts with their notes, and as text something better to read than their JSON.
+
+    `rest` is what the tool left out to keep to the budget, for which the agent gets a handle; `fits`: it did so.
+    """
     noted = with_note(facts, *notes)
     shown = f"{text}\n\n[{noted['note']}]" if "note" in noted else text
-    return ToolResult.of([{"type": "text", "text": shown}], structured=noted)
+    blocks = [{"type": "text", "text": shown}, *([rest_block(rest)] if rest else [])]
+    body = {"content": blocks, "structuredContent": noted}
+    return ToolResult(orjson.dumps(body), fits=fits or bool(rest), has_rest=bool(rest))
 
 
 Run = Callable[[Any], Awaitable[ToolResult]]
@@ -265,7 +273,7 @@ class ToolSpec:
             for fields in call.secret_fields():
                 payload = fields.result(payload)
             if payload is not result.payload:
-                result = ToolResult(payload, result.is_error)
+                result = result.with_payload(payload)
             if page is not None and box.downloads.may_have_news(page.key):
                 reports = await box.downloads.reports(page.key, call.view)
                 result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
@@ -289,9 +297,9 @@ def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
         facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
         if is_facts:
             first["text"] = orjson.dumps(facts).decode()
-            return ToolResult(orjson.dumps(body), result.is_error)
+            return result.with_payload(orjson.dumps(body))
     body["content"].append({"type": "text", "text": f"[{note}]"})
-    return ToolResult(orjson.dumps(body), result.is_error)
+    return result.with_payload(orjson.dumps(body))
 
 
 def tool(

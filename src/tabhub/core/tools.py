@@ -60,6 +60,14 @@ class ToolResult(msgspec.Struct):
 
     payload: bytes
     is_error: bool = False
+    fits: bool = False
+    """Whether its tool has kept it within the budget, so that nobody has to count its tokens again."""
+    has_rest: bool = False
+    """Whether it has a block with what its tool left out; see `core.results.rest`."""
+
+    def with_payload(self, payload: bytes) -> ToolResult:
+        """The same result, with another payload."""
+        return self if payload is self.payload else msgspec.structs.replace(self, payload=payload)
 
     @classmethod
     def of(

@@ -16,7 +16,7 @@ from tabhub.core.listing.catalogue import Catalogue, Catalogues
 from tabhub.core.listing.pages import LIST_TTL_MS
 from tabhub.core.listing.profiles import EVERYTHING
 from tabhub.core.listing.search import ToolIndex
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import HUB, Tool, ToolResult
 from tabhub.errors import InvalidArguments, InvalidParams, UnknownTool
 

@@ -206,7 +206,7 @@ def test_results_are_encoded_once_in_the_form_of_mcp() -> None:
 def test_a_copy_with_another_description_is_otherwise_the_same_tool() -> None:
     made = tool({"type": "object", "properties": {"a": {"type": "string"}}})
     assert made.accepts({})
-    again = made.with_description("other words", {"x": 1})
-    assert (again.name, again.input_schema, again.compiled) == (made.name, made.input_schema, made.compiled)
+    again = made.changed(description="other words", meta={"x": 1})
+    assert (again.name, again.input_schema, again.schema) == (made.name, made.input_schema, made.schema)
     assert orjson.loads(again.wire) == {**orjson.loads(made.wire), "description": "other words", "_meta": {"x": 1}}
     assert made.description != "other words"

@@ -204,17 +204,26 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
 
 
 def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes, and the same JSON as text for clients that read only text."""
-    body = orjson.dumps(with_note(facts, *notes) if notes else facts)
-    text = orjson.dumps(body.decode())
-    return ToolResult(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
+    """The facts with their notes; agents read their JSON as text."""
+    return json_result(orjson.dumps(with_note(facts, *notes) if notes else facts))
+
+
+def json_result(facts: bytes) -> ToolResult:
+    """Facts that are encoded already."""
+    payload = b'{"content":[{"type":"text","text":%b}]}' % orjson.dumps(facts.decode())
+    return ToolResult(payload, facts=facts, is_json=True)
 
 
 def text_result(text: str, facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes, and as text something better to read than their JSON."""
+    """The facts with their notes; agents read a text that is better to read than their JSON and says the same."""
     noted = with_note(facts, *notes)
     shown = f"{text}\n\n[{noted['note']}]" if "note" in noted else text
-    return ToolResult.of([{"type": "text", "text": shown}], structured=noted)
+    return ToolResult(orjson.dumps({"content": [{"type": "text", "text": shown}]}), facts=orjson.dumps(noted))
+
+
+def content_result(content: list[dict[str, Any]], facts: dict[str, Any]) -> ToolResult:
+    """Blocks of which some are no text, such as images, and facts about them for programs."""
+    return ToolResult(orjson.dumps({"content": content}), facts=orjson.dumps(facts), has_media=True)
 
 
 Run = Callable[[Any], Awaitable[ToolResult]]
@@ -253,35 +262,35 @@ _PROBLEMS = b'"problems":['
 async def _run_masked(run: Run, call: Call) -> ToolResult:
     """Run a tool; what its answer repeats of secret fields is masked."""
     try:
-        result = await run(call)
+        answer = await run(call)
     except TabhubError as error:
         for fields in call.secret_fields():
             error.message = fields.text(error.message)
             error.hint = error.hint and fields.text(error.hint)
         raise
-    if _PROBLEMS in result.payload and call.worked_on is not None and not call.repeats_page:
+    if _PROBLEMS in (answer.facts or b"") and call.worked_on is not None and not call.repeats_page:
         # They are texts of the page's scripts, which may repeat what was typed into it.
         with suppress(TabhubError):
             await call.box.read_fields(call.worked_on, True)
+    result = answer.form(structured=call.ctx.structured)
     payload = result.payload
     for fields in call.secret_fields():
         payload = fields.result(payload)
-    return result if payload is result.payload else ToolResult(payload, result.is_error)
+    return result if payload is result.payload else ToolResult(payload, result.is_error, is_json=result.is_json)
 
 
 def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
-    """A finished result with one more note, in its facts and in its text, and more facts."""
+    """A finished result with one more note and more facts."""
     body = orjson.loads(result.payload)
-    first, facts = body["content"][0], body.get("structuredContent")
-    if facts is not None:
-        is_facts = first.get("text") == orjson.dumps(facts).decode()
-        facts.update(more)
-        facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
-        if is_facts:
-            first["text"] = orjson.dumps(facts).decode()
-            return ToolResult(orjson.dumps(body), result.is_error)
-    body["content"].append({"type": "text", "text": f"[{note}]"})
-    return ToolResult(orjson.dumps(body), result.is_error)
+    facts = orjson.loads(body["content"][0]["text"]) if result.is_json else body.get("structuredContent")
+    if facts is None:
+        body["content"].append({"type": "text", "text": f"[{note}]"})
+        return ToolResult(orjson.dumps(body), result.is_error)
+    facts.update(more)
+    facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
+    if result.is_json:
+        return json_result(orjson.dumps(facts)).form(structured=False)
+    return ToolResult(orjson.dumps({**body, "structuredContent": facts}))
 
 
 def tool(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice, takewhile
@@ -144,7 +144,7 @@ class ToolIndex:
                 del self._matches[term]
                 del self._vocabulary[bisect_left(self._vocabulary, term)]
 
-    def search(self, query: str, *, plugin: str | None = None) -> list[Tool]:
+    def search(self, query: str, *, plugin: str | None = None, used: Container[str] = ()) -> list[Tool]:
         """The matching tools, best first; all of them by name when there is no query."""
         query = query[:_MAX_QUERY]
         words = [word for word in stems_of(query) if word not in ARTICLES]

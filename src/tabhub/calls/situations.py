@@ -9,6 +9,7 @@ import heapq
 import math
 from collections.abc import Callable, Set
 from dataclasses import dataclass
+from functools import cache
 
 from tabhub.core.listing.relevance import ELSEWHERE, OPEN_TAB, SESSION_TAB, Nearness, Situation
 from tabhub.core.sessions import Session
@@ -33,6 +34,7 @@ class Situations:
         opened = session.opened_tabs if session is not None else frozenset()
         latest: list[Tab] = []
 
+        @cache
         def nearness(source: Source, tab_id: int | None) -> Nearness:
             if source.kind == "page" and tab_id is not None:
                 if tab is not None and tab_id == tab.tab_id:

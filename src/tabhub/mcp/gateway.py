@@ -17,6 +17,7 @@ from tabhub.core.listing.catalogue import Catalogue, Catalogues, with_session
 from tabhub.core.listing.finder import ALIASES, CALL, LIST, NAMES, describe_found
 from tabhub.core.listing.pages import encode_page
 from tabhub.core.listing.profiles import EVERYTHING, Profiles
+from tabhub.core.listing.relevance import Situation
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.sessions import Session
 from tabhub.core.tools import ToolResult
@@ -31,6 +32,7 @@ class Finder:
 
     engine: Engine
     catalogues: Catalogues
+    situation: Callable[[Session | None], Situation]
 
     def has(self, name: str) -> bool:
         return name in NAMES
@@ -44,7 +46,7 @@ class Finder:
         if name == LIST.name:
             if not LIST.accepts(arguments):
                 raise LIST.invalid(arguments)
-            return await self._list_tools(arguments, caller.session.token)
+            return await self._list_tools(arguments, caller.session)
         arguments.pop("session", None)  # for clients that negotiate a session, it says nothing new
         if not CALL.accepts(arguments):
             raise CALL.invalid(arguments)
@@ -60,11 +62,15 @@ class Finder:
             error.hint = f"{error.hint or ''} The schema of {tool.name}: {tool.schema.listed.decode()}".strip()
             raise
 
-    async def _list_tools(self, arguments: dict[str, Any], agent: str | None) -> ToolResult:
+    async def _list_tools(self, arguments: dict[str, Any], session: Session) -> ToolResult:
+        agent = session.token
         catalogue = self.catalogues.of(EVERYTHING, agent)
         query, plugin = arguments.get("query"), arguments.get("plugin")
         if query is not None and query.strip():
-            found = (await _index(catalogue)).search(query, plugin=plugin, used=self.catalogues.uses.of(agent))
+            situation = self.situation(session)
+            found = (await _index(catalogue)).search(
+                query, plugin=plugin, used=self.catalogues.uses.of(agent), near=situation.is_near
+            )
         else:
             found = [tool for tool in catalogue.tools() if plugin is None or tool.source.key == plugin]
         answer = describe_found(

@@ -69,7 +69,7 @@ class FullSurface:
         self._profiles = profiles
         self._usual = usual
         self._situation = situation
-        self._finder = Finder(engine, catalogues)
+        self._finder = Finder(engine, catalogues, situation)
 
     def page(
         self,

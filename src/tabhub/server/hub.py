@@ -235,7 +235,9 @@ class Hub:
 
         situations = Situations(browsers.book, plugin_owns)
         self.mcp = endpoint(FullSurface(engine, listing.catalogues, listing.profiles, selection, situations.of))
-        self.gateway = endpoint(GatewaySurface(engine, Finder(engine, listing.catalogues), listing.profiles))
+        self.gateway = endpoint(
+            GatewaySurface(engine, Finder(engine, listing.catalogues, situations.of), listing.profiles)
+        )
         edges = {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake}
 
         def broadcast_log(level: str, logger: str, data: Any) -> None:

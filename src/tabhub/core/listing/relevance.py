@@ -30,6 +30,10 @@ class Situation:
     nearness: Callable[[Source, int | None], Nearness] = lambda _source, _tab: (ELSEWHERE, 0.0)
     """Of the tools of a source; those of pages are in a tab."""
 
+    def is_near(self, source: Source, tab_id: int | None) -> bool:
+        """Whether the tools of a source belong to the session's tab."""
+        return self.nearness(source, tab_id)[0] == SESSION_TAB
+
 
 NOWHERE = Situation()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import weakref
 from typing import Any
 
@@ -93,7 +92,7 @@ def test_the_list_of_problems_is_bounded() -> None:
 
 
 def test_a_tool_cannot_be_changed() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         tool(ORDER).description = "other"  # type: ignore[misc]
 
 
@@ -101,7 +100,7 @@ def test_the_listing_contains_the_tools_declaration() -> None:
     made = tool(
         ORDER, title="Order", output_schema={"type": "object"}, annotations={"readOnlyHint": True}, meta={"a": 1}
     )
-    assert orjson.loads(made.wire) == {
+    assert made.listing() == {
         "name": "shop_order",
         "title": "Order",
         "description": "Order",

@@ -18,7 +18,6 @@ from tabhub.core.tools import Source, Tool
 DATA = Path(__file__).parent / "data"
 NEEDS = ("needs.txt", "needs_heldout.txt")
 PLUGIN_TOOLS, PAGE_TOOLS = 2449, 5000
-SITES_OF_A_KIND = 30
 TOOLS_OF_A_SITE = 14
 _SPEC = re.compile(r"(\w+)\(([^)]*)\): (.+)")
 _ENTITY = re.compile(r"(\w+): ([\w ]+) \| (\w+) \| (.+)")
@@ -64,38 +63,7 @@ PARAMETERS = {
     "delete": "{one}_id*",
     "search": "query*, limit",
 }
-BRANDS = [
-    "alva",
-    "brio",
-    "corda",
-    "delmo",
-    "elvin",
-    "fando",
-    "gresta",
-    "hulda",
-    "imsa",
-    "jorva",
-    "kelto",
-    "lumo",
-    "marvi",
-    "nordo",
-    "opaly",
-    "prisma",
-    "quento",
-    "rilva",
-    "solta",
-    "tarro",
-    "ulmo",
-    "varda",
-    "welmo",
-    "xanto",
-    "yelda",
-    "zorin",
-    "amber",
-    "birke",
-    "calla",
-    "dorne",
-]
+BRANDS = "alva brio corda delmo elvin fando gresta hulda imsa jorva kelto lumo marvi nordo opaly prisma quento rilva"
 ENDINGS = {
     "shop": "market", "airline": "air", "hotel": "hotel", "bank": "bank", "telecom": "mobile", "insurance": "insure",
     "clinic": "clinic", "cinema": "cinema", "restaurant": "kitchen", "jobs": "careers", "estate": "homes",
@@ -106,7 +74,7 @@ ENDINGS = {
 
 
 def site_name(kind: str, number: int) -> str:
-    return f"{BRANDS[number % len(BRANDS)]}-{ENDINGS[kind]}"
+    return f"{BRANDS.split()[number]}-{ENDINGS[kind]}"
 
 
 @cache
@@ -134,7 +102,7 @@ def page_tools() -> tuple[Tool, ...]:
     every = kinds.pop("every")
     made: list[Tool] = []
     tab = 100
-    for number in range(SITES_OF_A_KIND):
+    for number in range(len(BRANDS.split())):
         for kind, own in kinds.items():
             tab += 1
             site = site_name(kind, number)

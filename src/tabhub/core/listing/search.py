@@ -96,11 +96,14 @@ def _source_terms(source: Source) -> tuple[str, ...]:
 
 
 class _Postings:
-    """The tools that have a term, by their numbers, and the weight of the term in each."""
+    """The tools that have a term, by their numbers, and the weight of the term in each; some may be removed."""
 
-    __slots__ = ("tools", "weights")
+    __slots__ = ("count", "term", "tools", "weights")
 
-    def __init__(self) -> None:
+    def __init__(self, term: str) -> None:
+        self.term = term
+        self.count = 0
+        """How many of the tools are not removed."""
         self.tools = array("I")
         self.weights = array("f")
 
@@ -121,6 +124,8 @@ class ToolIndex:
         self._numbers: dict[ref[Tool], int] = {}
         self._tools: list[ref[Tool] | None] = []
         """By number; None is a tool that was removed."""
+        self._terms: list[tuple[_Postings, ...]] = []
+        """What each tool is found by."""
         self._postings: dict[str, _Postings] = {}
         """By term."""
         self._vocabulary: list[str] = []
@@ -150,7 +155,7 @@ class ToolIndex:
         """Remove or add up to this many tools."""
         for _ in range(min(most, len(self._outdated) + len(self._missing))):
             if self._outdated:
-                self._tools[self._numbers.pop(self._outdated.pop())] = None
+                self._remove(self._numbers.pop(self._outdated.pop()))
             else:
                 self._add(self._missing.pop())
 
@@ -160,13 +165,26 @@ class ToolIndex:
             return
         number = self._numbers[key] = len(self._tools)
         self._tools.append(key)
+        found: list[_Postings] = []
         for term, weight in _entry(tool).items():
             postings = self._postings.get(term)
             if postings is None:
-                postings = self._postings[term] = _Postings()
+                postings = self._postings[term] = _Postings(term)
                 insort(self._vocabulary, term)
+            postings.count += 1
             postings.tools.append(number)
             postings.weights.append(weight)
+            found.append(postings)
+        self._terms.append(tuple(found))
+
+    def _remove(self, number: int) -> None:
+        self._tools[number] = None
+        for postings in self._terms[number]:
+            postings.count -= 1
+            if not postings.count:
+                del self._postings[postings.term]
+                del self._vocabulary[bisect_left(self._vocabulary, postings.term)]
+        self._terms[number] = ()
 
     def search(
         self,
@@ -234,8 +252,7 @@ class ToolIndex:
         best: dict[int, float] = {}
         for term, factor in group.items():
             postings = self._postings[term]
-            count = len(postings.tools)
-            rarity = factor * math.log(1 + (len(self._tools) - count + 0.5) / (count + 0.5))
+            rarity = factor * math.log(1 + (len(self._numbers) - postings.count + 0.5) / (postings.count + 0.5))
             for number, weight in zip(postings.tools, postings.weights, strict=True):
                 score = weight * rarity
                 if score > best.get(number, 0.0):
@@ -253,7 +270,7 @@ class ToolIndex:
                         meant.setdefault(at + step, set()).update(meaning[step : step + 1] if aligned else meaning)
         positions = [at for at, word in enumerate(words) if at in meant or word not in STOP]
         # In a large catalogue, terms that half of the tools have are useless and the most expensive.
-        ceiling = len(self._tools) / (2 if len(self._tools) > 1_000 else 1)
+        ceiling = len(self._numbers) / (2 if len(self._numbers) > 1_000 else 1)
         groups: list[dict[str, float]] = []
         common: list[dict[str, float]] = []
         for at in (positions or range(len(words)))[:_MAX_GROUPS]:
@@ -271,7 +288,7 @@ class ToolIndex:
             for longer in self._beginning_with(word):
                 group.setdefault(longer, 0.3 + 0.5 * len(word) / len(longer))
             group = {term: weight for term, weight in group.items() if term in self._postings}
-            significant = {term: weight for term, weight in group.items() if len(self._postings[term].tools) <= ceiling}
+            significant = {term: weight for term, weight in group.items() if self._postings[term].count <= ceiling}
             if group and not significant:
                 common.append(group)
             else:

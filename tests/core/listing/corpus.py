@@ -162,11 +162,11 @@ def _tool(plugin: str, title: str, name: str, description: str, parameters: str)
 def _page_tool(site: str, tab: int, line: str) -> Tool:
     spec = _SPEC.fullmatch(line)
     assert spec is not None, line
-    origin = f"https://{site}.example"
+    origin = f"https://{site}.test"
     return Tool(
-        f"website_tool_{site}_example_tab1_{spec[1]}",
+        f"website_tool_{site}_test_tab1_{spec[1]}",
         Source("page", origin),
-        f"[{site}.example · tab 1 · “{site.replace('-', ' ').title()}”] The page says: {spec[3]}",
+        f"[{site}.test · tab 1 · “{site.replace('-', ' ').title()}”] The page says: {spec[3]}",
         _schema(spec[2]),
         meta={"tabhub/page": {"origin": origin, "tab": 1, "tabId": tab, "frameId": 0, "via": "webmcp"}},
         tab_id=tab,
@@ -232,4 +232,4 @@ def _names(wanted: str) -> Iterator[str]:
             forms = VERBS.get(verb, USUAL)
             form = forms[zlib.crc32(plugin.encode()) % len(forms)][0]
             yield f"{plugin}_{form.format(one=one, many=many, verb=verb)}"
-    yield f"website_tool_{where}_example_tab1_{what}"
+    yield f"website_tool_{where}_test_tab1_{what}"

@@ -109,6 +109,7 @@ def choose(
     counts: dict[str, int] = {}
     for tool in queue:
         if tool not in chosen:
-            counts[tool.source.key] = counts.get(tool.source.key, 0) + 1
+            name = tool.source.key.partition("://")[2] or tool.source.key
+            counts[name] = counts.get(name, 0) + 1
     most = sorted(counts, key=lambda key: (-counts[key], key))
     return Choice(tuple(tool for tool in candidates if tool in chosen), sum(counts.values()), tuple(most))

@@ -14,7 +14,8 @@ import pytest
 from tabhub.browser.tool_spec import data_result
 from tabhub.calls import engine
 from tabhub.core.registry import Entry
-from tabhub.core.results.budget import Fitted, estimate_tokens, fit
+from tabhub.core.results.budget import Fitted, fit
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.hub import RunningHub, running_hub

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tests.harness.agent import Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub

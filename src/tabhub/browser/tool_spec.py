@@ -214,11 +214,21 @@ def json_result(facts: bytes) -> ToolResult:
     return ToolResult(payload, facts=facts, is_json=True)
 
 
-def text_result(text: str, facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes; agents read a text that is better to read than their JSON and says the same."""
+def text_result(
+    text: str, facts: dict[str, Any], *notes: str, rest: str | None = None, fits: bool = False
+) -> ToolResult:
+    """The facts with their notes; agents read a text that is better to read than their JSON and says the same.
+
+    `rest` is what the tool left out to keep to the budget, for which the agent gets a handle; `fits`: it did so.
+    """
     noted = with_note(facts, *notes)
     shown = f"{text}\n\n[{noted['note']}]" if "note" in noted else text
-    return ToolResult(orjson.dumps({"content": [{"type": "text", "text": shown}]}), facts=orjson.dumps(noted))
+    return ToolResult(
+        orjson.dumps({"content": [{"type": "text", "text": shown}]}),
+        facts=orjson.dumps(noted),
+        fits=fits or bool(rest),
+        rest=rest or None,
+    )
 
 
 def content_result(content: list[dict[str, Any]], facts: dict[str, Any]) -> ToolResult:
@@ -276,7 +286,7 @@ async def _run_masked(run: Run, call: Call) -> ToolResult:
     payload = result.payload
     for fields in call.secret_fields():
         payload = fields.result(payload)
-    return result if payload is result.payload else ToolResult(payload, result.is_error, is_json=result.is_json)
+    return result.with_payload(payload)
 
 
 def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
@@ -285,12 +295,13 @@ def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
     facts = orjson.loads(body["content"][0]["text"]) if result.is_json else body.get("structuredContent")
     if facts is None:
         body["content"].append({"type": "text", "text": f"[{note}]"})
-        return ToolResult(orjson.dumps(body), result.is_error)
+        return result.with_payload(orjson.dumps(body))
     facts.update(more)
     facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
     if result.is_json:
-        return json_result(orjson.dumps(facts)).form(structured=False)
-    return ToolResult(orjson.dumps({**body, "structuredContent": facts}))
+        body["content"][0]["text"] = orjson.dumps(facts).decode()
+        return result.with_payload(orjson.dumps(body))
+    return result.with_payload(orjson.dumps({**body, "structuredContent": facts}))
 
 
 def tool(

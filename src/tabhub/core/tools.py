@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 import orjson
 
+from tabhub.core.results.rest import rest_block
 from tabhub.core.schemas.argument_errors import explain_arguments, problems_of
 from tabhub.core.schemas.validators import CompiledSchema, Schema
 from tabhub.errors import InvalidArguments
@@ -64,6 +65,16 @@ class ToolResult(msgspec.Struct):
     """Whether the one text in the payload is the facts as JSON."""
     has_media: bool = False
     """Whether the payload has what is not in the facts, such as an image."""
+    rest: str | None = None
+    """What its tool left out, until `form` puts it into the payload."""
+    fits: bool = False
+    """Whether its tool has kept it within the budget, so that nobody has to count its tokens again."""
+    has_rest: bool = False
+    """Whether it has a block with what its tool left out; see `core.results.rest`."""
+
+    def with_payload(self, payload: bytes) -> ToolResult:
+        """The same result, encoded anew."""
+        return self if payload is self.payload else msgspec.structs.replace(self, payload=payload)
 
     @classmethod
     def of(
@@ -87,14 +98,16 @@ class ToolResult(msgspec.Struct):
         """The answer as data or as text; one with an image has that and its facts."""
         if self.facts is None:
             return self
-        if not structured:
-            return ToolResult(self.payload, self.is_error, is_json=self.is_json)
-        beginning = self.payload[:-1] if self.has_media else b'{"content":[]'
-        return ToolResult(b'%b,"structuredContent":%b}' % (beginning, self.facts))
-
-    @classmethod
-    def text(cls, text: str, *, is_error: bool = False) -> ToolResult:
-        return cls.of([{"type": "text", "text": text}], is_error=is_error)
+        payload = self.payload
+        if structured:
+            beginning = payload[:-1] if self.has_media else b'{"content":[]'
+            payload = b'%b,"structuredContent":%b}' % (beginning, self.facts)
+        if self.rest is not None:
+            body = orjson.loads(payload)
+            body["content"].append(rest_block(self.rest))
+            payload = orjson.dumps(body)
+        is_json = self.is_json and not structured
+        return ToolResult(payload, self.is_error, is_json=is_json, fits=self.fits, has_rest=self.rest is not None)
 
 
 class Tool:

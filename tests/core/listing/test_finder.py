@@ -12,7 +12,7 @@ from tabhub.core.listing.finder import describe_found
 from tabhub.core.listing.profiles import Profiles
 from tabhub.core.listing.relevance import ELSEWHERE, OPEN_TAB, SESSION_TAB, Nearness, RecentUses, Situation, choose
 from tabhub.core.registry import Entry, Registry
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import BROWSER, HUB, CallContext, Source, Tool, ToolResult
 from tabhub.limits import DEFAULTS, Limits
 from tests.core.listing.corpus import page_tools, plugin_tools

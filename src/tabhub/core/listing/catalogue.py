@@ -24,7 +24,7 @@ from tabhub.core.listing.profiles import EVERYTHING, Selection
 from tabhub.core.listing.relevance import NOWHERE, RecentUses, Situation, choose
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.registry import Registry, sort_key
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import Tool
 from tabhub.limits import Limits
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import HUB, Tool
 from tabhub.limits import Limits
 

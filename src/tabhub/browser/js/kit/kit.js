@@ -54,6 +54,8 @@ const makeKit = (token, prefix) => {
     fieldOf,
     fieldText,
     editorOf,
+    editorRoots: EDITOR_ROOTS,
+    oneLook,
     enterText,
     drawn,
     secretFields,

@@ -92,7 +92,7 @@ const printActing = (refOf, nodes, { most, offset }) => {
 const snapshot = (kit, { ref, ...limits }) => {
   longestValue = ref ? LONGEST_ASKED : LONGEST_VALUE;
   try {
-    return takeSnapshot(kit, { ref, ...limits });
+    return oneLook(() => takeSnapshot(kit, { ref, ...limits }));
   } finally {
     longestValue = LONGEST_VALUE;
   }

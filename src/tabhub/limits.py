@@ -52,6 +52,8 @@ class Limits:
     read_chars: int = _limit(20_000, "characters tabhub_read_result returns by default")
     list_page: int = _limit(1000, "entries in one page of tools/list, resources/list or prompts/list")
     gateway_page: int = _limit(50, "tools in one page of tabhub_list_tools")
+    finder_found: int = _limit(10, "tools in the first page of a search with tabhub_list_tools")
+    finder_tokens: int = _limit(1_500, "estimated tokens of the schemas of the best of them")
 
     # rates, per minute
     admin_rate: int = _limit(10, "requests per minute to each of /reload, /extension/reload and /plugin-settings")

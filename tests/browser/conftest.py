@@ -30,6 +30,7 @@ class Context:
 
     session: Any = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    structured: bool = True
     sent: bool = False
     tab: int | None = None
     origin: str | None = None

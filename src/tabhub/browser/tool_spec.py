@@ -29,7 +29,6 @@ from tabhub.browser.secrets.text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease
-from tabhub.core.results.rest import rest_block
 from tabhub.core.sessions import Session
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
@@ -221,24 +220,36 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
 
 
 def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes, and the same JSON as text for clients that read only text."""
-    body = orjson.dumps(with_note(facts, *notes) if notes else facts)
-    text = orjson.dumps(body.decode())
-    return ToolResult(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
+    """The facts with their notes; agents read their JSON as text."""
+    return json_result(orjson.dumps(with_note(facts, *notes) if notes else facts))
+
+
+def json_result(facts: bytes) -> ToolResult:
+    """Facts that are encoded already."""
+    payload = b'{"content":[{"type":"text","text":%b}]}' % orjson.dumps(facts.decode())
+    return ToolResult(payload, facts=facts, is_json=True)
 
 
 def text_result(
     text: str, facts: dict[str, Any], *notes: str, rest: str | None = None, fits: bool = False
 ) -> ToolResult:
-    """The facts with their notes, and as text something better to read than their JSON.
+    """The facts with their notes; agents read a text that is better to read than their JSON and says the same.
 
     `rest` is what the tool left out to keep to the budget, for which the agent gets a handle; `fits`: it did so.
     """
     noted = with_note(facts, *notes)
     shown = f"{text}\n\n[{noted['note']}]" if "note" in noted else text
-    blocks = [{"type": "text", "text": shown}, *([rest_block(rest)] if rest else [])]
-    body = {"content": blocks, "structuredContent": noted}
-    return ToolResult(orjson.dumps(body), fits=fits or bool(rest), has_rest=bool(rest))
+    return ToolResult(
+        orjson.dumps({"content": [{"type": "text", "text": shown}]}),
+        facts=orjson.dumps(noted),
+        fits=fits or bool(rest),
+        rest=rest or None,
+    )
+
+
+def content_result(content: list[dict[str, Any]], facts: dict[str, Any]) -> ToolResult:
+    """Blocks of which some are no text, such as images, and facts about them for programs."""
+    return ToolResult(orjson.dumps({"content": content}), facts=orjson.dumps(facts), has_media=True)
 
 
 Run = Callable[[Any], Awaitable[ToolResult]]
@@ -260,20 +271,19 @@ class ToolSpec:
         async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
             call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
             try:
-                result = await run(call)
+                answer = await run(call)
             except TabhubError as error:
                 for fields in call.secret_fields():
                     fields.error(error)
                 raise
-            page, payload = call.worked_on, result.payload
-            if _PROBLEMS in payload and page is not None and not repeats:
+            page = call.worked_on
+            if page is not None and not repeats and _PROBLEMS in (answer.facts or b""):
                 # They are texts of the page's scripts, which may repeat what was typed into it.
                 with suppress(TabhubError):
                     await box.read_fields(page, True)
+            result = answer.form(structured=ctx.structured)
             for fields in call.secret_fields():
-                payload = fields.result(payload)
-            if payload is not result.payload:
-                result = result.with_payload(payload)
+                result = result.with_payload(fields.result(result.payload))
             if page is not None and box.downloads.may_have_news(page.key):
                 reports = await box.downloads.reports(page.key, call.view)
                 result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
@@ -288,18 +298,18 @@ _PROBLEMS = b'"problems":['
 
 
 def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
-    """A finished result with one more note, in its facts and in its text, and more facts."""
+    """A finished result with one more note and more facts."""
     body = orjson.loads(result.payload)
-    first, facts = body["content"][0], body.get("structuredContent")
-    if facts is not None:
-        is_facts = first.get("text") == orjson.dumps(facts).decode()
-        facts.update(more)
-        facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
-        if is_facts:
-            first["text"] = orjson.dumps(facts).decode()
-            return result.with_payload(orjson.dumps(body))
-    body["content"].append({"type": "text", "text": f"[{note}]"})
-    return result.with_payload(orjson.dumps(body))
+    facts = orjson.loads(body["content"][0]["text"]) if result.is_json else body.get("structuredContent")
+    if facts is None:
+        body["content"].append({"type": "text", "text": f"[{note}]"})
+        return result.with_payload(orjson.dumps(body))
+    facts.update(more)
+    facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
+    if result.is_json:
+        body["content"][0]["text"] = orjson.dumps(facts).decode()
+        return result.with_payload(orjson.dumps(body))
+    return result.with_payload(orjson.dumps({**body, "structuredContent": facts}))
 
 
 def tool(

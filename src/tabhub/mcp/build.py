@@ -143,14 +143,19 @@ class Listing:
 
 
 def build_listing(
-    parts: TabParts, is_off: Callable[[Tool], bool], *, show_disabled: bool, hidden: HiddenFrom = nothing_hidden
+    parts: TabParts,
+    is_off: Callable[[Tool], bool],
+    *,
+    show_disabled: bool,
+    budget: Callable[[], int],
+    hidden: HiddenFrom = nothing_hidden,
 ) -> Listing:
-    """`hidden` tells which tools an agent must not learn of."""
+    """`budget` is the room for tools of pages, plugins and servers in listings with a finder; `hidden` tells which
+    tools an agent must not learn of."""
     notices = ListNotifier(parts.limits)
     parts.registry.on_change(partial(notices.changed, "tools"))
-    return Listing(
-        notices, Profiles(FAMILIES, CORE), Catalogues(parts.registry, parts.limits, is_off, show_disabled, hidden)
-    )
+    catalogues = Catalogues(parts.registry, parts.limits, is_off, show_disabled, hidden, budget)
+    return Listing(notices, Profiles(FAMILIES, CORE), catalogues)
 
 
 def make_endpoint(

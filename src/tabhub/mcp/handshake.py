@@ -209,7 +209,15 @@ class HandshakeEdge:
             name, arguments = name_and_arguments(params) if is_tool else ("", {})
             token = progress_token(params) if "_meta" in params else None
             caller = mcp.in_flight[ident] = HandshakeCaller(
-                exchange, mcp.session, params, exchange.via, token, mcp.capabilities, None, mcp
+                exchange,
+                mcp.session,
+                params,
+                exchange.via,
+                token,
+                mcp.capabilities,
+                None,
+                is_tool and self.surface.structured(mcp.tools),
+                mcp,
             )
             exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
             try:
@@ -235,7 +243,10 @@ class HandshakeEdge:
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
             mcp.listed["tools"] = self.engine.registry.version
-            return self.surface.page(cursor, stateless=False, tools=mcp.tools, agent=mcp.session.token)
+            mcp.shown = self.surface.listed(mcp.session, mcp.tools)
+            return self.surface.page(
+                cursor, stateless=False, tools=mcp.tools, agent=mcp.session.token, session=mcp.session
+            )
         if request.method in LISTS:
             kind = request.method.partition("/")[0]
             mcp.listed[kind] = self.resources.versions()[kind]
@@ -254,6 +265,12 @@ class HandshakeEdge:
             self.engine.sessions.changes += 1
             return b"{}"
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
+
+    def differs(self, mcp: McpSession, kind: str) -> bool:
+        """Whether a list is not what the client was shown, as far as is known; listing it again costs the client."""
+        if kind != "tools" or mcp.shown is None:
+            return True
+        return self.surface.listed(mcp.session, mcp.tools) != mcp.shown
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
         """What an external server answers: a resource, a prompt, a completion."""
@@ -317,7 +334,8 @@ class HandshakeEdge:
             mcp.listener = stream
 
         def notify_changed(kind: str) -> None:
-            stream.append(encode_notification(LIST_CHANGED[kind]))
+            if self.differs(mcp, kind):
+                stream.append(encode_notification(LIST_CHANGED[kind]))
 
         for kind in mcp.outdated(self.resources.versions()):
             notify_changed(kind)

@@ -21,13 +21,14 @@ from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.call_sites import CallSites
+from tabhub.calls.situations import Situations
 from tabhub.calls.sources.page_resources import PageResources
 from tabhub.calls.sources.plugin_logs import PluginLogs
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
 from tabhub.config.public_suffixes import load_list
 from tabhub.config.settings import Config
-from tabhub.core.listing.profiles import ALL
+from tabhub.core.listing.profiles import DEFAULT
 from tabhub.core.registry import Entry
 from tabhub.core.resources import ResourceDirectory
 from tabhub.core.tabs import Tab
@@ -39,7 +40,7 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.endpoint import McpEndpoint
-from tabhub.mcp.gateway import GatewaySurface
+from tabhub.mcp.gateway import Finder, GatewaySurface
 from tabhub.mcp.resources import UpstreamResources, request_tool
 from tabhub.mcp.rest import Rest
 from tabhub.mcp.subscriptions import ResourceSubscribers
@@ -181,7 +182,11 @@ class Hub:
 
         # what agents are shown
         listing = build_listing(
-            tabs, permission.tools.is_off, show_disabled=config.show_disabled, hidden=permission.hidden_tools
+            tabs,
+            permission.tools.is_off,
+            show_disabled=config.show_disabled,
+            budget=lambda: settings.current.catalogue_tokens,
+            hidden=permission.hidden_tools,
         )
         self.notices, self.catalogues = listing.notices, listing.catalogues
         directory = ResourceDirectory(
@@ -217,16 +222,23 @@ class Hub:
             try:
                 listing.profiles.select(settings.current.tools)
             except InvalidParams as error:
-                log.warning("the setting `tools` is ignored and all tools are listed: %s", error.text())
-                return ALL
+                log.warning("the setting `tools` is ignored: %s", error.text())
+                return DEFAULT
             return settings.current.tools
 
         def endpoint(surface: Surface) -> McpEndpoint:
             return make_endpoint(engine, surface, listing, resources, session_rate, pages=pages.capabilities)
 
         everything = listing.catalogues.everything
-        self.mcp = endpoint(FullSurface(engine, listing.catalogues, listing.profiles, selection))
-        self.gateway = endpoint(GatewaySurface(engine, listing.catalogues))
+
+        def plugin_owns(plugin: str, url: str) -> bool:
+            return self.plugins.owns(plugin, url)
+
+        situations = Situations(browsers.book, plugin_owns)
+        self.mcp = endpoint(FullSurface(engine, listing.catalogues, listing.profiles, selection, situations.of))
+        self.gateway = endpoint(
+            GatewaySurface(engine, Finder(engine, listing.catalogues, situations.of), listing.profiles)
+        )
         edges = {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake}
 
         def broadcast_log(level: str, logger: str, data: Any) -> None:

@@ -70,7 +70,7 @@ async def browser_act(call: Call) -> ToolResult:
                 call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only, call.view, spec.repeats_page
             )
             call.ctx.begin_step(spec.tool, step.args)
-            facts = orjson.loads((await spec.run(step)).payload)["structuredContent"]
+            facts = orjson.loads((await spec.run(step)).facts or b"{}")
             facts.pop("tabId", None)
             results.append({_KIND: kind, **facts})
         except Paused as error:

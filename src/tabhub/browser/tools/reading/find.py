@@ -12,7 +12,7 @@ from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, find_element, names_element
 from tabhub.browser.schemas import free_object, integer, list_of, rows, text
-from tabhub.browser.tool_spec import Call, data_result, tool
+from tabhub.browser.tool_spec import Call, data_result, text_result, tool
 from tabhub.core.descriptions import one_line, visible
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -54,7 +54,7 @@ async def find(call: Call) -> ToolResult:
         facts["nearest"] = nearest
         there = f" Nearest matches: {', '.join(nearest)}." if nearest else " Nothing there is similar."
         lines = [f"Nothing in tab {page.tab_id} ({page.tab.url[:200]}) matches.{there}"]
-    return ToolResult.of([{"type": "text", "text": "\n".join(lines)}], structured=facts)
+    return text_result("\n".join(lines), facts)
 
 
 async def _search(frame: Frame, wanted: dict[str, Any], boxes: bool) -> dict[str, Any]:

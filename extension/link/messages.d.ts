@@ -212,6 +212,13 @@ export type ConfirmationRequest = {
   message: string;
   choices: string[];
   expiresAt: number;
+  agent: string;
+  sentence: string;
+  steps?: string[];
+  harmless?: boolean;
+  pictured?: boolean;
+  changed?: string;
+  sessionScope?: string;
   notify?: boolean;
   token?: string;
   tabId?: number;

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
-from tabhub.browser import browser_tools
+from tabhub.browser import bind_tools, make_toolbox
 from tabhub.browser.secrets.text import SecretText
+from tabhub.calls.approvals.element_lookup import ElementLookup
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
@@ -153,6 +154,7 @@ class Hub:
             clock=clock,
             wall=wall,
             memory=memory,
+            look=lambda request: self._lookup.look(request.session, request.acts, request.tab_id),
         )
 
         def plugin_tabs(plugin: str) -> list[Tab]:
@@ -257,7 +259,7 @@ class Hub:
             what = "download deleted" if deleted else "download not deleted"
             audit.event(what, BROWSER, tab_id=tab_id, origin=site)
 
-        built_in = browser_tools(
+        self._toolbox = make_toolbox(
             browsers,
             binding,
             home.files_folder(config.files_dir),
@@ -269,7 +271,8 @@ class Hub:
             view=permission.view,
             report_download=report_download,
         )
-        tabs.register(BROWSER, (Entry(tool, run) for tool, run in built_in))
+        self._lookup = ElementLookup(self._toolbox)
+        tabs.register(BROWSER, (Entry(tool, run) for tool, run in bind_tools(self._toolbox)))
         tabs.transport.settings(_page_settings(config))
         browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")

@@ -302,6 +302,20 @@ class ConfirmationRequest(Sent):
     choices: list[str]
     expires_at: float
     """Milliseconds since 1970."""
+    agent: str
+    """The agent's name."""
+    sentence: str
+    """What the agent wants to do, as in: Claude Code wants to click "Pay now"."""
+    steps: list[str] = []
+    """The steps of a batch, or the fields of a form, in order."""
+    harmless: bool = False
+    """Whether the sentence is enough to allow it: it changes nothing in a page and gives nothing away."""
+    pictured: bool = False
+    """Whether the element was found, so that there is a picture of it, and it can be shown in its page."""
+    changed: str = ""
+    """The sentence of the question before, which was withdrawn because the page changed."""
+    session_scope: str | None = None
+    """What an approval for the session would allow, as in: click and type on shop.example."""
     notify: bool = False
     """Whether to show a notification where no panel is open."""
     token: str | None = None

@@ -17,7 +17,7 @@ import msgspec
 from tabhub.calls.approvals import elicitation
 from tabhub.calls.approvals.element_lookup import NOTHING_SEEN, Act, Seen
 from tabhub.calls.approvals.memory import ApprovalMemory, granted
-from tabhub.calls.approvals.requests import Request, make_request, tab_of
+from tabhub.calls.approvals.requests import Request, logged_sentence, make_request, tab_of
 from tabhub.calls.held_calls import cancelled_before_sending
 from tabhub.calls.protocols import Caller, InputRequired
 from tabhub.config.settings import Config
@@ -82,6 +82,8 @@ class _Pending:
     session: Session
     tool: Tool
     seen: Seen
+    logged: str
+    """The sentence for the audit log, without what is typed."""
     same_call: str
     """Recognises the same call in its next round, where there are rounds: who calls what with which arguments."""
     answered: asyncio.Future[Answer]
@@ -204,7 +206,8 @@ class ApprovalInbox:
         )
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         pending = self._open[shown.id] = _Pending(
-            shown, expires, request.ask, request.session, request.tool, seen, same_call, answered
+            *(shown, expires, request.ask, request.session, request.tool, seen),
+            *(logged_sentence(request, seen), same_call, answered),
         )
         self.version += 1
         self.browsers.notify_local("confirmation.request", {**msgspec.to_builtins(shown), "notify": True})
@@ -329,7 +332,13 @@ class ApprovalInbox:
         del self._open[request.id]
         self.version += 1
         decision, by = (answer.decision, answer.by) if answer is not None else (None, why)
-        facts: dict[str, Any] = {"of": request.tool, "decision": decision or "none", "by": by, "why": request.reason}
+        facts: dict[str, Any] = {
+            "of": request.tool,
+            "sentence": pending.logged,
+            "decision": decision or "none",
+            "by": by,
+            "why": request.reason,
+        }
         if answer is not None and answer.reason:
             facts["reason"] = answer.reason
         if answer is not None and decision == "allow_always":

@@ -96,12 +96,15 @@ def make_request(
     )
 
 
-def _described(request: Request, seen: Seen) -> str:
-    steps = request.steps
-    if len(steps) == 1:
-        tool, arguments = steps[0]
-        return words.phrase(tool_words(tool), arguments, seen.elements)
-    return words.phrase(tool_words(request.tool), request.arguments, seen.elements)
+def logged_sentence(request: Request, seen: Seen) -> str:
+    """The sentence without what is typed, for the audit log."""
+    session = request.session
+    return words.sentence(agent_name(session.client, session.token), _described(request, seen, private=True))
+
+
+def _described(request: Request, seen: Seen, *, private: bool = False) -> str:
+    tool, arguments = request.steps[0] if len(request.steps) == 1 else (request.tool, request.arguments)
+    return words.phrase(tool_words(tool), arguments, seen.elements, private=private)
 
 
 def _is_harmless(request: Request) -> bool:

@@ -73,7 +73,7 @@ def phrase(
 def _use(tool: ToolWords) -> str:
     """What a call of another's tool does."""
     of = f" of {clean(tool.source, 100)}" if tool.source else ""
-    return f"use {quoted(tool.title or _plain(tool.name))}{of}"
+    return f"use {quoted(tool.title or _plain(tool.name.removeprefix(f'{tool.source}_')))}{of}"
 
 
 def cut_phrase(text: str) -> str:

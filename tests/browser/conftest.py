@@ -37,7 +37,7 @@ class Context:
     shown: ShownElements = field(default_factory=lambda: NOTHING_SHOWN)
     labels: dict[TargetKey, str] = field(default_factory=dict)
 
-    def note_target(self, target: TargetKey, label: str) -> None:
+    def note_target(self, target: TargetKey, label: str, area: object = None) -> None:
         self.labels[target] = label
 
     def visit(self, tab: int | None, site: str | None) -> None:

@@ -22,7 +22,7 @@ from tabhub.calls.context import Context
 from tabhub.calls.pause import Pause
 from tabhub.calls.protocols import Answers, Caller, InputRequired, Questions, Waits, Watcher
 from tabhub.config.settings import Config
-from tabhub.core.calls import Calls
+from tabhub.core.calls import Area, Calls
 from tabhub.core.origins import BLANK
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
@@ -59,6 +59,10 @@ _BIG = 256 * 1024
 """Results above this are cut to budget in a thread."""
 
 
+def _show_nothing(call: Context, area: Area) -> None:
+    """Nobody is shown what a call works on."""
+
+
 @dataclass(eq=False)
 class Engine:
     """Everything a surface needs to call tools."""
@@ -74,6 +78,8 @@ class Engine:
     calls: Calls[Context]
     session_ended: Callable[[Session], None] | None = None
     """Called with every session that has ended, to release its tabs."""
+    on_target: Callable[[Context, Area], None] = _show_nothing
+    """Called with each element that a call works on, and where it is in the tab."""
     keep_arguments: bool = False
     mask: ValueMask = field(default_factory=ValueMask)
     """The secrets used so far, which no answer and no log may have."""
@@ -382,7 +388,7 @@ class Engine:
             approval=approval,
         )
         if found is not None:
-            record.what = call_phrase(found.tool, arguments, call, with_text=self.keep_arguments)
+            record.what = session.did = call_phrase(found.tool, arguments, call, with_text=self.keep_arguments)
         if waited:
             record.waited_ms = round(waited * 1000)
         if call is not None:

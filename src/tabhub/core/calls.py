@@ -25,6 +25,10 @@ _SITES_NOTED = 200
 _LABELS_NOTED = 100
 
 
+Area = tuple[float, float, float, float]
+"""Left, top, width and height in CSS pixels of a tab's viewport."""
+
+
 class Call(msgspec.Struct, eq=False):
     """One invocation of one tool by one session."""
 
@@ -63,7 +67,7 @@ class Call(msgspec.Struct, eq=False):
         if site is not None and site not in self.sites and len(self.sites) < _SITES_NOTED:
             self.sites.append(site)
 
-    def note_target(self, target: TargetKey, label: str) -> None:
+    def note_target(self, target: TargetKey, label: str, area: Area | None = None) -> None:
         if len(self.labels) < _LABELS_NOTED:
             self.labels[target] = label
 

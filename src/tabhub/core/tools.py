@@ -203,8 +203,8 @@ class CallContext(Protocol):
     def note_site(self, site: str | None) -> None:
         """Note a site of which the call reads something."""
 
-    def note_target(self, target: TargetKey, label: str) -> None:
-        """Note an element that the call works on, for the audit log."""
+    def note_target(self, target: TargetKey, label: str, area: tuple[float, float, float, float] | None = None) -> None:
+        """Note an element that the call works on, and where it is: for the audit log, and to show it to the person."""
 
     def begin_step(self, tool: Tool, arguments: dict[str, Any]) -> None:
         """What is done from now on is a step of the call, which is checked like a call of its own."""

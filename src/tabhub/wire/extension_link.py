@@ -267,6 +267,8 @@ class InvocationStart(Sent):
     client: str | None
     token: str | None = None
     tab_id: int | None = None
+    what: str = ""
+    """What it does, in words."""
 
 
 InvocationError = sent("InvocationError", "Why a call failed.", message=str, category=str)
@@ -281,9 +283,27 @@ class AgentTab(Sent):
 
     tab_id: TabId
     label: str
+    """The agent's name."""
     color: str
+    doing: str = ""
+    """What it does there now."""
 
 
+class AgentOutline(Sent):
+    """An element that an agent works on, in CSS pixels of its tab's viewport."""
+
+    tab_id: TabId
+    x: int
+    y: int
+    width: int
+    height: int
+    color: str
+    long: bool = False
+    """Whether the person asked to see it."""
+
+
+ActiveAgent = sent("ActiveAgent", "An agent that may be given a tab.", session=str, name=str)
+AgentWork = sent("AgentWork", "The state of all agents' work.", paused=bool, working=int, agents=[ActiveAgent])
 AgentTabs = sent("AgentTabs", "All tabs that show which agent works in them.", tabs=list[AgentTab])
 
 
@@ -354,6 +374,8 @@ FROM_HUB: dict[str, type[msgspec.Struct] | None] = {
     "panel.changed": PanelChanged,
     "agent.event": None,
     "agents.marks": AgentTabs,
+    "agents.outline": AgentOutline,
+    "agents.work": AgentWork,
     "pages.settings": page_tools.PageSettings,
     "extension.reload": Empty,
     "ping": Empty,

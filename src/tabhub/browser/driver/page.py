@@ -239,10 +239,12 @@ class Page:
         acting = self._acting
         return acting.shown.get(target_key(target)) if acting is not None and acting.shown else None
 
-    def note_target(self, target: Mapping[str, Any], label: str) -> None:
+    def note_target(
+        self, target: Mapping[str, Any], label: str, area: tuple[float, float, float, float] | None = None
+    ) -> None:
         """Note the element that a call which may change something works on."""
         if self._acting is not None:
-            self._acting.note_target(target_key(target), label)
+            self._acting.note_target(target_key(target), label, area)
 
     @property
     def frames_matter(self) -> bool:

@@ -217,8 +217,17 @@ async def wait_actionable(
         page.state.worlds.acted.add((element.frame.session_id, element.frame.frame_id))
         label = facts.get("label")
         element = replace(element, label=label[:500]) if isinstance(label, str) else element
-        page.note_target(target_of(args), element.label)
+        page.note_target(target_of(args), element.label, _area(facts, x, y))
         return ActionableElement(element, x, y, point, str(facts.get("kind")), facts)
+
+
+def _area(facts: Mapping[str, Any], x: float, y: float) -> tuple[float, float, float, float] | None:
+    """Where the element is in the tab's viewport, as its point is known there and in its own frame."""
+    box = facts.get("box")
+    if not isinstance(box, list) or len(box) != 4:
+        return None
+    left, top, width, height = (parse_number(side) for side in box)
+    return x + left - parse_number(facts.get("x")), y + top - parse_number(facts.get("y")), width, height
 
 
 async def _hover(element: Element, point: Any) -> None:

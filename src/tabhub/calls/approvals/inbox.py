@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tabhub.browser.elements.element import Element
 from tabhub.calls.approvals import elicitation
 from tabhub.calls.approvals.element_lookup import NOTHING_SEEN, Act, Seen
 from tabhub.calls.approvals.memory import ApprovalMemory, granted
@@ -169,10 +170,10 @@ class ApprovalInbox:
         """Ask the person to confirm something in the middle of a call: for a page, or for another agent's tab."""
         return (await self.ask(caller, tool, {"confirm": ask.message}, ask, tab_id)).answer
 
-    def seen(self, request_id: str) -> tuple[Session, Seen] | None:
-        """The elements of an open request, and whose it is."""
+    def open_request(self, request_id: str) -> tuple[Session, int | None, Element | None] | None:
+        """Of an open request: whose it is, its tab, and the first of its elements."""
         pending = self._open.get(request_id)
-        return (pending.session, pending.seen) if pending is not None else None
+        return (pending.session, pending.request.tab_id, pending.seen.first) if pending is not None else None
 
     def _require_room(self) -> None:
         if len(self._open) + len(self._looking) >= self.limits.approvals:

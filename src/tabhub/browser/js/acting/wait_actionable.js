@@ -387,9 +387,11 @@ async function ({ need, within, settle, patient, all, keep, value, shown: agreed
   if (need === "key") element.focus({ preventScroll: true });
   if (typed) listen();
   if (typed && !(await focus())) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
+  const outer = (bodies()[0] || element).getBoundingClientRect();
   return {
     x: found.at.x,
     y: found.at.y,
+    box: [outer.x, outer.y, outer.width, outer.height],
     kind,
     // A code editor selects its text by keys.
     go: typed && kind !== "code",

@@ -202,7 +202,7 @@ function choice(app, approval, { decision, label, kind, key }, title, onclick) {
     "button",
     {
       type: "button",
-      class: `button ${kind}${scope ? " scoped" : ""}`,
+      class: `button ${kind}${kind === "plain" ? " scoped" : ""}`,
       key: decision,
       "aria-label": `${label}${scope ? `: ${scope}` : ""}. ${title}`,
       "aria-keyshortcuts": key,

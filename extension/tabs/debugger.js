@@ -306,6 +306,15 @@ export class Debugger {
   }
 
   /**
+   * The person stops the agents in a tab by our own button, as by the browser's Cancel.
+   * @param {number} tabId
+   */
+  stop(tabId) {
+    void chrome.debugger.detach({ tabId }).catch(() => {}); // it may not be attached
+    this.#detached(tabId, "canceled_by_user");
+  }
+
+  /**
    * Detach from a tab that has navigated to a page of the extension.
    * @param {number} tabId
    */

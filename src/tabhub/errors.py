@@ -219,6 +219,16 @@ class TabStopped(PermissionDenied):
         self.outcome = "unknown" if sent else "not_sent"
 
 
+class ElementChanged(PermissionDenied):
+    """The element is not the one that the person was shown when they approved the call."""
+
+    def __init__(self, shown: str, now: str) -> None:
+        super().__init__(
+            f"The person approved {shown}, but the page changed meanwhile: {now}. It was left alone.",
+            hint="Take a new browser_snapshot and call again: the person is asked about what is there then.",
+        )
+
+
 class NotFound(TabhubError, status=404, category="not_found"):
     """Nothing with that name, or at this URL."""
 

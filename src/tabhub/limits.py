@@ -67,6 +67,9 @@ class Limits:
     # approvals
     approvals: int = _limit(100, "calls that may wait for approval at once")
     grants: int = _limit(2000, "approvals stored that always hold; the oldest are dropped")
+    approval_lookup: float = _limit(1.5, "time to find the elements of a call before the person is asked about it")
+    approval_look_again: float = _limit(1.5, "time between looks at these elements while the person decides")
+    approval_picture: int = _limit(256 * 1024, "bytes of the picture of an element shown to the person, as base64")
     approval_params: int = _limit(20_000, "characters of a call's parameters shown to the person who is asked")
 
     # sessions and streams

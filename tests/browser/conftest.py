@@ -15,6 +15,7 @@ from tabhub.browser.driver.page import Page, open_tab
 from tabhub.browser.secrets.fields import ReadFields
 from tabhub.core.leases import Lease
 from tabhub.core.schemas.validators import compile_schema
+from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements, TargetKey
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Runner, Tool, ToolResult
 from tabhub.errors import TabLeased
@@ -35,6 +36,11 @@ class Context:
     tab: int | None = None
     origin: str | None = None
     sites: list[str] = field(default_factory=list)
+    shown: ShownElements = field(default_factory=lambda: NOTHING_SHOWN)
+    labels: dict[TargetKey, str] = field(default_factory=dict)
+
+    def note_target(self, target: TargetKey, label: str, area: object = None) -> None:
+        self.labels[target] = label
 
     def visit(self, tab: int | None, site: str | None) -> None:
         self.tab, self.origin = tab, site

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tabhub.core.agent_colours import COLOURS
 from tests.harness.agent import Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
 from tests.harness.hub import RunningHub, running_hub
@@ -28,9 +29,12 @@ async def test_an_agents_tab_is_in_a_group_named_after_the_client(hub: RunningHu
     async with Agent(hub) as agent:
         await tab_of(agent)
         asked = (await browser.next_request("createTab"))["params"]
-        assert asked == {"active": False, "group": {"key": agent.headers["Mcp-Session-Id"], "title": "raw"}}
+        group = asked.pop("group")
+        assert asked == {"active": False}
+        assert (group["key"], group["title"]) == ("agent test (raw)", "test (raw)")
+        assert group["color"] in COLOURS
         await agent.call("browser_open_tab", {"url": "data:text/html,x"})
-        assert (await browser.next_request("createTab"))["params"]["group"] == asked["group"]
+        assert (await browser.next_request("createTab"))["params"]["group"] == group
 
 
 async def test_acting_in_a_leased_tab_is_refused_and_names_its_holder(hub: RunningHub, browser: FakeExtension) -> None:

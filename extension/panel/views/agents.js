@@ -3,9 +3,10 @@
  */
 
 import { h } from "../dom.js";
-import { agentName, counted, duration, host, span, toolTitle } from "../format.js";
+import { agentName, counted, duration, host, span } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { badge, button, command, dot, empty, confirmButton } from "../components.js";
+import { whatOf } from "./activity.js";
 import { stoppedTabs } from "./stopped.js";
 
 /** @typedef {import("../types.js").App} App */
@@ -87,7 +88,7 @@ function card(app, session) {
       h(
         "p",
         { key: call.callId, class: "call running" },
-        h("span", { class: "call-what" }, toolTitle(app.state, call.tool)),
+        h("span", { class: "call-what", dir: "auto" }, whatOf(app, call)),
         h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
       ),
     ),
@@ -117,7 +118,7 @@ function heldTab(app, session, { tabId, title, url, heldSeconds }) {
     h(
       "span",
       { class: "tab" },
-      h("span", { class: "tab-title" }, title || "Untitled"),
+      h("span", { class: "tab-title", dir: "auto" }, title || "Untitled"),
       h("span", { class: "quiet" }, `${host(url) || "no page"} · held for ${span(heldSeconds)}`),
     ),
     tabId === session.tabId ? badge("current", "accent") : null,

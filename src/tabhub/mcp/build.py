@@ -21,6 +21,7 @@ from tabhub.calls.results import read_result_tool
 from tabhub.calls.sources.page_tools import PageTools
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
+from tabhub.core.agent_colours import AgentColours
 from tabhub.core.calls import Calls
 from tabhub.core.leases import Leases
 from tabhub.core.listing.catalogue import Catalogues, HiddenFrom, nothing_hidden
@@ -70,6 +71,7 @@ class TabParts:
         self.wall = wall
         self.registry = Registry()
         self.sessions = Sessions(limits)
+        self.colours = AgentColours()
         self.calls: Calls[Context] = Calls(limits)
         more = {} if advice is None else {"advice": advice}
         self.browsers = Browsers(limits, wall=wall, starting=starting, **more)
@@ -80,6 +82,7 @@ class TabParts:
             self.browsers,
             clock=clock,
             runs_calls=lambda session_id: bool(self.calls.of_session(session_id)),
+            colours=self.colours,
         )
         self.transport = LinkTransport(self.browsers)
 
@@ -109,6 +112,7 @@ class TabParts:
         mask: ValueMask,
         *,
         keep_arguments: bool = False,
+        **more: Any,
     ) -> Engine:
         engine = Engine(
             registry=self.registry,
@@ -123,6 +127,7 @@ class TabParts:
             wall=self.wall,
             session_ended=self.binding.session_ended,
             keep_arguments=keep_arguments,
+            **more,
         )
         self.register(HUB, [read_result_tool(results, self.limits, engine.result_owner)])
         return engine

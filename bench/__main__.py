@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from bench import browser, calls, generator, hostile, hotspots, matrix, pages, relay, relay_floods, start, upstream
+from bench.miniwob import run as miniwob
 
 
 def main() -> None:
@@ -47,6 +49,18 @@ def main() -> None:
     nine.add_argument("--calls", type=int, default=50, help="calls of one run (default 50)")
     hostile_part = parts.add_parser("hostile", help="what hostile input and very many tools cost, against parsing JSON")
     hostile_part.add_argument("--rounds", type=int, default=7, help="runs of each, interleaved (default 7)")
+    web = parts.add_parser("miniwob", help="the tasks of MiniWoB++ with Tabhub and with Playwright MCP")
+    web.add_argument(
+        "--tasks", dest="tasks_given", type=lambda text: text.split(","), default=[], help="a,b (default all)"
+    )
+    web.add_argument("--seeds", type=int, default=3, help="episodes of each task (default 3)")
+    web.add_argument("--first", type=int, help="the first seed, where it is not one of the published ones")
+    web.add_argument("--only", choices=("tabhub", "playwright"), help="one product")
+    web.add_argument(
+        "--file", type=Path, help="where results are kept and looked up (default bench/build/miniwob.jsonl)"
+    )
+    web.add_argument("--show", action="store_true", help="print each call with its answer")
+    web.add_argument("--report", dest="report_only", action="store_true", help="run nothing, only write the table")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -69,6 +83,8 @@ def main() -> None:
         relay_floods.main()
     elif part == "relay":
         relay.main(**options)
+    elif part == "miniwob":
+        miniwob.main(**options)
     elif part == "profile":
         hotspots.main(**options)
     else:

@@ -102,7 +102,7 @@ class View:
 
 
 _TABHUB = re.compile(rf"(?P<role>[a-z]+)(?: (?P<name>{_QUOTED}))?(?: \[(?P<marks>[^\]]*)\])?(?P<after>.*)", re.DOTALL)
-_TABHUB_VALUE = re.compile(rf" = ({_QUOTED})")
+_TABHUB_VALUE = re.compile(rf"(?: [a-z]+ {_QUOTED})* = ({_QUOTED})")
 _TABHUB_TEXT = re.compile(rf": ({_QUOTED})$")
 
 

@@ -34,6 +34,11 @@ def write(at: Node, text: str) -> Action:
     return Action("write", at, {"text": text})
 
 
+def enter(at: Node, text: str) -> Action:
+    """Type into a field key by key, as a page with suggestions needs it."""
+    return Action("enter", at, {"text": text})
+
+
 def keys(text: str) -> Action:
     """Type where the focus is."""
     return Action("keys", None, {"text": text})
@@ -51,6 +56,11 @@ def choose(at: Node, *labels: str) -> Action:
 
 def drag(start: Target, end: Target) -> Action:
     return Action("drag", start, {"to": end})
+
+
+def carry(start: Point, end: Point) -> Action:
+    """Drag where other items make room on the way."""
+    return Action("carry", start, {"to": end})
 
 
 def move(at: Point) -> Action:

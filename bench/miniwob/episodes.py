@@ -100,7 +100,7 @@ async def _episode(product: Product, origin: str, task: str, seed: int, rewards:
         async with asyncio.timeout(_LONGEST):
             view = await product.open(address(origin, task, seed))
             await POLICIES[task](product, view)
-    except (ToolFailed, LookupError, ValueError, TimeoutError) as failure:
+    except (ToolFailed, LookupError, ValueError, RuntimeError, TimeoutError) as failure:
         error = f"{type(failure).__name__}: {failure}"[:400]
     reward = await asyncio.to_thread(rewards.take, task, seed, _REWARD_WAIT)
     for entry in meter.log or ():

@@ -1,7 +1,8 @@
 """The pages of MiniWoB++ on a local web server, which starts an episode with a seed and receives its reward.
 
 Owns what is added to the pages: a script that begins the episode at once and reports the page's own reward when it
-ends. Policies and products do not see it.
+ends. Policies and products do not see it: the report goes over a WebSocket, as products wait for requests that an
+action causes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from websockets.sync.server import ServerConnection, serve
+
 from bench.build import OUT
 
 FOLDER = OUT / "pages" / "miniwob" / "html"
@@ -26,6 +29,7 @@ _START = """
 (() => {
   const {seed} = core.QueryString;
   const [cover, end] = [core.startEpisode, core.endEpisode];
+  const rewards = new WebSocket("ws://127.0.0.1:PORT");
   let begun = false;
   core.startEpisode = () => {
     cover();
@@ -39,7 +43,7 @@ _START = """
     const running = core.EP_TIMER !== null;
     end(...given);
     const reward = {task: location.pathname, seed, raw: WOB_RAW_REWARD_GLOBAL, reason: WOB_REWARD_REASON};
-    if (running) navigator.sendBeacon("/reward", JSON.stringify(reward));
+    if (running) rewards.send(JSON.stringify(reward));
   };
 })();
 """
@@ -75,24 +79,17 @@ class Rewards:
 class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def __init__(self, rewards: Rewards, *given: Any, **named: Any) -> None:
-        self._rewards = rewards
+    def __init__(self, start: str, *given: Any, **named: Any) -> None:
+        self._start = start
         super().__init__(*given, **named)
 
     def do_GET(self) -> None:
         if urlsplit(self.path).path != "/core/core.js":
             super().do_GET()
             return
-        source = (FOLDER / "core" / "core.js").read_text() + _START.replace("SECONDS", str(_LONGEST_S))
-        self._answer(200, source.encode(), "text/javascript; charset=utf-8")
-
-    def do_POST(self) -> None:
-        self._rewards.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self._answer(204)
-
-    def _answer(self, status: int, body: bytes = b"", kind: str = "text/plain") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
+        body = ((FOLDER / "core" / "core.js").read_text() + self._start).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/javascript; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -104,16 +101,30 @@ class _Handler(SimpleHTTPRequestHandler):
 @contextmanager
 def site(rewards: Rewards) -> Iterator[str]:
     """Serve the pages; returns their origin."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, rewards, directory=str(FOLDER)))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="miniwob")
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+
+    def receive(connection: ServerConnection) -> None:
+        for message in connection:
+            rewards.put(json.loads(message))
+
+    with serve(receive, "127.0.0.1", 0) as receiver:
+        port = receiver.socket.getsockname()[1]
+        start = _START.replace("SECONDS", str(_LONGEST_S)).replace("PORT", str(port))
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, start, directory=str(FOLDER)))
+        server.daemon_threads = True
+        threads = [
+            threading.Thread(target=receiver.serve_forever, name="rewards"),
+            threading.Thread(target=server.serve_forever, args=(0.05,), name="miniwob"),
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            receiver.shutdown()
+            server.shutdown()
+            for thread in threads:
+                thread.join()
+            server.server_close()
 
 
 def address(origin: str, task: str, seed: int) -> str:

@@ -134,7 +134,8 @@ async def _adders(p: Product, v: View) -> list[Node]:
 def _dish(v: View, adder: Node) -> str:
     """The texts between the adder before and this one."""
     at = v.nodes.index(adder)
-    start = max((n for n in range(at) if "+" in (v.nodes[n].name, v.nodes[n].text)), default=0)
+    menu = next(n for n, node in enumerate(v.nodes) if "Appetizers" in (node.name, node.text))
+    start = max((n for n in range(at) if "+" in (v.nodes[n].name, v.nodes[n].text)), default=menu)
     return " ".join(f"{node.name} {node.text}" for node in v.nodes[start:at])
 
 

@@ -123,13 +123,8 @@ async def guess(p: Product, v: View) -> None:
 
 @task("find-greatest")
 async def greatest(p: Product, v: View) -> None:
-    cards = await p.elements(".card")
-    numbers = []
-    for card in cards:
-        await p.do(click(card.centre))
-        (number,) = (await p.view()).find(r"submit\.? (\d+) ")
-        numbers.append(int(number))
-    await p.do(click(cards[numbers.index(max(numbers))].centre), click(button(v)))
+    cards = [node for node in v.all("clickable generic", like=r"^\d+$") if node.ref]
+    await p.do(click(max(cards, key=lambda node: int(node.name or node.text))), click(button(v)))
 
 
 @task("stock-market")

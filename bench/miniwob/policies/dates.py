@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bench.miniwob.actions import Action, click, keys, write
+from bench.miniwob.actions import Action, click, enter, write
 from bench.miniwob.policies.registry import button, target, task
 from bench.miniwob.products.base import Product
 from bench.miniwob.view import Node, View
@@ -52,7 +52,7 @@ async def _pick(p: Product, month: int, day: int) -> None:
 async def book_flight(p: Product, v: View) -> None:
     by, start, end, month, day = v.find(r"Book the (\w+) one-way flight from: (.*?) to: (.*?) on (\d\d)/(\d\d)/\d{4}")
     for nth, place in enumerate((start, end)):
-        await p.do(click(v.one("textbox combobox", nth=nth)), keys(place))
+        await p.do(enter(v.one("textbox combobox", nth=nth), place))
         seen = await p.view()
         await p.do(click(_airport(seen, place)))
     fields = (await p.view()).all("textbox combobox")

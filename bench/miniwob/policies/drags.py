@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from bench.miniwob.actions import Action, click, down, drag, move, up, write
+from bench.miniwob.actions import Action, carry, click, down, drag, move, up, wait, write
 from bench.miniwob.policies.figures import figures
 from bench.miniwob.policies.registry import button, task
 from bench.miniwob.products.base import Product
-from bench.miniwob.view import Node, Point, View
+from bench.miniwob.view import Node, View
 
 
 @task("drag-box")
@@ -59,7 +59,7 @@ async def drag_item(p: Product, v: View) -> None:
     to = places.get(where, at - 1)
     if found := re.match(r"to the (\d)", where):
         to = int(found[1]) - 1
-    await p.do(drag(items[at].centre, items[to].at(0.5, 0.2 if to < at else 0.8)))
+    await p.do(carry(items[at].centre, items[to].at(0.5, 0.2 if to < at else 0.8)))
 
 
 @task("drag-items-grid")
@@ -75,7 +75,7 @@ async def drag_in_grid(p: Product, v: View) -> None:
         row = 0 if "top" in where else 2 if "bottom" in where else 1
         column = 0 if "left" in where else 2 if "right" in where else 1
     to = 3 * row + column
-    await p.do(drag(items[at].centre, items[to].centre))
+    await p.do(carry(items[at].centre, items[to].centre))
 
 
 @task("drag-sort-numbers")
@@ -88,25 +88,25 @@ async def sort_numbers(p: Product, v: View) -> None:
     for at, number in enumerate(sorted(numbers)):
         now = numbers.index(number)
         if now != at:
-            actions.append(drag(places[now], items[at].at(0.5, 0.2)))
+            actions.append(carry(places[now], items[at].at(0.5, 0.2)))
             numbers.insert(at, numbers.pop(now))
     await p.do(*actions, click(button(v)))
 
 
+_TURNS = {"1": (0, -20), "2": (-20, 0), "3": (-20, 0), "4": (20, 0), "5": (-20, 0), "6": (0, 20)}
+"""In which direction the cube is pushed until a side is in front."""
+
+
 @task("drag-cube")
 async def turn_cube(p: Product, v: View) -> None:
-    """Turn it a little and look which side is in front."""
     (wanted,) = v.find(r'so that "(\d)"')
     (frame,) = await p.elements(".viewport")
-    middle = frame.centre
-    turns = {"1": (0, 2), "2": (-1, 0), "3": (2, 0), "4": (1, 0), "5": (0, 0), "6": (0, 0)}
-    across, down_ = turns[wanted]
-    for _ in range(12):
+    start, end = frame.centre, frame.centre.plus(*_TURNS[wanted])
+    for _ in range(20):
         (front,) = await p.elements(".cube-image.active")
         if front.text == wanted:
             break
-        end = Point(middle.x + 12 * (across or 1), middle.y + 12 * down_)
-        await p.do(down(middle), move(end), up(end))
+        await p.do(move(start), down(start), move(end), up(end), wait(0.4))
     await p.do(click(button(v)))
 
 
@@ -128,7 +128,10 @@ async def calendar(p: Product, v: View) -> None:
     area, first = (await p.elements("#area"))[0], (await p.elements(f"#hh-{free}"))[0]
     offset = first.centre.y - area.at(0, 0.4).y
     await p.do(Action("wheel", area.centre, {"by": round(offset)}))
-    slots = await p.elements(f"#hh-{free}, #hh-{free + halves - 1}")
+    for _ in range(3):  # a page may scroll a moment later
+        slots = await p.elements(f"#hh-{free}, #hh-{free + halves - 1}")
+        if slots[0].centre.y < area.at(0, 1).y:
+            break
     points = [slots[0].at(0.5, 0.3), slots[0].at(0.5, 0.5), slots[-1].at(0.5, 0.5), slots[-1].at(0.5, 0.6)]
     await p.do(down(points[0]), *(move(point) for point in points[1:]), up(points[-1]))
     seen = await p.view()

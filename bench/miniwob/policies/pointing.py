@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from bench.miniwob.actions import Action, click, down, drag, move, press, up, wheel
@@ -67,35 +68,31 @@ async def _on_ray(p: Product, start: Point, angle: float) -> Point:
     return min(inside, key=lambda pair: pair[0])[1]
 
 
+_HEAT = (("HOT", 5.0), ("WARM", 10.0), ("COLD", 40.0), ("ICE COLD", math.inf))
+"""What the page says up to which distance from the hot place."""
+
+
 @task("hot-cold")
 async def hot_cold(p: Product, v: View) -> None:
-    """Each answer says only how near it is: search in rows, then around the first warm place."""
+    """Point where the answer tells most about where the hot place can still be."""
     (area,) = await p.elements("#touch-area")
-    step, grid = 12, []
     width, height = (area.box[2], area.box[3]) if area.box else (160.0, 125.0)
-    for row, y in enumerate(range(6, int(height), step)):
-        columns = list(range(6, int(width), step))
-        grid += [area.at(0, 0).plus(x, y) for x in (columns if row % 2 == 0 else columns[::-1])]
-    for point in grid:
-        heat = await _heat(p, point)
-        if heat == "HOT" or (heat == "WARM" and (point := await _hot_near(p, point)) is not None):
+    places = [(x, y) for x in range(4, int(width) - 3, 2) for y in range(4, int(height) - 3, 2)]
+    while places:
+        some = places[:: max(1, len(places) // 40)]
+        x, y = min(some, key=lambda at: max(Counter(_heat(at, place) for place in places).values()))
+        point = area.at(0, 0).plus(x, y)
+        await p.do(move(point))
+        (heat,) = (await p.view()).find(r"area\..*?(HOT|WARM|ICE COLD|COLD)")
+        if heat == "HOT":
             await p.do(click(point))
             return
+        places = [place for place in places if _heat((x, y), place) == heat]
 
 
-async def _heat(p: Product, point: Point) -> str:
-    await p.do(move(point))
-    return (await p.view()).find(r"(HOT|WARM|ICE COLD|COLD)")[0]
-
-
-async def _hot_near(p: Product, point: Point) -> Point | None:
-    for distance in (5, 8):
-        for turn in range(8):
-            angle = turn * math.pi / 4
-            near = point.plus(round(distance * math.cos(angle)), round(distance * math.sin(angle)))
-            if await _heat(p, near) == "HOT":
-                return near
-    return None
+def _heat(at: tuple[int, int], hot: tuple[int, int]) -> str:
+    distance = math.dist(at, hot)
+    return next(name for name, limit in _HEAT if distance < limit)
 
 
 @task("draw-circle")
@@ -117,14 +114,6 @@ async def draw_line(p: Product, v: View) -> None:
 
 def _stroke(points: Sequence[Point]) -> list[Action]:
     return [move(points[0]), down(points[0]), *(move(point) for point in points[1:]), up(points[-1])]
-
-
-@task("chase-circle")
-async def chase(p: Product, v: View) -> None:
-    while found := await p.elements("#circ"):
-        await p.do(move(found[0].centre))
-        if not found[0].box or "START" in (await p.view()).text:
-            return
 
 
 @task("use-slider", "form-sequence")
@@ -188,16 +177,3 @@ async def resize(p: Product, v: View) -> None:
     by = 20 if direction == "larger" else -20
     end = corner.centre.plus(by, 0) if side == "width" else corner.centre.plus(0, by)
     await p.do(drag(corner.centre, end), click(button(v)))
-
-
-@task("moving-items")
-async def moving(p: Product, v: View) -> None:
-    """Click each circle where it will be by then."""
-    import asyncio
-
-    while "START" not in (await p.view()).text:
-        shown = [node for node in await p.elements("svg circle") if 20 < node.centre.x < 140]
-        if shown:
-            await p.do(click(shown[0].centre))
-        else:
-            await asyncio.sleep(0.1)

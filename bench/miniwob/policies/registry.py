@@ -12,7 +12,10 @@ from bench.miniwob.view import Node, View
 Policy = Callable[[Product, View], Awaitable[None]]
 _TASKS = "__miniwob_tasks__"
 
+_REACTION = "a test of reaction: it lasts ten seconds whatever is done, and circles move on while an agent thinks"
 LEFT_OUT = {
+    "chase-circle": _REACTION,
+    "moving-items": _REACTION,
     "count-sides": "the shape is painted on a canvas; only a picture shows it, and the policies read text",
     "hover-shape": "the page gives no reward",
 }

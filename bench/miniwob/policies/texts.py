@@ -6,6 +6,7 @@ import operator
 import re
 
 from bench.miniwob.actions import click, keys, press, wheel, write
+from bench.miniwob.actions import enter as enter_keys
 from bench.miniwob.policies.registry import button, target, task
 from bench.miniwob.products.base import Product
 from bench.miniwob.view import View
@@ -53,7 +54,7 @@ async def log_in_past_popup(p: Product, v: View) -> None:
 
 @task("read-table", "read-table-2")
 async def read_table(p: Product, v: View) -> None:
-    labels = re.findall(r"([A-Z][\w ]*?):", " ".join(node.name or node.text for node in v.nodes))
+    labels = [(node.name or node.text).removesuffix(":") for node in v.nodes if (node.name or node.text).endswith(":")]
     asked = re.search(r"the value of (.*?) into", v.text)
     wanted = [asked[1]] if asked else [label for label in labels if label in _TABLE][:2]
     fields = v.all("textbox")
@@ -159,7 +160,7 @@ _STYLES = {"bold": "Control+b", "italics": "Control+i", "underlined": "Control+u
 @task("text-editor")
 async def text_editor(p: Product, v: View) -> None:
     word, kind, style = v.find(r"(?:give the text (\S+) the|(?:give|make) everything the) (style|color) (\w+)")
-    editor = v.one("textbox")
+    editor = v.one("textbox paragraph")
     if word:
         before = (editor.value or editor.text or v.text.split("Submit")[0]).split(word)[0]
         steps = [*press("Control+Home"), *press("ArrowRight") * len(before), *press("Shift+ArrowRight") * len(word)]
@@ -194,8 +195,7 @@ async def terminal(p: Product, v: View) -> None:
 @task("use-autocomplete", "use-autocomplete-nodelay")
 async def autocomplete(p: Product, v: View) -> None:
     start, end = v.find(r'starts with "(.*?)"(?: and ends with "(.*?)")?')
-    field = v.one("textbox combobox")
-    await p.do(click(field), keys(start))
+    await p.do(enter_keys(v.one("textbox combobox"), start))
     seen = await p.view()
     options = [node for node in seen.nodes if (node.name or node.text).startswith(start) and node.role != "text"]
     chosen = next(node for node in options if (node.name or node.text).endswith(end or ""))

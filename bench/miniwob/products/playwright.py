@@ -10,12 +10,13 @@ from bench.miniwob.actions import Action, Target
 from bench.miniwob.products.mcp import Client, Meter
 from bench.miniwob.view import Node, Point, View, parse_playwright
 
-_ELEMENTS = """() => [...document.querySelectorAll(SELECTOR)].map((one) => {
+_ELEMENTS = """() => JSON.stringify([...document.querySelectorAll(SELECTOR)].map((one) => {
   const {x, y, width, height} = one.getBoundingClientRect();
   const given = ATTRIBUTES.map((name) => [name, one.getAttribute(name)]).filter(([, value]) => value !== null);
   const text = one.textContent.trim().slice(0, 200);
-  return {tag: one.localName, text, box: [x, y, width, height].map(Math.round), ...Object.fromEntries(given)};
-})"""
+  const box = [x, y, width, height].map((side) => Math.round(10 * side) / 10);
+  return {tag: one.localName, text, box, ...Object.fromEntries(given)};
+}))"""
 
 
 class Playwright:
@@ -64,7 +65,7 @@ class Playwright:
         source = _ELEMENTS.replace("SELECTOR", json.dumps(selector)).replace("ATTRIBUTES", json.dumps(attributes))
         text = await self._call("browser_evaluate", {"function": source})
         found = re.search(r"### Result\n(.*?)(?=\n### |\Z)", text, re.DOTALL)
-        listed = json.loads(found[1]) if found else []
+        listed = json.loads(json.loads(found[1])) if found else []
         return [_element(one, f"{selector} >> nth={number}") for number, one in enumerate(listed)]
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> str:
@@ -91,37 +92,53 @@ def _calls(action: Action) -> list[tuple[str, dict[str, Any]]]:
     at, given = action.at, action.given
     match action.verb, at:
         case ("click", Point(x, y)):
-            return [("browser_mouse_click_xy", {"x": x, "y": y})]
+            extra = {"clickCount": given["count"]} if given["count"] > 1 else {}
+            return [("browser_mouse_click_xy", {"x": x, "y": y, **extra})]
         case ("click", _):
             arguments: dict[str, Any] = {"target": _target(at)}
             if given["count"] == 2:
                 arguments["doubleClick"] = True
             if given["modifiers"]:
                 arguments["modifiers"] = list(given["modifiers"])
-            return [("browser_click", arguments)] * (given["count"] if given["count"] > 2 else 1)
+            return [("browser_click", arguments)]
         case ("hover", _):
             return [("browser_hover", {"target": _target(at)})]
+        case ("enter", _):
+            return [("browser_type", {"target": _target(at), "text": given["text"], "slowly": True})]
         case ("keys", _):
             return [("browser_press_key", {"key": letter}) for letter in given["text"]]
         case ("press", _):
             return [("browser_press_key", {"key": given["key"]})]
         case ("choose", _):
             return [("browser_select_option", {"target": _target(at), "values": list(given["labels"])})]
+        case ("carry", Point()):
+            to = given["to"]
+            return [
+                *_calls(Action("mouse", at, {"do": "down"})),
+                *(
+                    _mouse_to(at.x + part * (to.x - at.x), at.y + part * (to.y - at.y))
+                    for part in (0.3, 0.9, 1.08, 1.0)
+                ),
+                ("browser_mouse_up", {}),
+            ]
         case ("drag", Point(x, y)):
             to = given["to"] if isinstance(given["to"], Point) else given["to"].centre
             return [("browser_mouse_drag_xy", {"startX": x, "startY": y, "endX": to.x, "endY": to.y})]
         case ("drag", _):
             return [("browser_drag", {"startTarget": _target(at), "endTarget": _target(given["to"])})]
         case ("mouse", Point(x, y)):
-            there = ("browser_mouse_move_xy", {"x": x, "y": y})
+            there = _mouse_to(x, y)
             return [there] if given["do"] == "move" else [there, (f"browser_mouse_{given['do']}", {})]
         case ("wheel", Point(x, y)):
-            there = ("browser_mouse_move_xy", {"x": x, "y": y})
-            return [there, ("browser_mouse_wheel", {"deltaX": 0, "deltaY": given["by"]})]
+            return [_mouse_to(x, y), ("browser_mouse_wheel", {"deltaX": 0, "deltaY": given["by"]})]
         case ("wait", _):
             return [("browser_wait_for", {"time": given["seconds"]})]
         case _:
             raise ValueError(f"Playwright MCP has nothing for {action}")
+
+
+def _mouse_to(x: float, y: float) -> tuple[str, dict[str, Any]]:
+    return "browser_mouse_move_xy", {"x": x, "y": y}
 
 
 def _target(at: Target | None) -> str:

@@ -62,7 +62,8 @@ def _step(action: Action) -> tuple[str, dict[str, Any]]:
     given = action.given
     match action.verb, action.at:
         case ("click", Point(x, y)):
-            return "mouse", {"do": "click", "x": x, "y": y}
+            extra = {"count": given["count"]} if given["count"] > 1 else {}
+            return "mouse", {"do": "click", "x": x, "y": y, **extra}
         case ("click", _):
             extra = {"count": given["count"]} if given["count"] > 1 else {}
             if given["modifiers"]:
@@ -72,6 +73,8 @@ def _step(action: Action) -> tuple[str, dict[str, Any]]:
             return "hover_element", _target(action.at)
         case ("write", _):
             return "type_text", {**_target(action.at), "text": given["text"], "clear": True}
+        case ("enter", _):
+            return "type_text", {**_target(action.at), "text": given["text"]}
         case ("keys", _):
             return "type_text", {"text": given["text"]}
         case ("press", _):
@@ -79,7 +82,7 @@ def _step(action: Action) -> tuple[str, dict[str, Any]]:
         case ("choose", _):
             labels = list(given["labels"])
             return "select_option", {**_target(action.at), "value": labels if len(labels) > 1 else labels[0]}
-        case ("drag", _):
+        case (("drag" | "carry"), _):
             return "drag", {"from": _end(action.at), "to": _end(given["to"])}
         case ("mouse", Point(x, y)):
             return "mouse", {"do": given["do"], "x": x, "y": y}

@@ -132,6 +132,23 @@ def _tabhub_nodes(lines: list[str]) -> Iterator[Node]:
             )
 
 
+_ELEMENT = re.compile(
+    rf"(?P<tag>[\w-]+)(?: (?P<role>[a-z]+))?(?: (?P<text>{_QUOTED}))? \[(?P<marks>[^\]]*)\](?P<given>.*)", re.DOTALL
+)
+
+
+def parse_elements(text: str) -> list[Node]:
+    """The answer of browser_query_elements: a line for each element below the first."""
+    found = []
+    for line in text.split("\n")[1:]:
+        if (shape := _ELEMENT.fullmatch(line)) is not None:
+            ref, _, box = _marks(shape["marks"].split())
+            given = re.findall(rf" ([\w-]+)=({_QUOTED})", shape["given"])
+            states = tuple(f"{name}={_unquoted(value)}" for name, value in given)
+            found.append(Node(shape["tag"], ref=ref, text=_unquoted(shape["text"] or ""), states=states, box=box))
+    return found
+
+
 def _marks(words: list[str]) -> tuple[str, tuple[str, ...], Box | None]:
     ref = next((word[4:] for word in words if word.startswith("ref=")), "")
     box = next((word[4:] for word in words if word.startswith("box=")), "")

@@ -7,7 +7,7 @@ import re
 from bench.miniwob.actions import Action, choose, click, write
 from bench.miniwob.policies.registry import button, spot, task
 from bench.miniwob.products.base import Product
-from bench.miniwob.view import Node, View
+from bench.miniwob.view import View
 
 _ALIKE_WORDS = """
 big large huge enormous gigantic
@@ -115,28 +115,17 @@ async def draw_digit(p: Product, v: View) -> None:
 
 @task("order-food")
 async def order(p: Product, v: View) -> None:
-    items = [(node, _dish(v, node)) for node in await _adders(p, v)]
-    by_kind = re.search(r"Order (\d) items that are ([\w-]+)", v.text)
+    asked, menu = v.text.split(" Appetizers ", 1)
+    dishes = menu.split("+")[:-1]
+    adders = await p.elements(".food-order .add")
+    by_kind = re.search(r"Order (\d) items that are ([\w-]+)", asked)
     if by_kind is not None:
-        first = next(node for node, words in items if by_kind[2] in words)
-        clicks = [click(spot(first))] * int(by_kind[1])
+        first = next(at for at, words in enumerate(dishes) if by_kind[2] in words)
+        chosen = [first] * int(by_kind[1])
     else:
-        (wanted,) = v.find(r"Order one of each item: (.*?) Appetizers")
-        names = [name.strip() for name in wanted.split(",")]
-        clicks = [click(spot(node)) for node, words in items if any(name in words for name in names)]
-    await p.do(*clicks, click(button(v, "Order!")))
-
-
-async def _adders(p: Product, v: View) -> list[Node]:
-    return [node for node in v.nodes if "+" in (node.name, node.text)]
-
-
-def _dish(v: View, adder: Node) -> str:
-    """The texts between the adder before and this one."""
-    at = v.nodes.index(adder)
-    menu = next(n for n, node in enumerate(v.nodes) if "Appetizers" in (node.name, node.text))
-    start = max((n for n in range(at) if "+" in (v.nodes[n].name, v.nodes[n].text)), default=menu)
-    return " ".join(f"{node.name} {node.text}" for node in v.nodes[start:at])
+        (wanted,) = re.findall(r"Order one of each item: (.*)", asked)
+        chosen = [at for at, words in enumerate(dishes) if any(name.strip() in words for name in wanted.split(","))]
+    await p.do(*(click(spot(adders[at])) for at in chosen), click(button(v, "Order!")))
 
 
 @task("tic-tac-toe")
@@ -163,16 +152,23 @@ def _put(board: str, at: int, mark: str) -> str:
 
 def _worth(board: str, at: int) -> float:
     """How good a move is against somebody who plays well half of the time."""
-    return _value(_put(board, at, "X"), "O")
+    return _after_own(_put(board, at, "X"))
 
 
-def _value(board: str, turn: str) -> float:
+def _after_own(board: str) -> float:
+    """What is expected when it is the other's turn."""
     if _won(board, "X"):
         return 1.0
-    if _won(board, "O"):
-        return -1.0
     free = [at for at in range(9) if board[at] == " "]
     if not free:
-        return -0.6
-    values = [_value(_put(board, at, turn), "O" if turn == "X" else "X") for at in free]
-    return max(values) if turn == "X" else (min(values) + sum(values) / len(values)) / 2
+        return -0.5
+    values = {at: _after_other(_put(board, at, "O")) for at in free}
+    good = [at for at in free if _won(_put(board, at, "O"), "O")]
+    good = good or [at for at in free if _won(_put(board, at, "X"), "X")] or free
+    return 0.5 * sum(values.values()) / len(free) + 0.5 * sum(values[at] for at in good) / len(good)
+
+
+def _after_other(board: str) -> float:
+    if _won(board, "O"):
+        return -0.75
+    return max((_worth(board, at) for at in range(9) if board[at] == " "), default=-0.5)

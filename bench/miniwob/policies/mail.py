@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bench.miniwob.actions import click, write
-from bench.miniwob.policies.registry import spot, target, task
+from bench.miniwob.policies.registry import spot, task
 from bench.miniwob.products.base import Product
 from bench.miniwob.view import View
 
@@ -62,7 +62,8 @@ def _directed(text: str, names: list[str]) -> tuple[str, str]:
 
 @task(*_INBOXES)
 async def inbox(p: Product, v: View) -> None:
-    senders = [node.text for node in await p.elements("#main .email-sender")]
+    names = await p.elements("#main .email-sender")
+    senders = [node.text for node in names]
     order = understand(_order_text(v), senders)
     row = senders.index(order.sender)
     if order.verb in ("delete", "star"):
@@ -70,8 +71,7 @@ async def inbox(p: Product, v: View) -> None:
         icons = await p.elements(f"#main .{kind}")
         await p.do(click(spot(icons[row])))
         return
-    await p.do(click(target(v, order.sender) if v.all(None, order.sender) else order.sender))
-    await p.do(click("Reply" if order.verb == "reply" else "Forward"))
+    await p.do(click(spot(names[row])), click("Reply" if order.verb == "reply" else "Forward"))
     seen = await p.view()
     fields = seen.all("textbox")
     (send,) = await p.elements(f"#send-{order.verb}")

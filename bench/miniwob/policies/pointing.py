@@ -62,7 +62,9 @@ async def _on_ray(p: Product, start: Point, angle: float) -> Point:
         exact = Point(start.x + length * math.cos(angle), start.y + length * math.sin(angle))
         near = Point(round(exact.x), round(exact.y))
         corner, far = area.at(0, 0), area.at(1, 1)
-        if corner.x + 2 < near.x < far.x - 2 and corner.y + 2 < near.y < far.y - 2:
+        if (
+            corner.x + 2 < near.x < far.x - 2 and corner.y + 2 < near.y < far.y - 25
+        ):  # a button may cover the lower edge
             off = math.dist((near.x, near.y), (exact.x, exact.y)) / length
             inside.append((off - length / 1000, near))
     return min(inside, key=lambda pair: pair[0])[1]
@@ -99,7 +101,8 @@ def _heat(at: tuple[int, int], hot: tuple[int, int]) -> str:
 async def draw_circle(p: Product, v: View) -> None:
     (dot,) = await p.elements("svg circle")
     points = [
-        dot.centre.plus(20 * math.cos(step * math.pi / 15), 20 * math.sin(step * math.pi / 15)) for step in range(30)
+        dot.centre.plus(round(20 * math.cos(step * math.pi / 12), 1), round(20 * math.sin(step * math.pi / 12), 1))
+        for step in range(25)
     ]
     await p.do(*_stroke(points), click(button(v)))
 

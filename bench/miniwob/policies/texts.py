@@ -7,7 +7,7 @@ import re
 
 from bench.miniwob.actions import click, keys, press, wheel, write
 from bench.miniwob.actions import enter as enter_keys
-from bench.miniwob.policies.registry import button, target, task
+from bench.miniwob.policies.registry import button, spot, target, task
 from bench.miniwob.products.base import Product
 from bench.miniwob.view import View
 
@@ -170,10 +170,10 @@ async def text_editor(p: Product, v: View) -> None:
         await p.do(click(editor), *steps, *press(_STYLES[style]), click(button(v)))
         return
     (picker,) = await p.elements(".ql-color .ql-picker-label")
-    await p.do(click(editor), *steps, click(picker.centre))
+    await p.do(click(editor), *steps, click(spot(picker)))
     colours = await p.elements(".ql-color .ql-picker-item", "data-value")
     wanted = next(node for node in colours if node.fact("data-value") == _COLOURS[style])
-    await p.do(click(wanted.centre), click(button(v)))
+    await p.do(click(spot(wanted)), click(button(v)))
 
 
 _COLOURS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.miniwob.actions import Action, Target
 from bench.miniwob.products.mcp import Client, Meter
-from bench.miniwob.view import Node, Point, View, parse_tabhub
+from bench.miniwob.view import Node, Point, View, parse_elements, parse_tabhub
 
 _TOOLS = {"click_element", "type_text", "press_key", "select_option", "scroll"}
 """The actions that have a tool of their own in the default catalogue."""
@@ -46,15 +46,7 @@ class Tabhub:
 
     async def elements(self, selector: str, *attributes: str) -> list[Node]:
         asked = {"selector": selector, "attributes": list(attributes), "limit": 200}
-        found = json.loads(await self._client.call("browser_query_elements", asked))
-        return [_element(one) for one in found["elements"]]
-
-
-def _element(one: dict[str, Any]) -> Node:
-    box = one["box"]
-    states = tuple(f"{name}={value}" for name, value in one.get("attributes", {}).items() if value is not None)
-    sides = (box["x"], box["y"], box["width"], box["height"])
-    return Node(one["tag"], ref=one["ref"], text=one["text"], states=states, box=sides)
+        return parse_elements(await self._client.call("browser_query_elements", asked))
 
 
 def _step(action: Action) -> tuple[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from bench import (
     browser,
@@ -18,6 +19,7 @@ from bench import (
     start,
     upstream,
 )
+from bench.miniwob import run as miniwob
 from bench.peers import comparison
 from bench.peers.measures import MEASURES
 
@@ -69,6 +71,18 @@ def main() -> None:
     peers.add_argument("--seconds", type=float, default=0.7, help="length of one turn (default 0.7)")
     peers.add_argument("--starts", type=int, default=5, help="starts of each server (default 5, 0 for none)")
     peers.add_argument("--only", nargs="+", default=[], choices=[one.name for one in MEASURES], metavar="MEASURE")
+    web = parts.add_parser("miniwob", help="the tasks of MiniWoB++ with Tabhub and with Playwright MCP")
+    web.add_argument(
+        "--tasks", dest="tasks_given", type=lambda text: text.split(","), default=[], help="a,b (default all)"
+    )
+    web.add_argument("--seeds", type=int, default=3, help="episodes of each task (default 3)")
+    web.add_argument("--first", type=int, help="the first seed, where it is not one of the published ones")
+    web.add_argument("--only", choices=("tabhub", "playwright"), help="one product")
+    web.add_argument(
+        "--file", type=Path, help="where results are kept and looked up (default bench/build/miniwob.jsonl)"
+    )
+    web.add_argument("--show", action="store_true", help="print each call with its answer")
+    web.add_argument("--report", dest="report_only", action="store_true", help="run nothing, only write the table")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -95,6 +109,8 @@ def main() -> None:
         relay.main(**options)
     elif part == "peers":
         comparison.main(**options)
+    elif part == "miniwob":
+        miniwob.main(**options)
     elif part == "profile":
         hotspots.main(**options)
     else:

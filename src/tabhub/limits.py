@@ -45,6 +45,7 @@ class Limits:
 
     # answers
     result_tokens: int = _limit(25_000, "estimated tokens of a tool result before the rest becomes a handle")
+    change_tokens: int = _limit(2_000, "estimated tokens of the changes that an acting tool reports")
     result_ttl: float = _limit(3600.0, "how long a result handle can be read")
     result_store: int = _limit(256 * MB, "maximum of bytes stored for result handles")
     result_memory: int = _limit(32 * MB, "maximum of bytes of them in memory while the disk cannot be written")

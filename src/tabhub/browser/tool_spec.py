@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 import orjson
+from msgspec import structs
 
 from tabhub.browser.actions import Activity
 from tabhub.browser.awake_tabs import AwakeTabs
@@ -23,7 +24,7 @@ from tabhub.browser.files.hidden_downloads import HiddenDownloads
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
-from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
+from tabhub.browser.schemas import CHANGES, TAB_ID, Fields, closed_object, object_schema
 from tabhub.browser.secrets.fields import ReadFields, read_secret_fields
 from tabhub.browser.secrets.text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
@@ -107,6 +108,16 @@ class PluginSite:
     """Facts about a tab (ready, instance), or None if it is not the plugin's; if unset, the patterns decide."""
 
 
+class ChangeReport(Protocol):
+    """Reads what an action changed in the page."""
+
+    async def begin(self, call: Call) -> None:
+        """The action is about to begin."""
+
+    async def read(self, call: Call) -> str:
+        """What changed, as lines; empty if the page is gone."""
+
+
 def no_plugins() -> Sequence[PluginSite]:
     return ()
 
@@ -136,6 +147,7 @@ class Toolbox:
     traces: TabTraces
     secrets: SecretText
     hub_facts: Callable[[], dict[str, Any]]
+    changes: ChangeReport
     file_urls: bool = False
     read_fields: ReadFields = read_secret_fields
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins
@@ -270,8 +282,13 @@ class ToolSpec:
 
         async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
             call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
+            wants_changes = not read_only and args.get("changes") is True
             try:
+                if wants_changes:
+                    await box.changes.begin(call)
                 answer = await run(call)
+                if wants_changes and (changes := await box.changes.read(call)):
+                    answer = _with_changes(answer, changes)
             except TabhubError as error:
                 for fields in call.secret_fields():
                     fields.error(error)
@@ -295,6 +312,14 @@ class ToolSpec:
 
 _PROBLEMS = b'"problems":['
 """In a result: what went wrong in the page (browser.page_problems)."""
+
+
+def _with_changes(answer: ToolResult, changes: str) -> ToolResult:
+    """An answer that also says what changed: in a text of its own, and for programs in its facts."""
+    body = orjson.loads(answer.payload)
+    body["content"].append({"type": "text", "text": changes})
+    facts = {**orjson.loads(answer.facts or b"{}"), "changes": changes}
+    return structs.replace(answer, payload=orjson.dumps(body), facts=orjson.dumps(facts))
 
 
 def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
@@ -326,18 +351,26 @@ def tool(
     on_tab: bool = True,
     call_type: type[Call] = Call,
     repeats_page: bool = False,
+    tells_changes: bool = False,
 ) -> Callable[[Run], ToolSpec]:
     """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect.
 
     The result of a tool that `repeats_page` may have anything that the page holds: the values of secret fields are read
-    when the tool begins, and masked in it. Tools whose scripts mask them in the page need no more.
+    when the tool begins, and masked in it. Tools whose scripts mask them in the page need no more. One that
+    `tells_changes` takes `changes: true` and then also answers what it changed in the page.
     """
     made = Tool(
         name=name,
         source=BROWSER,
         title=title,
         description=description,
-        input_schema=closed_object({**({"tabId?": TAB_ID} if on_tab else {}), **(params or {})}),
+        input_schema=closed_object(
+            {
+                **({"tabId?": TAB_ID} if on_tab else {}),
+                **(params or {}),
+                **({"changes?": CHANGES} if tells_changes else {}),
+            }
+        ),
         output_schema=object_schema(output),
         annotations={
             "readOnlyHint": read_only,

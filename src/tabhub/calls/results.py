@@ -19,7 +19,7 @@ TOOL = Tool(
     source=HUB,
     title="Read a stored result",
     description=(
-        "Reads on in a result that was cut: `offset`/`limit` in characters, `search` for text or /regex/, "
+        "Reads on in a result that was cut: `offset`, `limit` in characters, `search` text or /regex/, "
         "`pick` a JSON path ($.items[0:5].name)."
     ),
     input_schema={

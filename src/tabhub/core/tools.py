@@ -110,6 +110,10 @@ class ToolResult(msgspec.Struct):
         is_json = self.is_json and not structured
         return ToolResult(payload, self.is_error, is_json=is_json, fits=self.fits, has_rest=self.rest is not None)
 
+    @classmethod
+    def text(cls, text: str, *, is_error: bool = False) -> ToolResult:
+        return cls.of([{"type": "text", "text": text}], is_error=is_error)
+
 
 class Tool:
     """One tool of the catalogue, immutable; two have the same definition when `definition` is equal.

@@ -19,14 +19,14 @@ LIST = Tool(
     source=HUB,
     title="List tools",
     description=(
-        "Finds tools for the person's browser and web apps, also unlisted ones. Search with `query`, or list a "
-        "plugin's with `plugin`. Run one with tabhub_call."
+        "Finds more tools for the person's browser and web apps: search with `query`, or list a plugin's. Run one with "
+        "tabhub_call."
     ),
     input_schema={
         "type": "object",
         "properties": {
-            "query": {"type": "string", "maxLength": 500, "description": "What you want to do, in a few words."},
-            "plugin": {"type": "string", "maxLength": 200, "description": "Only this one, e.g. browser or slack."},
+            "query": {"type": "string", "maxLength": 500, "description": "What to do, in a few words."},
+            "plugin": {"type": "string", "maxLength": 200, "description": "Only its tools."},
             "detail": {"enum": ["names", "summaries", "schemas"]},
             "limit": {"type": "integer", "minimum": 1, "maximum": 500},
             "offset": {"type": "integer", "minimum": 0},

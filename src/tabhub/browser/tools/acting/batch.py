@@ -42,8 +42,8 @@ _KIND = "action"
     "browser_act",
     "Run several actions",
     "Runs actions in order, named like the tools and with their arguments, e.g. [{action: type_text, ref: e5, text: "
-    "Hi}, {action: press_key, key: Enter}]; also hover_element, drag (from, to: a ref, or {x, y}), mouse (do: move, "
-    "down, up, click, wheel; x, y, button, deltaY), handle_dialog (do). Stops at a failure unless onError is continue.",
+    "Hi}, {action: press_key, key: Enter}]; also drag (from, to), mouse and handle_dialog (do instead of action). "
+    "Stops at a failure unless onError is continue.",
     params={
         "actions": {
             "type": "array",
@@ -54,6 +54,7 @@ _KIND = "action"
     },
     output={"results": "array"},
     destructive=True,
+    tells_changes=True,
 )
 async def browser_act(call: Call) -> ToolResult:
     actions = call.args["actions"]

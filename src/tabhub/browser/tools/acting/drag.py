@@ -74,6 +74,7 @@ class _DragEnd:
     },
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def browser_drag(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

@@ -19,7 +19,7 @@ from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, NotConnected, SiteBlocked, TabFailed
 
-_URL = text("https://…", least=1, most=100_000)
+_URL = text(least=1, most=100_000)
 NAVIGATION = {
     "tabId": "integer",
     "url": text("After redirects."),
@@ -35,7 +35,7 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
 @browser_tool(
     "browser_list_tabs",
     "List tabs",
-    "Lists the open tabs of all connected browsers: tabId, title, url, active, who holds it.",
+    "Lists the open tabs of all browsers, and which are yours.",
     output={"tabs": rows({**TAB, "holder?": text("Whose it is: you, or another session.")})},
     read_only=True,
 )
@@ -83,7 +83,7 @@ async def get_tab_info(call: Call) -> ToolResult:
 @browser_tool(
     "browser_open_tab",
     "Open a tab",
-    "Opens a new tab, in the background unless `active`, and waits until the page has loaded.",
+    "Opens a URL in a new tab, in the background unless `active`, and waits until it has loaded.",
     params={"url": _URL, "browserId?": text("Default: the one used last."), "active?": "boolean"},
     output=NAVIGATION,
     open_world=True,
@@ -134,10 +134,11 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 @tool(
     "browser_navigate_tab",
     "Navigate",
-    "Navigates a tab to a URL and waits until it has loaded (`load`), has committed (`commit`), or not at all.",
+    "Navigates to a URL and waits until the page has loaded, has committed, or not at all.",
     params={"url": _URL, "waitUntil?": {"enum": ["load", "commit", "none"]}},
     output=NAVIGATION,
     idempotent=True,
+    tells_changes=True,
 )
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
@@ -151,6 +152,7 @@ def _history_tool(direction: str) -> ToolSpec:
         f"Go {direction}",
         f"Goes {direction} one page and waits until it has loaded.",
         output=NAVIGATION,
+        tells_changes=True,
     )
     async def go(call: Call) -> ToolResult:
         page = await call.page()
@@ -170,6 +172,7 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
     params={"ignoreCache?": "boolean"},
     output=NAVIGATION,
     idempotent=True,
+    tells_changes=True,
 )
 async def reload_tab(call: Call) -> ToolResult:
     page = await call.page()

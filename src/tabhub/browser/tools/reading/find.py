@@ -26,7 +26,7 @@ _MAX_NAME = 200
 @tool(
     "browser_find",
     "Find elements",
-    "Finds elements by name or text (exact matches first) and role in all frames; returns refs.",
+    "Finds elements by text and role in all frames, exact matches first; returns refs.",
     params={"text?": "string", "role?": "string", "limit?": integer(least=1, most=200), "boxes?": "boolean"},
     output={"tabId": "integer", "elements": list_of("object"), "total": "integer", "nearest?": list_of("string")},
     read_only=True,

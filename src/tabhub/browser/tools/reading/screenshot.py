@@ -11,7 +11,7 @@ import orjson
 from tabhub.browser.driver.cdp_values import parse_number, parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Area, Element, find_element, names_element
-from tabhub.browser.schemas import boolean, integer, number, text
+from tabhub.browser.schemas import boolean, integer, number
 from tabhub.browser.screenshots import Mark, capture, collect_marks
 from tabhub.browser.tool_spec import Call, content_result, data_result, tool, with_note
 from tabhub.core.tools import ToolResult
@@ -33,7 +33,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
         "scale?": number(least=0.1, most=4),
         "format?": {"enum": ["png", "jpeg", "webp"]},
         "quality?": integer(least=0, most=100),
-        "filePath?": text("e.g. shots/page.png"),
+        "filePath?": "string",
         "overwrite?": "boolean",
     },
     output={

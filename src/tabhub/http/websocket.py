@@ -32,7 +32,7 @@ _WHOLE_TEXT = 0x81
 _MASKED = 0x80
 _TWO_BYTES = _MASKED + 126
 """The second byte of a frame whose length follows in two bytes."""
-_SHORT = 4096
+_SHORT = 1024
 """Bytes up to which a message is unmasked here; websockets has faster code for long ones."""
 _ALL = 1 << 64
 

@@ -38,7 +38,7 @@ _EMPTY_CONTINUATION = bytes((0x80, _MASKED, 0, 0, 0, 0))
 """The last fragment of a message, without data, as a client sends it."""
 _TWO_BYTES = _MASKED + 126
 """The second byte of a frame whose length follows in two bytes."""
-_SHORT = 4096
+_SHORT = 1024
 """Bytes up to which a message is unmasked here; websockets has faster code for long ones."""
 _ALL = 1 << 64
 

@@ -201,7 +201,13 @@ class Hub:
             keep_arguments=config.audit_arguments,
             on_target=outline,
         )
-        self._marks = TabMarks(engine, browsers, tabs.leases, tabs.colours)
+        self._marks = TabMarks(
+            engine,
+            browsers,
+            tabs.leases,
+            tabs.colours,
+            lambda browser: managed is not None and managed.headless and browsers.is_managed(browser),
+        )
 
         # what agents are shown
         listing = build_listing(

@@ -58,8 +58,12 @@ class Managed:
         )
 
     @property
+    def headless(self) -> bool:
+        return self._browser.headless
+
+    @property
     def name(self) -> str:
-        kind = " (no window)" if self._browser.headless else ""
+        kind = " (no window)" if self.headless else ""
         return f"{self._browser.browser.name}{kind}"
 
     def install(self, key: str) -> None:

@@ -38,18 +38,18 @@ class FollowUp:
 
     events: Sequence[tuple[str, dict[str, Any]]]
     """CDP commands, sent in order."""
-    probe: str
-    """Function body of a last script, in the same world, that reports the result."""
+    probe: str | None
+    """Function body of a last script, in the same world, that reports the result; without it, the last command does."""
     sent: bool = False
     """Whether they were sent; an older extension does not support it."""
     value: Any = None
-    """The value of the last script."""
+    """The value of the last script, or the result of the last command."""
     error: str | None = None
     """The browser's error for a command that failed."""
 
     def commands(self, world: World) -> list[dict[str, Any]]:
-        probe = ("Runtime.evaluate", world.script(self.probe))
-        return [{"method": method, "params": params} for method, params in (*self.events, probe)]
+        probe = [("Runtime.evaluate", world.script(self.probe))] if self.probe is not None else []
+        return [{"method": method, "params": params} for method, params in (*self.events, *probe)]
 
     def read(self, page: Page, answer: Any) -> None:
         """Read what became of the commands from the answer to the script they followed."""
@@ -58,6 +58,8 @@ class FollowUp:
             self.sent = True
             if "error" in followed:
                 self.error = str(followed["error"])
+            elif self.probe is None:
+                self.value = followed.get("result")
             else:
                 self.value = script_value(page, followed.get("result"))
 

@@ -40,9 +40,7 @@ async def test_an_approval_shows_agent_tool_site_and_parameters(browser: Browser
         await expect(card.get_by_role("heading")).to_have_text('laptop (Claude Code) wants to click "Place order"')
         await expect(card.get_by_role("img", name="The element in its page")).to_be_visible()
         scoped = "Allow for this session: click and type on shop.nordlicht.example. laptop (Claude Code) wants to click"
-        await expect(card.get_by_role("button", name=scoped)).to_have_text(
-            "Allow for this sessionclick and type on shop.nordlicht.exampleS"
-        )
+        await expect(card.get_by_role("button", name=scoped)).to_be_visible()
         # the call itself only on request, but for tools of others, which are judged by what they are given
         await expect(card.get_by_text("button[name=place-order]")).to_be_hidden()
         await expect(page.locator("[data-approval=a2]").get_by_text("Hello all")).to_be_visible()

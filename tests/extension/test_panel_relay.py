@@ -92,7 +92,7 @@ async def test_an_approval_over_the_relay_is_listed_with_the_others(
         await expect(card).to_contain_text(site.url.removeprefix("http://"))
         await expect(card).to_contain_text("until the agent disconnects")
         await expect(card.locator(".countdown")).to_contain_text(":")
-        await expect(card.locator(".approval-actions button")).to_have_text(["AllowS", "DenyD"])
+        await expect(card.locator(".choice")).to_have_text(["Allow", "Deny"])
         assert await violations(panel) == []
         assert await panel.evaluate("chrome.notifications.getAll()") == {}
         await go(panel, "home")

@@ -204,11 +204,12 @@ function choice(app, approval, { decision, label, kind, key }, title, onclick) {
       type: "button",
       class: `button ${kind}${kind === "plain" ? " scoped" : ""}`,
       key: decision,
-      "aria-label": `${label}${scope ? `: ${scope}` : ""}. ${title}`,
       "aria-keyshortcuts": key,
       onclick,
     },
-    h("span", { class: "choice" }, label, scope ? h("small", null, scope) : null),
+    h("span", { class: "choice" }, label, scope ? h("small", null, ` ${scope}`) : null),
+    // So that the buttons of several cards differ for screen readers.
+    h("span", { class: "unseen" }, `: ${title}`),
     key ? h("kbd", { "aria-hidden": "true" }, key) : null,
   );
 }

@@ -21,6 +21,7 @@ FOCUS: Mapping[str, Any] = {}
 """The target of a call that names no element and acts on the one with the focus."""
 Problem = Literal["", "missing", "several", "unchecked"]
 _LONGEST = 80
+_REF = re.compile(r"(f[0-9]{1,6})?[a-z][0-9]{1,7}")
 _LABEL = re.compile(r'(\S+)(?: ("(?:[^"\\\x00-\x1f]|\\.)*"))?')
 _PROBLEMS: Mapping[str, str] = {
     "missing": "not on the page now",
@@ -58,7 +59,7 @@ def targets(tool: str, arguments: Mapping[str, Any], at: str = "") -> Iterator[t
             for end in ("from", "to"):
                 given = arguments.get(end)
                 if isinstance(given, str):
-                    yield f"{at}{end}.", {"ref": given}
+                    yield f"{at}{end}.", {"ref" if _REF.fullmatch(given) else "selector": given}
                 elif isinstance(given, Mapping) and (target := _target(given)):
                     yield f"{at}{end}.", target
         case "browser_type_text":

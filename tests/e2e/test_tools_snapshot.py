@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -186,7 +186,7 @@ async def test_what_a_snapshot_leaves_out_is_read_on_without_repeating_anything(
     shown = answer["structuredContent"]["snapshot"]
     handle = answer["_meta"]["tabhub/result"]["handle"]
     assert f'tabhub_read_result {{"handle": "{handle}"}}' in answer["content"][-1]["text"]
-    rest, offset = "", 0
+    rest, offset = "", cast("int | None", 0)
     while offset is not None:
         page = await guest.get("tabhub_read_result", handle=handle, limit=80_000, offset=offset)
         rest, offset = rest + page["text"], page.get("nextOffset")

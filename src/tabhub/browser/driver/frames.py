@@ -145,9 +145,9 @@ class Frame:
         if type(context_id) is not int:
             raise CommandFailed("The browser did not create an isolated world for page code.", hint="Repeat the call.")
         scripts = (install_expression(), begin_expression(token, prefix))
-        wanted = {"contextId": context_id, "returnByValue": True}
+        there = {"contextId": context_id, "returnByValue": True}
         # The browser runs them in order, so the second need not wait for the first.
-        sent = (page.cdp("Runtime.evaluate", {"expression": one, **wanted}, self.session_id) for one in scripts)
+        sent = (page.cdp("Runtime.evaluate", {"expression": one, **there}, self.session_id) for one in scripts)
         _, value = (script_value(page, answer) for answer in await asyncio.gather(*sent))
         if not isinstance(value, list) or len(value) != 2:
             raise CommandFailed(f"The page in tab {page.tab_id} could not be read.", hint="Repeat the call.")

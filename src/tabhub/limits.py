@@ -103,6 +103,7 @@ class Limits:
     relay_user_joins: int = _limit(
         1200, "new connections of one user per minute to one relay node; more have to wait (0: no limit)"
     )
+    relay_revoked: int = _limit(200_000, "entries in a relay node's list of revoked tokens")
     relay_calls: int = _limit(1000, "forwarded requests of one agent without an answer yet")
     relay_queue: int = _limit(16 * MB, "bytes waiting for a slow reader at a relay before it is disconnected")
     relay_user_queue: int = _limit(

@@ -20,6 +20,7 @@ from tabhub.relay.bus.interface import Bus, Presence
 from tabhub.relay.fair_share import FairShare
 from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
+from tabhub.relay.overload import Overload
 from tabhub.relay.records import (
     Announce,
     Close,
@@ -79,6 +80,7 @@ class Node:
             bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp, milliseconds=lambda: int(wall() * 1000)
         )
         self.fair_share = FairShare(limits.relay_user_queue)
+        self.overload = Overload(clock, self.fair_share.unauthenticated)
         self.started = clock()
         self.closing = False
         self.clock = clock
@@ -126,6 +128,7 @@ class Node:
         await self.bus.start(self)
         await self.keyring.fetch()
         self.spawn(self._run_ticks())
+        self.spawn(self.overload.run())
 
     async def stop(self) -> None:
         await self.bus.close()

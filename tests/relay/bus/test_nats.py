@@ -391,17 +391,20 @@ class Rolling:
         self.nodes = nodes
         self.number = 0
         self.stop = asyncio.Event()
+        """Ends the agent, after the call that it makes."""
+        self.closed = asyncio.Event()
+        """Ends the browser."""
         self.done: list[int] = []
         self.executed: list[int] = []
         self.outcomes: list[str] = []
 
     async def browser(self) -> None:
-        while not self.stop.is_set():
+        while not self.closed.is_set():
             with contextlib.suppress(OSError, InvalidStatus, TimeoutError):
                 async with IndependentExtension(self.nodes[0].url, token(self.user), instanceId="p") as extension:
                     extension.handle = self._handle
                     ended = asyncio.create_task(extension.ws.wait_closed())
-                    await asyncio.wait([ended, asyncio.create_task(self.stop.wait())], return_when=_FIRST)
+                    await asyncio.wait([ended, asyncio.create_task(self.closed.wait())], return_when=_FIRST)
 
     def _handle(self, method: str, params: dict[str, Any]) -> Any:
         self.executed.append(params["n"])
@@ -455,7 +458,8 @@ async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_
     async with nats_server() as server, AsyncExitStack() as stack:
         nodes = [await stack.enter_async_context(node(tmp_path, server.url, 0.5, patient)) for _ in range(3)]
         users = [Rolling(name, nodes) for name in ("ann", "bob")]
-        tasks = [asyncio.create_task(work) for user in users for work in (user.browser(), user.agent())]
+        browsers = [asyncio.create_task(user.browser()) for user in users]
+        agents = [asyncio.create_task(user.agent()) for user in users]
 
         async def progress() -> None:
             goals = {user.user: len(user.done) + 5 for user in users}
@@ -471,7 +475,10 @@ async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_
             await progress()
         for user in users:
             user.stop.set()
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*agents)
+        for user in users:
+            user.closed.set()
+        await asyncio.gather(*browsers)
     for user in users:
         assert set(user.outcomes) <= {"not_sent"}
         assert len(user.executed) == len(set(user.executed))

@@ -252,6 +252,10 @@ class NotConnected(BrowserError, status=503, outcome="not_sent", retryable=True)
 class RelayRefused(NotConnected):
     """The relay refused the connection, or could not be reached."""
 
+    def __init__(self, message: str, *, hint: str | None = None, retry_after: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
 
 class LinkLost(BrowserError, code=-32006, status=502, outcome="unknown"):
     """The connection to the browser ended during the call."""
@@ -368,7 +372,11 @@ class InvalidReply(TabhubError, outcome="unknown"):
 
 
 class TooManyConnections(TabhubError, status=503, category="concurrency"):
-    """The relay node has reached its maximum of connections."""
+    """The relay node has reached its maximum of connections, or has more new ones than it can serve in time."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class RequestTimeout(TabhubError, status=408, category="timeout", outcome="not_sent"):

@@ -103,12 +103,18 @@ class Limits:
     relay_auth: float = _limit(10.0, "time for a client of a relay to authenticate")
     relay_drain: float = _limit(10.0, "time for running requests to finish when a relay node is stopped")
     relay_clients: int = _limit(50_000, "connections of one relay node")
+    relay_unauthenticated: int = _limit(
+        5000,
+        "connections of one relay node that have not authenticated yet; a tenth of that while the node is more than a "
+        "second behind. More are refused and told when to come back",
+    )
     relay_user_clients: int = _limit(1000, "connections of one user to one relay node")
     relay_client_rate: int = _limit(12_000, "messages per minute and connection a relay accepts (0: no limit)")
     relay_user_rate: int = _limit(60_000, "messages per minute and user a relay accepts, on all nodes (0: no limit)")
     relay_user_joins: int = _limit(
         1200, "new connections of one user per minute to one relay node; more have to wait (0: no limit)"
     )
+    relay_revoked: int = _limit(200_000, "entries in a relay node's list of revoked tokens")
     relay_calls: int = _limit(1000, "forwarded requests of one agent without an answer yet")
     relay_queue: int = _limit(16 * MB, "bytes waiting for a slow reader at a relay before it is disconnected")
     relay_user_queue: int = _limit(

@@ -180,7 +180,9 @@ async def test_token_replaced_in_its_file_is_used_without_reconnecting(tmp_path:
         (tmp_path / "relay.token").write_text(token(ident="second"))
 
         def all_new() -> bool:
-            return {agent.token_ids for agent in relay.node.state.tables.agents.values()} == {frozenset({"second"})}
+            return {agent.claims and agent.claims.ids for agent in relay.node.state.tables.agents.values()} == {
+                frozenset({"second"})
+            }
 
         await until(all_new)
         assert remote(hub) == [link]

@@ -12,7 +12,6 @@ import pytest
 
 from tabhub.relay.bus.interface import Presence
 from tabhub.relay.bus.nats import NatsBus
-from tabhub.relay.revocations import Revocations
 from tabhub.wire import nodes
 from tests.harness.waiting import becomes, until
 from tests.relay.independent import IndependentAgent, IndependentExtension
@@ -267,30 +266,3 @@ def test_a_node_cannot_send_for_a_connection_of_others() -> None:
     assert play.take(agent) == play.take(browser) == []
     assert play.relay.tables.counts.foreign == 3
     assert connection in play.relay.tables.connections
-
-
-def test_revocations_are_kept_until_the_tokens_expire() -> None:
-    known = Revocations(None)
-    assert known.add(["a 100", "a 100", "b 5", "bad", "c x", " d 200 "], 10) == ["a 100", "d 200"]
-    assert known.names_any({"x", "a"})
-    assert not known.names_any({"b"})
-    assert known.entries(150) == ["d 200"]
-    assert not known.names_any({"a"})
-
-
-def test_of_two_revocations_of_one_token_the_longer_one_counts() -> None:
-    known = Revocations(None)
-    assert known.add(["a 100", "a 999999999999", "a 50"], 10) == ["a 100", "a 999999999999"]
-    assert known.entries(150) == ["a 999999999999"]
-
-
-def test_a_full_list_of_revocations_makes_room_for_expired_ones_and_reports_what_it_refuses(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("tabhub.relay.revocations._MAX_ENTRIES", 2)
-    known = Revocations(None)
-    assert known.add(["a 100", "b 200"], 10) == ["a 100", "b 200"]
-    assert known.add(["c 300"], 150) == ["c 300"]
-    assert caplog.records == []
-    assert known.add(["d 400", "c 500"], 150) == ["c 500"]
-    assert "1 revoked tokens are not refused" in caplog.text

@@ -30,6 +30,7 @@ from tabhub.relay.engines.endpoint import RelayHttp
 from tabhub.relay.engines.metadata import RelayUrl
 from tabhub.relay.health import near
 from tabhub.relay.node import Node
+from tabhub.relay.revocations import Revocations
 from tabhub.relay.routes import AdminApp
 from tabhub.relay.run import listen
 from tabhub.trust.jwt import Rules, read_keys
@@ -340,6 +341,13 @@ async def test_health_metrics_and_status(relay: RunningRelay) -> None:
         assert b"tabhub_relay_browsers 1.0" in page
         figures = json.loads((await get(admin, "/status"))[1])
         assert (figures["agents"], figures["browsers"], figures["users"], figures["connections"]) == (1, 1, 1, 1)
+
+
+async def test_a_node_whose_list_of_revoked_tokens_is_full_says_so() -> None:
+    async with running_relay(revocations=Revocations(None, 1)) as relay, admin_port(relay.node) as admin:
+        relay.node.tokens_revoked(["one 99999999999", "two 99999999999"])
+        assert "1 revoked tokens are not refused" in json.loads((await get(relay, "/readyz"))[1])["degraded"][0]
+        assert b"tabhub_relay_revocations_refused 1.0" in (await get(admin, "/metrics"))[1]
 
 
 @pytest.mark.req("F25")

@@ -41,9 +41,9 @@ def test_only_clients_with_a_revoked_token_are_disconnected() -> None:
     browser = play.browser("ann/t1")
     agent, other = play.agent("ann/t2"), play.agent("ann/t3")
     play.connect(agent, browser)
-    play.run(play.relay.tokens_revoked({"t2"}))
+    play.run(play.relay.tokens_revoked(lambda claims: "t2" in claims.ids))
     assert play.closed == {agent: (4001, "the token was revoked")}
-    play.run(play.relay.tokens_revoked({"t1"}))
+    play.run(play.relay.tokens_revoked(lambda claims: "t1" in claims.ids))
     assert set(play.closed) == {agent, browser}
     assert other not in play.closed
 
@@ -116,3 +116,11 @@ def test_names_of_browsers_are_limited_in_bytes(name: str) -> None:
     play = Play()
     browser = play.browser("ann", name)
     assert 190 <= len(play.relay.tables.browsers[browser].name.encode()) <= 200
+
+
+def test_a_token_for_one_kind_of_client_is_refused_by_the_other() -> None:
+    play = Play()
+    assert play.browser("ann;browser") not in play.closed
+    assert play.agent("ann;agent") not in play.closed
+    for wrong in (play.browser("ann;agent"), play.agent("ann;browser")):
+        assert play.closed[wrong] == (4001, "Authentication failed: Invalid token")

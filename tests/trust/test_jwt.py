@@ -79,7 +79,7 @@ def test_issued_tokens_are_valid(key: Any) -> None:
         read_keys(file)[0], "ann", now=NOW, ttl=60, token_id="x", rules=RULES, connection_url="wss://relay.example"
     )
     public = public_pem(key) if key is not None else SECRET
-    assert judged(token, public) == Claims("ann", NOW + 60, "x", "wss://relay.example")
+    assert judged(token, public) == Claims("ann", NOW + 60, "x", "wss://relay.example", issued=NOW)
     assert unverified(token)["claims"]["sub"] == "ann"
 
 
@@ -127,6 +127,8 @@ BAD: dict[str, str] = {
     "wrong key": signed(CLAIMS, b"x" * 32),
     "a header with extensions": signed(CLAIMS, SECRET, "HS256", crit=["b64"]),
     "another algorithm": signed(CLAIMS, b"s" * 64, "HS512"),
+    "an unknown role": signed({**CLAIMS, "tabhub_role": "admin"}),
+    "a role that is no text": signed({**CLAIMS, "tabhub_role": ["agent"]}),
     "tampered": signed(CLAIMS)[:-4] + "AAAA",
     "not a token": "hello",
     "huge": "a" * 5000 + "." + "b" * 5000 + ".c",

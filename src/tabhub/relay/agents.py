@@ -112,7 +112,7 @@ class Agents:
         ident, agent.auth_request = agent.auth_request, None
         known = agent.user
         try:
-            claims = self._users.accept_token(agent, verdict, now, remaining)
+            claims = self._users.accept_token(agent, verdict, "agent", now, remaining)
             if known is None and ident is not None:  # an engine of this node has no handshake, and opens few
                 self._users.check_joins(claims.user, now)
             user = known if known is not None else self._users.admit(claims.user)

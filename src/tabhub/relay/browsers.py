@@ -115,7 +115,7 @@ class Browsers:
 
     def token_verified(self, browser: Browser, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
         try:
-            claims = self._users.accept_token(browser, verdict, now, remaining)
+            claims = self._users.accept_token(browser, verdict, "browser", now, remaining)
             if browser.user is None:
                 self._users.check_joins(claims.user, now)
                 self._admit(browser, claims.user)

@@ -85,6 +85,11 @@ class FairShare:
         self._timer_at = 0.0
         self._sweep_at = _SWEEP_THRESHOLD
 
+    def unauthenticated(self) -> int:
+        """Connections that have not authenticated yet."""
+        share = self._shares.get(None)
+        return len(share.participants) if share is not None else 0
+
     def change_limit(self, max_buffered: int) -> None:
         self._max_buffered = max_buffered
 

@@ -36,6 +36,8 @@ def readiness(node: Node) -> dict[str, Any]:
     obstacles = {"shutting down": node.draining, "no key to verify tokens with": not node.keyring.keys}
     reasons = [reason for reason, applies in obstacles.items() if applies]
     degraded = [] if node.bus.healthy else ["the bus is unavailable: browsers on other nodes cannot be reached"]
+    if node.revocations.refused:
+        degraded.append(f"{node.revocations.refused} revoked tokens are not refused: the list is full (relay_revoked)")
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
 
 
@@ -54,6 +56,7 @@ def figures(node: Node, engines: int) -> dict[str, Any]:
         "engines": engines,
         "callsInFlight": sum(len(connection.pending) for connection in tables.connections.values()),
         "revoked": len(node.revocations),
+        "notRevoked": node.revocations.refused,
         "counts": asdict(tables.counts),
     }
 
@@ -79,6 +82,7 @@ class _Collector:
             "calls_in_flight": ("Pending requests", facts["callsInFlight"]),
             "sockets": ("Open connections, including those of engines", self.sockets),
             "revoked_tokens": ("Known revoked tokens", facts["revoked"]),
+            "revocations_refused": ("Revoked tokens that the full list has not taken", facts["notRevoked"]),
             "bus_healthy": ("Whether other nodes can be reached", int(facts["bus"]["healthy"])),
             "ready": ("Whether the node is ready for new clients", int(facts["ready"])),
             "degraded": ("Whether a part of the service does not work", int(bool(facts["degraded"]))),

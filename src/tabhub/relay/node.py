@@ -20,6 +20,7 @@ from tabhub.relay.bus.interface import Bus, Presence
 from tabhub.relay.fair_share import FairShare
 from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
+from tabhub.relay.overload import Overload
 from tabhub.relay.records import (
     Announce,
     Close,
@@ -42,7 +43,6 @@ log = logging.getLogger("tabhub.relay")
 
 Role = Literal["agent", "browser"]
 _TICK = 1.0
-_REPEAT_REVOKED = 30.0
 
 
 class Socket(Protocol):
@@ -80,6 +80,7 @@ class Node:
             bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp, milliseconds=lambda: int(wall() * 1000)
         )
         self.fair_share = FairShare(limits.relay_user_queue)
+        self.overload = Overload(clock, self.fair_share.unauthenticated)
         self.started = clock()
         self.closing = False
         self.clock = clock
@@ -90,7 +91,6 @@ class Node:
         self._tasks: set[asyncio.Task[None]] = set()
         self._updating: set[str] = set()
         """Users whose remote browsers are about to be read."""
-        self._revoked_sent = clock()
         self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
             VerifyToken: self._verify,
@@ -115,6 +115,7 @@ class Node:
         """Use other limits: numbers of connections at once, rates for users and connections that are new."""
         self.state.change_limits(limits)
         self.fair_share.change_limit(limits.relay_user_queue)
+        self.revocations.change_limit(limits.relay_revoked)
 
     async def reload(self) -> None:
         """Read keys and revoked tokens again, also those that are fetched."""
@@ -127,6 +128,7 @@ class Node:
         await self.bus.start(self)
         await self.keyring.fetch()
         self.spawn(self._run_ticks())
+        self.spawn(self.overload.run())
 
     async def stop(self) -> None:
         await self.bus.close()
@@ -166,7 +168,7 @@ class Node:
             claims = verify(token, self.keyring.keys, self._wall(), self.rules)
         except InvalidToken as refused:
             return refused
-        return InvalidToken("revoked") if self.revocations.names_any(claims.ids) else claims
+        return InvalidToken("revoked") if self.revocations.revokes(claims) else claims
 
     def token_refused(self, verdict: InvalidToken) -> None:
         self.run(self.state.auth_failed("agent", verdict))
@@ -207,6 +209,12 @@ class Node:
 
     def tokens_revoked(self, entries: Sequence[str]) -> None:
         self._disconnect_revoked(self.revocations.add(entries, self._wall()))
+
+    def revoked_entries(self) -> Sequence[str]:
+        return self.revocations.entries(self._wall())
+
+    def revoked_digest(self, minute: int) -> tuple[int, int]:
+        return self.revocations.digest(minute)
 
     def bus_changed(self, healthy: bool) -> None:
         self.run(self.state.bus_changed(healthy))
@@ -264,25 +272,19 @@ class Node:
     def _tick(self) -> None:
         self.run(self.state.tick(self.clock()))
         self.keyring.reload()
-        if self._reload_revocations():
-            return
-        if self.clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
-            self._revoked_sent = self.clock()
-            entries = self.revocations.entries(self._wall())
-            if entries:
-                self.bus.revoke(entries)
+        self._reload_revocations()
+        self.revocations.drop_ended(self._wall())
 
-    def _reload_revocations(self) -> bool:
-        """Read the list again if it has changed; returns whether it has new entries."""
+    def _reload_revocations(self) -> None:
+        """Read the list again if it has changed."""
         new = self.revocations.reload(self._wall())
         if new:
             self._disconnect_revoked(new)
             self.bus.revoke(new)
-        return bool(new)
 
     def _disconnect_revoked(self, entries: Sequence[str]) -> None:
         if entries:
-            self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
+            self.run(self.state.tokens_revoked(self.revocations.revokes))
 
 
 @dataclass(slots=True, eq=False)

@@ -13,6 +13,7 @@ import msgspec
 
 from tabhub.limits import Limits
 from tabhub.relay.bus.interface import Presence
+from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.wire.jsonrpc import Id
 from tabhub.wire.nodes import NodeMessage
@@ -132,7 +133,8 @@ class Client:
     deadline: float
     """When it must be authenticated; after that, when its token expires."""
     user: User | None = None
-    token_ids: frozenset[str] = frozenset()
+    claims: Claims | None = None
+    """Those of its token."""
     verifying: bool = False
 
 

@@ -121,7 +121,9 @@ def make_node(options: RelayOptions) -> Node:
     rules = Rules(options.audience, options.issuer, options.limits.relay_token)
     bus = make_bus(options.bus, f"node-{uuid.uuid4().hex}")
     revoked = options.revoked_file or (default_file(options.key_file) if options.key_file is not None else None)
-    return Node(bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked))
+    return Node(
+        bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked, options.limits.relay_revoked)
+    )
 
 
 def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -> RelayHttp:

@@ -6,7 +6,7 @@ takes a fact and returns the effects to carry out, in order. Nothing here waits,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 
 from tabhub.errors import InvalidToken, ParseError
 from tabhub.limits import Limits
@@ -149,9 +149,9 @@ class Relay:
         self._users.add_usage(user, messages, now)
         return self._pop_effects()
 
-    def tokens_revoked(self, ids: Set[str]) -> list[Effect]:
+    def tokens_revoked(self, revokes: Callable[[Claims], bool]) -> list[Effect]:
         for client in self.tables.clients():
-            if client.user is not None and not client.token_ids.isdisjoint(ids):
+            if client.user is not None and client.claims is not None and revokes(client.claims):
                 self._close(client, wire.NOT_AUTHENTICATED, "the token was revoked")
         return self._pop_effects()
 

@@ -82,14 +82,17 @@ class Users:
         client.verifying = True
         self._out.append(VerifyToken(client.client, token))
 
-    def accept_token(self, client: Client, verdict: Claims | InvalidToken, now: float, remaining: float) -> Claims:
+    def accept_token(
+        self, client: Client, verdict: Claims | InvalidToken, role: str, now: float, remaining: float
+    ) -> Claims:
         """Apply the result of `verify_token`; raises InvalidToken if it is not a token of this client's user."""
         client.verifying = False
         if isinstance(verdict, InvalidToken):
             raise verdict
+        verdict.for_role(role)
         if client.user is not None and client.user.name != verdict.user:
             raise InvalidToken("of another user")
-        client.deadline, client.token_ids = now + remaining, verdict.ids
+        client.deadline, client.claims = now + remaining, verdict
         return verdict
 
     def refused(self, role: str, error: TabhubError) -> int:

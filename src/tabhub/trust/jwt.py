@@ -23,6 +23,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from tabhub.errors import InvalidToken, SetupError, UnknownSigningKey
 
 AUDIENCE = "tabhub-relay"
+ROLE = "tabhub_role"
+"""The claim that restricts a token to one kind of client; other software uses `role` for its own kinds."""
+ROLES = ("browser", "agent")
 LEEWAY = 5.0
 """Seconds two clocks may differ."""
 _SHORTEST_SECRET = 32
@@ -47,6 +50,15 @@ class Claims:
     connection_url: str | None = None
     other_ids: frozenset[str] = frozenset()
     """Further ids by which a revocation may name it."""
+    issued: float | None = None
+    role: str | None = None
+    """What it is for, `browser` or `agent`; None for both."""
+
+    def for_role(self, role: str) -> Claims:
+        """These claims, if they are for a client of this kind; raises InvalidToken otherwise."""
+        if self.role not in (None, role):
+            raise InvalidToken(f"for a client of kind {self.role}")
+        return self
 
     @property
     def ids(self) -> frozenset[str]:
@@ -161,7 +173,10 @@ def _checked(token: str, claims: Mapping[str, Any], now: float, rules: Rules) ->
     if url is not None and not isinstance(url, str):
         raise InvalidToken("connection_url is not a text")
     ident = token_id(token, claims)
-    return Claims(user, expires, ident, url, other_ids(token, claims) - {ident})
+    role = claims.get(ROLE)
+    if role not in (None, *ROLES):
+        raise InvalidToken(f"{ROLE} is neither browser nor agent")
+    return Claims(user, expires, ident, url, other_ids(token, claims) - {ident}, issued, role)
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float | None:
@@ -219,7 +234,15 @@ def unverified(token: str) -> dict[str, Any]:
 
 
 def issue(
-    key: Key, user: str, *, now: float, ttl: float, token_id: str, rules: Rules, connection_url: str | None = None
+    key: Key,
+    user: str,
+    *,
+    now: float,
+    ttl: float,
+    token_id: str,
+    rules: Rules,
+    connection_url: str | None = None,
+    role: str | None = None,
 ) -> str:
     if key.signing is None:
         raise SetupError("This key can only verify tokens.", hint="Use the private key, or the shared secret.")
@@ -231,6 +254,8 @@ def issue(
         claims["iss"] = rules.issuer
     if connection_url is not None:
         claims["connection_url"] = connection_url
+    if role is not None:
+        claims[ROLE] = role
     headers = {"kid": key.kid} if key.kid is not None else None
     return jwt.encode(claims, key.signing, algorithm=key.algorithm, headers=headers)
 

@@ -30,7 +30,11 @@ class BusMessage(msgspec.Struct, array_like=True, gc=False, tag=str.lower):
 
 
 class Beat(BusMessage):
-    """A node is alive."""
+    """A node is alive. The digest is of its revoked tokens that are listed beyond this minute."""
+
+    minute: int = 0
+    revoked: int = 0
+    digest: int = 0
 
 
 class Bye(BusMessage):
@@ -41,6 +45,17 @@ class Revoked(BusMessage):
     """Tokens are no longer valid."""
 
     entries: tuple[str, ...]
+
+
+class RevokedRequest(BusMessage, tag="revoked?"):
+    """A node asks for the list of revoked tokens."""
+
+
+class RevokedList(BusMessage, tag="revoked!"):
+    """A part of that list."""
+
+    entries: tuple[str, ...]
+    last: bool
 
 
 # to the nodes that have joined a user
@@ -160,6 +175,7 @@ class Reset(Carried):
 
 
 ToAll = Beat | Bye | Revoked
+ToRevoked = RevokedRequest | RevokedList
 ToUser = Query | BrowsersChanged | Left | Usage
 ToReplies = QueryReply | ListRequest
 NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Drain | Reset
@@ -167,6 +183,7 @@ NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Drain | Re
 T = TypeVar("T")
 PIECE = Decoder(Piece)
 TO_ALL: Decoder[ToAll] = Decoder(ToAll)
+TO_REVOKED: Decoder[ToRevoked] = Decoder(ToRevoked)
 TO_USER: Decoder[ToUser] = Decoder(ToUser)
 REPLY: Decoder[ToReplies] = Decoder(ToReplies)
 NODE_MESSAGE: Decoder[NodeMessage] = Decoder(NodeMessage)

@@ -19,6 +19,7 @@ from tabhub.relay.bus.nats import NatsBus
 from tabhub.relay.bus.nats_connection import connect
 from tabhub.relay.bus.presence import PREFIX
 from tabhub.relay.bus.rosters import subject_of
+from tabhub.relay.revocations import Revocations
 from tabhub.wire.nodes import Beat, BrowsersChanged, Query, encode
 from tests.harness.waiting import LONG, becomes, until
 from tests.relay.memory_bus import MemoryBus, MemoryNetwork
@@ -54,6 +55,14 @@ class Listening:
 
     def tokens_revoked(self, entries: Sequence[str]) -> None:
         self.events.append(("revoked", *entries))
+
+    def revoked_entries(self) -> Sequence[str]:
+        return [entry for what, *more in self.events if what == "revoked" for entry in more]
+
+    def revoked_digest(self, minute: int) -> tuple[int, int]:
+        known = Revocations(None)
+        known.add(self.revoked_entries(), 0)
+        return known.digest(minute)
 
     def bus_changed(self, healthy: bool) -> None:
         self.events.append(("bus", healthy))
@@ -403,3 +412,28 @@ async def test_a_node_that_returns_is_asked_about_its_own_users_and_those_joined
         a._presence.node_back("b")
         await becomes(partial(a.browsers, "ann"), several(browser("ann", "e1", "b")))
         assert sorted(asked) == sorted([subject_of("ann"), subject_of("cat")])
+
+
+async def test_a_node_has_the_list_of_revoked_tokens_when_it_has_started(factory: BusFactory) -> None:
+    _, first = await factory.bus("a")
+    entries = [f"t{number} 99999999999" for number in range(2500)]
+    first.tokens_revoked(entries)
+    _, late = await factory.bus("b")
+    assert late.revoked_entries() == entries
+
+
+async def test_nodes_whose_lists_differ_exchange_them_and_others_are_left_alone() -> None:
+    async with over_nats() as factory:
+        (_, one), (_, two), (_, three) = [await factory.bus(name) for name in "abc"]
+        # each was revoked while the node was cut off from the others
+        one.tokens_revoked([f"one{number} 99999999999" for number in range(1500)])
+        two.tokens_revoked([f"two{number} 99999999999" for number in range(1500)])
+        await until(lambda: all(each.revoked_digest(0) == one.revoked_digest(0) for each in (two, three)))
+        assert one.revoked_digest(0)[0] == 3000
+        assert factory.server is not None
+        sizes: list[int] = []
+        watch = await connect(factory.server.url, "watch", max_queue=MB)
+        watch.subscribe(f"{PREFIX}.>", lambda message: sizes.append(len(message.payload)))
+        await until(lambda: len(sizes) >= 6)  # nodes with equal lists send nothing but heartbeats
+        assert max(sizes) < 100
+        await watch.close()

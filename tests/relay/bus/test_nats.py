@@ -56,9 +56,12 @@ class RelayProcess:
 
 
 @asynccontextmanager
-async def node(home: Path, bus: str, tick: float) -> AsyncIterator[RelayProcess]:
+async def node(home: Path, bus: str, tick: float, patience: int = nats._LOST_AFTER) -> AsyncIterator[RelayProcess]:
     """A node that checks its bus every `tick` seconds; by default a relay does so every half second."""
-    start = f"from tabhub import cli\nfrom tabhub.relay.bus import nats\nnats._TICK = {tick}\ncli.main()"
+    start = (
+        "from tabhub import cli\nfrom tabhub.relay.bus import nats\n"
+        f"nats._TICK, nats._LOST_AFTER = {tick}, {patience}\ncli.main()"
+    )
     words = ("relay", "start", "--port", "0", "--key-file", str(home / "relay.key"), "--bus", bus)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", start, *words),
@@ -386,36 +389,47 @@ class Rolling:
     def __init__(self, user: str, nodes: list[RelayProcess]) -> None:
         self.user = user
         self.nodes = nodes
+        self.number = 0
         self.stop = asyncio.Event()
+        """Ends the agent, after the call that it makes."""
+        self.closed = asyncio.Event()
+        """Ends the browser."""
         self.done: list[int] = []
         self.executed: list[int] = []
         self.outcomes: list[str] = []
 
     async def browser(self) -> None:
-        while not self.stop.is_set():
+        while not self.closed.is_set():
             with contextlib.suppress(OSError, InvalidStatus, TimeoutError):
                 async with IndependentExtension(self.nodes[0].url, token(self.user), instanceId="p") as extension:
                     extension.handle = self._handle
                     ended = asyncio.create_task(extension.ws.wait_closed())
-                    await asyncio.wait([ended, asyncio.create_task(self.stop.wait())], return_when=_FIRST)
+                    await asyncio.wait([ended, asyncio.create_task(self.closed.wait())], return_when=_FIRST)
 
     def _handle(self, method: str, params: dict[str, Any]) -> Any:
         self.executed.append(params["n"])
         return params
 
     async def agent(self) -> None:
-        number = 0
         while not self.stop.is_set():
-            with contextlib.suppress(OSError, InvalidStatus, asyncio.CancelledError):
+            try:
                 async with IndependentAgent(self.nodes[-1].url, token(self.user)) as agent:
-                    if "error" in await agent.ask("mcp_handshake", {"accessToken": token(self.user)}):
-                        continue
-                    while not self.stop.is_set() and agent.ws.close_code is None:
-                        listed = (await agent.ask("list_extensions")).get("result", {}).get("extensions", [])
-                        joined = listed and "result" in await agent.ask("connect", {"extension_id": listed[0]["id"]})
-                        while joined and not self.stop.is_set():
-                            number += 1
-                            joined = await self._call(agent, number)
+                    await self._use(agent)
+            except (OSError, InvalidStatus, ConnectionClosed):
+                continue
+            except asyncio.CancelledError:  # of a reply, whose connection was closed
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise
+
+    async def _use(self, agent: IndependentAgent) -> None:
+        if "error" in await agent.ask("mcp_handshake", {"accessToken": token(self.user)}):
+            return
+        while not self.stop.is_set() and agent.ws.close_code is None:
+            listed = (await agent.ask("list_extensions")).get("result", {}).get("extensions", [])
+            joined = listed and "result" in await agent.ask("connect", {"extension_id": listed[0]["id"]})
+            while joined and not self.stop.is_set():
+                self.number += 1
+                joined = await self._call(agent, self.number)
 
     async def _call(self, agent: IndependentAgent, number: int) -> bool:
         try:
@@ -426,7 +440,8 @@ class Rolling:
         except ConnectionClosed:
             return False  # it was not sent
         if "error" in answer:
-            self.outcomes.append(answer["error"].get("data", {}).get("outcome", "not_sent"))
+            outcome = answer["error"].get("data", {}).get("outcome", "not_sent")
+            self.outcomes.append(outcome if outcome == "not_sent" else answer["error"]["message"])
         else:
             assert answer["result"] == {"n": number}
             self.done.append(number)
@@ -439,18 +454,20 @@ _FIRST = asyncio.FIRST_COMPLETED
 @pytest.mark.req("F24")
 async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "relay.key").write_text(SECRET)
-    async with nats_server() as nats, AsyncExitStack() as stack:
-        nodes = [await stack.enter_async_context(node(tmp_path, nats.url, 0.5)) for _ in range(3)]
+    patient = 10_000  # a starved process is not lost
+    async with nats_server() as server, AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(node(tmp_path, server.url, 0.5, patient)) for _ in range(3)]
         users = [Rolling(name, nodes) for name in ("ann", "bob")]
-        tasks = [asyncio.create_task(work) for user in users for work in (user.browser(), user.agent())]
+        browsers = [asyncio.create_task(user.browser()) for user in users]
+        agents = [asyncio.create_task(user.agent()) for user in users]
 
         async def progress() -> None:
-            goals = {user.user: len(user.done) + 20 for user in users}
+            goals = {user.user: len(user.done) + 5 for user in users}
             await until(lambda: all(len(user.done) >= goals[user.user] for user in users))
 
         await progress()
         for old in list(nodes):
-            nodes.append(await stack.enter_async_context(node(tmp_path, nats.url, 0.5)))
+            nodes.append(await stack.enter_async_context(node(tmp_path, server.url, 0.5, patient)))
             nodes.remove(old)
             old.process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(30):
@@ -458,7 +475,10 @@ async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_
             await progress()
         for user in users:
             user.stop.set()
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*agents)
+        for user in users:
+            user.closed.set()
+        await asyncio.gather(*browsers)
     for user in users:
         assert set(user.outcomes) <= {"not_sent"}
         assert len(user.executed) == len(set(user.executed))

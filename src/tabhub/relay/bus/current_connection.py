@@ -28,11 +28,11 @@ class CurrentConnection:
         if self.connection is not None:
             self.connection.publish(subject, encode(message), reply)
 
-    def subscribe(self, subject: str, receive: Callable[[Message], None]) -> bool:
-        """Returns whether there is a connection."""
+    def subscribe(self, subject: str, receive: Callable[[Message], None], queue: str = "") -> bool:
+        """Returns whether there is a connection. Of the subscribers with the same queue, one gets each message."""
         if self.connection is None:
             return False
-        self.connection.subscribe(subject, receive)
+        self.connection.subscribe(subject, receive, queue)
         return True
 
     def unsubscribe(self, subject: str) -> None:

@@ -6,6 +6,8 @@ limit, and revoked tokens. It carries bytes and does not interpret them: that is
 Rules for every bus:
 - A message is delivered at most once, and messages from one node to another in order. Nothing is retried.
 - A node that died or was unreachable for that long is reported by `node_lost` within 5 s.
+- A node that connects has the lists of revoked tokens of the others before `start` returns, or before the bus is
+  `healthy` again; nodes whose lists differ exchange them within seconds.
 - While the bus is not `healthy`, `send` returns False, `browsers` raises BusUnavailable, and nothing is queued.
   Once it is healthy again, the bus itself repeats announcements and joins.
 - The listener is called on the event loop, one call at a time, and never from inside a call to the bus.
@@ -52,7 +54,17 @@ class BusListener(Protocol):
         """Another node accepted `count` messages of a joined user."""
         ...
 
-    def tokens_revoked(self, entries: Sequence[str]) -> None: ...
+    def tokens_revoked(self, entries: Sequence[str]) -> None:
+        """Entries of another node's list, new or not."""
+        ...
+
+    def revoked_entries(self) -> Sequence[str]:
+        """This node's list."""
+        ...
+
+    def revoked_digest(self, minute: int) -> tuple[int, int]:
+        """The number of entries that end after this minute, and their digest."""
+        ...
 
     def bus_changed(self, healthy: bool) -> None: ...
 
@@ -99,4 +111,4 @@ class Bus:
         """Report the messages accepted here since the last report to the nodes that joined this user."""
 
     def revoke(self, entries: Sequence[str]) -> None:
-        """Report revoked tokens to all nodes."""
+        """Report newly revoked tokens to all nodes."""

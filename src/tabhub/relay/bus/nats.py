@@ -24,6 +24,7 @@ from tabhub.relay.bus.interface import Bus, BusListener, Presence
 from tabhub.relay.bus.nats_connection import NatsConnection, connect, read, without_credentials
 from tabhub.relay.bus.nodes import BusNodes
 from tabhub.relay.bus.presence import PREFIX, BusPresence, unavailable
+from tabhub.relay.bus.revocation_exchange import RevocationExchange
 from tabhub.relay.bus.servers import NatsServers
 from tabhub.wire import nodes as wire
 from tabhub.wire.nats import Message
@@ -43,7 +44,6 @@ _RETURN = 3.0
 """Seconds for the nodes known before an outage of the bus to come back."""
 _CHUNK = 512 * 1024
 _HEAD = 512
-_ENTRIES = 1000
 _ALL = f"{PREFIX}.all"
 
 
@@ -57,6 +57,7 @@ class NatsBus(Bus):
         *,
         limits: Limits = DEFAULTS,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         between: Callable[[float, float], float] = random.uniform,
     ) -> None:
         """`between` draws a number."""
@@ -68,6 +69,7 @@ class NatsBus(Bus):
         self._nodes = BusNodes(node, patience=_LOST_AFTER, largest=limits.max_frame + MB)
         self._current = CurrentConnection()
         self._presence = BusPresence(node, self._current, clock, self._mark_alive)
+        self._revocations = RevocationExchange(node, self._current, wall)
         self._ticks = 0
         self._listener: BusListener
         self._task: asyncio.Task[None] | None = None
@@ -79,6 +81,7 @@ class NatsBus(Bus):
     async def start(self, listener: BusListener) -> None:
         self._listener = listener
         self._presence.start(listener)
+        self._revocations.start(listener)
         reasons, refused = [], False
         for _ in range(len(self._servers)):
             server = self._servers.next()
@@ -138,8 +141,7 @@ class NatsBus(Bus):
         self._presence.report_usage(user, count)
 
     def revoke(self, entries: Sequence[str]) -> None:
-        for at in range(0, len(entries), _ENTRIES):
-            self._current.publish(_ALL, wire.Revoked(self.node, tuple(entries[at : at + _ENTRIES])))
+        self._revocations.publish(entries)
 
     # messages from NATS
 
@@ -164,12 +166,15 @@ class NatsBus(Bus):
             return
         if isinstance(body, wire.Bye):
             if self._nodes.remove(body.node):
+                self._revocations.node_ended(body.node)
                 self._listener.node_lost(body.node)
                 self._presence.node_ended(body.node)
             return
         self._mark_alive(body.node)
         if isinstance(body, wire.Revoked):
             self._listener.tokens_revoked(body.entries)
+        else:
+            self._revocations.compare(body)
 
     def _mark_alive(self, node: str) -> None:
         if self._nodes.mark_alive(node):  # it was lost before: both sides start over
@@ -189,8 +194,9 @@ class NatsBus(Bus):
         connection.subscribe(f"{PREFIX}.node.{self.node}", self._to_node)
         connection.subscribe(_ALL, self._to_all)
         self._current.replace(connection)
-        self._current.publish(_ALL, wire.Beat(self.node))
+        self._current.publish(_ALL, self._revocations.heartbeat())
         self._presence.connected(_RETURN)
+        await self._revocations.connected()
 
     def _note_cluster(self, connection: NatsConnection) -> None:
         self._servers.named(connection.url, connection.others)
@@ -237,11 +243,12 @@ class NatsBus(Bus):
         if self._current.connection is not None:
             self._current.connection.tick()
         for node in self._nodes.tick():
+            self._revocations.node_ended(node)
             self._listener.node_lost(node)
             self._presence.node_lost(node)
         self._presence.tick()
         if self._ticks % 2:
-            self._current.publish(_ALL, wire.Beat(self.node))
+            self._current.publish(_ALL, self._revocations.heartbeat())
             for node, mark in self._nodes.marks():
                 self._current.publish(f"{PREFIX}.node.{node}", mark)
 

@@ -76,13 +76,13 @@ class NatsConnection(asyncio.Protocol):
         """Publish a message between nodes; False if the send queue is full."""
         return self._write(wire.publish(subject, payload), self._max_queue)
 
-    def subscribe(self, subject: str, listener: Listener) -> None:
+    def subscribe(self, subject: str, listener: Listener, queue: str = "") -> None:
         if subject in self._subscriptions:
             return
         self._last += 1
         self._subscriptions[subject] = self._last
         self._listeners[self._last] = listener
-        self._write(wire.subscribe(subject, self._last), self._max_queue + _RESERVE)
+        self._write(wire.subscribe(subject, self._last, queue), self._max_queue + _RESERVE)
 
     def unsubscribe(self, subject: str) -> None:
         number = self._subscriptions.pop(subject, None)

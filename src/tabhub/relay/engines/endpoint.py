@@ -114,6 +114,11 @@ class RelayHttp:
         return await self._node.fair_share.run(claims.user, engine.serve(request))
 
     def _valid(self, verdict: Claims | InvalidToken, request: Request) -> Claims:
+        if isinstance(verdict, Claims):
+            try:
+                verdict.for_role("agent")
+            except InvalidToken as refused:
+                verdict = refused
         if isinstance(verdict, InvalidToken) or verdict.expires <= self._wall():
             retry_after = self._failures.hit(client_address(request, self._behind_proxy), self._node.clock())
             if retry_after is not None:

@@ -22,6 +22,8 @@ from bench.peers.subjects import Subject
 _LEAST = 3
 """Calls in a round, however slow they are."""
 _MOST = 150
+_PAUSE = 0.08
+"""Seconds between actions, in which an agent would think: pages react to an action after it was answered."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _numbers = count(1)
 
@@ -83,13 +85,19 @@ def evaluate(run: Run) -> None:
         run.require(f"{number} and {each * 3}" in answer.text, "the script gave another value", answer.text)
 
 
-def click(run: Run) -> None:
+def click(run: Run, pause: float = _PAUSE) -> None:
     run.go("/form")
     button = run.element("Go on")
     for _ in run.repeat():
+        time.sleep(pause)
         run.call(run.subject.dialect.click(button))
     seen = run.evaluate("`clicks ${seen.clicks}, untrusted ${seen.untrusted}`")
     run.require(f"clicks {run.calls}, untrusted 0" in seen, f"the page should have seen {run.calls} clicks", seen)
+
+
+def click_at_once(run: Run) -> None:
+    """Without pauses, so that each click comes while the page may still react to the one before."""
+    click(run, 0.0)
 
 
 def type_text(run: Run) -> None:
@@ -99,6 +107,7 @@ def type_text(run: Run) -> None:
     texts = []
     for each in run.repeat():
         texts.append("".join(_LETTERS[(each * 7 + at * 3) % 26] for at in range(10)))
+        time.sleep(_PAUSE)
         run.call(run.subject.dialect.type_text(the_field, texts[-1]))
     seen = run.evaluate("`value ${field.value}, keys ${seen.keys}, untrusted ${seen.untrusted}`")
     value = texts[-1] if run.subject.dialect.replaces else "".join(texts)
@@ -163,6 +172,7 @@ MEASURES = (
     Measure("list tabs", list_tabs, 0.04),
     Measure("evaluate", evaluate, 0.33, of_browser=True),
     Measure("click", click, 0.16),
+    Measure("click, without pauses", click_at_once, None),
     Measure("type 10 keys", type_text, 0.32),
     Measure("navigate", navigate, 1.0, of_browser=True),
     Measure("screenshot", screenshot, 1.0, of_browser=True),

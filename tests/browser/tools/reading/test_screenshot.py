@@ -157,6 +157,25 @@ async def test_full_page_and_element_screenshots_are_clipped_and_bounded(bench: 
     assert params[2]["clip"] == {"x": 5, "y": 56, "width": 70, "height": 80, "scale": 1}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fast"),
+    [
+        ({}, True),
+        ({"scale": 2}, True),
+        ({"fullPage": True}, None),
+        ({"filePath": "a.png"}, None),
+        ({"format": "jpeg"}, None),
+    ],
+)
+async def test_only_a_picture_that_an_agent_looks_at_at_once_is_encoded_for_speed(
+    bench: Bench, arguments: dict[str, Any], fast: bool | None
+) -> None:
+    pictures(bench)
+    await bench.call("browser_screenshot_tab", tabId=1, **arguments)
+    (shot,) = bench.browser.commands("Page.captureScreenshot")
+    assert shot["params"]["params"].get("optimizeForSpeed") is fast
+
+
 async def test_an_element_without_size_and_conflicting_arguments_are_refused(bench: Bench) -> None:
     document(bench, element({"x": 0, "y": 0, "width": 0, "height": 0}))
     with pytest.raises(CommandFailed, match="has no size"):

@@ -81,9 +81,9 @@ def _install_python_app(app: str, folder: Path) -> None:
 
 
 def _install_node_app(app: str, folder: Path) -> None:
-    for name in ("package.json", "package-lock.json"):
+    for name in ("package.json", "package-lock.json", ".npmrc"):
         shutil.copyfile(LOCKS / app / name, folder / name)
-    how = ["--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", "--loglevel=error"]
+    how = ["--omit=optional", "--no-audit", "--no-fund", "--loglevel=error"]
     _run(app, [*_npm(app), "ci", *how], folder)
 
 

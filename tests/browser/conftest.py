@@ -145,6 +145,9 @@ class Choice:
     def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
         return None
 
+    def held_tabs(self, session: Any) -> dict[int, bool]:
+        return {}
+
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         raise AssertionError("no tab is leased here")
 

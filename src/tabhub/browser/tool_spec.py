@@ -5,7 +5,7 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -65,6 +65,10 @@ class TabChoice(Protocol):
 
     def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
         """The lease of another session on the tab."""
+        ...
+
+    def held_tabs(self, session: Any) -> Mapping[int, bool]:
+        """The tabs that sessions hold: whether it is this session."""
         ...
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:

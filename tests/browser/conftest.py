@@ -149,11 +149,11 @@ class Choice:
     def tab_group(self, session: Any) -> dict[str, str]:
         return GROUP
 
-    def holder(self, session: Any, tab_id: int) -> str:
-        return ""
-
     def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
         return None
+
+    def held_tabs(self, session: Any) -> dict[int, bool]:
+        return {}
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         raise AssertionError("no tab is leased here")

@@ -5,7 +5,7 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -67,8 +67,8 @@ class TabChoice(Protocol):
         """The lease of another session on the tab."""
         ...
 
-    def holder(self, session: Any, tab_id: int) -> str:
-        """Who holds the tab: "you", another session, or nobody."""
+    def held_tabs(self, session: Any) -> Mapping[int, bool]:
+        """The tabs that sessions hold: whether it is this session."""
         ...
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:

@@ -5,14 +5,15 @@ Lists and descriptions come from the hub's own tab state. `load_url` sends a new
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page, open_tab, validate_url
-from tabhub.browser.schemas import TAB, boolean, free_object, integer, known, rows, text
-from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool, with_note
+from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
+from tabhub.browser.tool_spec import Call, ToolSpec, data_result, text_result, tool, with_note
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.origins import origin_of
 from tabhub.core.tabs import Tab
@@ -36,7 +37,7 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
     "browser_list_tabs",
     "List tabs",
     "Lists the open tabs of all browsers, and which are yours.",
-    output={"tabs": rows({**TAB, "holder?": text("Whose it is: you, or another session.")})},
+    output={"tabs": rows({**TAB, "own?": "boolean", "leased?": boolean("Another session holds it.")})},
     read_only=True,
 )
 async def list_tabs(call: Call) -> ToolResult:
@@ -44,9 +45,35 @@ async def list_tabs(call: Call) -> ToolResult:
     tabs = call.visible_tabs(every)
     if not every:
         call.box.browsers.default_link()  # fails if no browser is connected
-    choice, session = call.box.choice, call.ctx.session
-    held = {tab.tab_id: holder for tab in tabs if (holder := choice.holder(session, tab.tab_id))}
-    return data_result({"tabs": [known({**tab.describe(), "holder": held.get(tab.tab_id)}) for tab in tabs]})
+    held = call.box.choice.held_tabs(call.ctx.session)
+    if call.ctx.structured:
+        marks = {True: {"own": True}, False: {"leased": True}}
+        return data_result({"tabs": [{**tab.describe(), **marks.get(held.get(tab.tab_id), {})} for tab in tabs]})
+    lines = _tab_lines(tabs, held)
+    # Far below the budget, so that nobody has to count.
+    most, shown = call.box.browsers.limits.result_tokens * 2, 0
+    while shown < len(lines) and most > 0:
+        most -= len(lines[shown].encode()) + 1
+        shown += 1
+    note = f"{len(lines) - shown} more lines" if shown < len(lines) else ""
+    rest = "\n".join(lines[shown:])
+    return text_result("\n".join(lines[:shown]) or "No tabs are open.", {}, note, rest=rest, fits=True)
+
+
+def _tab_lines(tabs: Iterable[Tab], held: Mapping[int, bool]) -> list[str]:
+    """A line for each tab below its browser and window; `held` tabs are the session's own or another's."""
+    lines: list[str] = []
+    last: tuple[str, int] | None = None
+    for tab in tabs:
+        place = (tab.browser_id, tab.window_id)
+        if place != last:
+            lines.append(f"browser {tab.browser_id}, window {tab.window_id}:")
+            last = place
+        line = tab.line
+        if (own := held.get(tab.tab_id)) is not None:
+            line += " [yours]" if own else " [leased by another session]"
+        lines.append(line)
+    return lines
 
 
 @tool(
@@ -168,7 +195,7 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
 @tool(
     "browser_reload_tab",
     "Reload a page",
-    "Reloads the page and waits for it. Unsaved input is lost.",
+    "Reloads the page; unsaved input is lost.",
     params={"ignoreCache?": "boolean"},
     output=NAVIGATION,
     idempotent=True,
@@ -197,7 +224,7 @@ async def focus_tab(call: Call) -> ToolResult:
 @tool(
     "browser_close_tab",
     "Close a tab",
-    "Closes the tab. Unsaved input is lost.",
+    "Closes the tab; unsaved input is lost.",
     output={"tabId": "integer", "closed": "boolean"},
     destructive=True,
     idempotent=True,

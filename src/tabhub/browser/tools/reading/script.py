@@ -70,7 +70,7 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 @tool(
     "browser_execute_script",
     "Run JavaScript",
-    "Runs JavaScript in the page and returns its result; it can do whatever the page can.",
+    "Runs JavaScript in the page and returns its result.",
     params={
         "code": text("Body of an async function.", least=1, most=1_000_000),
         "args?": free_object("Available as `args`."),

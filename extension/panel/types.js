@@ -65,6 +65,9 @@
  * @property {string} client
  * @property {string} [token]
  * @property {string} [color]
+ * @property {string} [agent] its name for a person, numbered from its agent's second session on
+ * @property {boolean} [gone] whether its client has disconnected
+ * @property {number[]} [ownTabs] the tabs it opened
  * @property {number} openSeconds
  * @property {number} idleSeconds
  * @property {boolean} connected

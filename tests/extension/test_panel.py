@@ -43,7 +43,7 @@ async def test_empty_views_are_accessible(browser: Browser, address: str, kind: 
             assert await violations(page) == [], view
 
 
-@pytest.mark.parametrize("width", [400, 760])
+@pytest.mark.parametrize("width", [200, 400, 760])
 async def test_nothing_is_cut_off_at_intermediate_widths(browser: Browser, address: str, width: int) -> None:
     async with panel(browser, address, width=width) as page:
         for view in VIEWS:

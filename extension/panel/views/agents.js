@@ -47,6 +47,7 @@ function draw(app) {
  */
 function card(app, session) {
   const { id, client, kind, token, leases, callsInFlight, connected, idleSeconds } = session;
+  const name = session.agent ?? agentName(client, token);
   const calls = [...app.running.values()].filter((call) => belongsTo(call.session, id));
   const busy = callsInFlight > 0 || calls.length > 0;
   const state = busy ? "working" : idleText(connected, idleSeconds);
@@ -59,12 +60,12 @@ function card(app, session) {
       h(
         "span",
         { class: `avatar${session.color ? " painted" : ""}`, "aria-hidden": "true", paint: session.color },
-        initial(agentName(client, token).replace(/^The /, "")),
+        initial(name.replace(/^The /, "")),
       ),
       h(
         "div",
         { class: "card-title" },
-        h("h2", null, agentName(client, token)),
+        h("h2", { title: `${client}, since ${since(session.openSeconds)}`, dir: "auto" }, name),
         h(
           "p",
           { class: "quiet" },
@@ -81,9 +82,10 @@ function card(app, session) {
         "End",
         "End now?",
         () => void app.act("sessions.end", { id }, `The session of ${client} was ended. Its tabs are closing.`),
-        agentName(client, token),
+        name,
       ),
     ),
+    leftover(app, session, name),
     calls.map((call) =>
       h(
         "p",
@@ -102,6 +104,27 @@ function card(app, session) {
     calls.length === 0 && callsInFlight > 0
       ? h("p", { class: "quiet" }, `${counted(callsInFlight, "call")} running.`)
       : null,
+  );
+}
+
+/**
+ * An agent that is gone leaves its tabs behind until its session ends: they can be closed at once.
+ * @param {App} app
+ * @param {SessionFacts} session
+ * @param {string} name
+ */
+function leftover(app, { id, gone, ownTabs = [] }, name) {
+  if (!gone || ownTabs.length === 0) return null;
+  const tabs = counted(ownTabs.length, "tab");
+  return h(
+    "p",
+    { class: "leftover" },
+    h("span", null, `${name} has disconnected and left ${tabs} open.`),
+    button(`Close ${tabs}`, {
+      small: true,
+      name: `Close ${tabs} that ${name} left open`,
+      onclick: () => void app.act("sessions.end", { id }, `The tabs of ${name} are closing.`),
+    }),
   );
 }
 
@@ -157,6 +180,17 @@ function idleText(connected, seconds) {
  */
 function belongsTo(short, id) {
   return short === id || (short?.endsWith("…") === true && id.startsWith(short.slice(0, -1)));
+}
+
+/**
+ * The time of day at which a session began, which tells several of one agent apart.
+ * @param {number} seconds
+ */
+function since(seconds) {
+  const at = new Date(Date.now() - seconds * 1000);
+  const today = at.toDateString() === new Date().toDateString();
+  const time = at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  return today ? time : `${at.toLocaleDateString(undefined, { month: "short", day: "numeric" })}, ${time}`;
 }
 
 /** @param {string} name */

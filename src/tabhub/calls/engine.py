@@ -401,8 +401,8 @@ class Engine:
                 watcher.ended(call, duration, error, success=record.success)
             record.tab_id, record.origin, record.frames = call.tab, call.origin, call.frames or None
             record.approval = call.approval or approval
-            if len(call.sites) > 1 or (call.sites and call.sites[0] != call.origin):
-                record.sites = tuple(call.sites)
+            if (sites := call.sites) and sites != [call.origin]:
+                record.sites = tuple(sites)
         if error is not None:
             record.error, record.outcome = call_error(error), error.outcome
             record.approval = record.approval or (error.data or {}).get("approval")

@@ -20,8 +20,8 @@ from tabhub.wire.jsonrpc import Message, encode_error, encode_failure, id_of, pa
 from tabhub.wire.jsonrpc import Request as RpcRequest
 from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, error_status, refuse_doubled
 
-_HANDSHAKE = frozenset({b"", *(version.encode() for version in HANDSHAKE_VERSIONS)})
-"""What the MCP-Protocol-Version header says in the handshake era; `initialize` comes without it."""
+_HANDSHAKE = frozenset({None, *(version.encode() for version in HANDSHAKE_VERSIONS)})
+"""The MCP-Protocol-Version header in the handshake era, in which it may be missing."""
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class McpEndpoint:
         headers = request.headers
         try:
             tools = self._check(request) if request.query or len(headers) != len(request.raw_headers) else None
-            version = headers.get(b"mcp-protocol-version", b"")
+            version = headers.get(b"mcp-protocol-version")
             stateless = version not in _HANDSHAKE
             if request.method != "POST":
                 return await self._serve_other(request, tools, stateless=stateless)
@@ -51,7 +51,7 @@ class McpEndpoint:
             if b"application/json" not in accept and b"*/*" not in accept:
                 raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
             value = strict.decode(request.body, self.limits)
-            if stateless:
+            if version is not None and stateless:
                 message = parse(value)
                 is_request = type(message) is RpcRequest
                 return await self.stateless.post(message, version.decode("latin-1"), request, tools)

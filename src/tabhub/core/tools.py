@@ -176,6 +176,7 @@ class Tool:
         if meta:
             tail["_meta"] = meta
         self._head = orjson.dumps(head)[:-1]
+        self.schema.listed  # noqa: B018 - made now, because a page of a listing needs a thousand at once
         self._tail = b",%b" % orjson.dumps(tail)[1:] if tail else b"}"
         has_marks = _HEADER_MARK in self.schema.text
         self.param_headers: tuple[ParamHeader, ...] = declared(self.input_schema) if has_marks else ()

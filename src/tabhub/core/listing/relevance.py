@@ -7,9 +7,11 @@ used recently come first. Where a source's tools are is passed in, as is what on
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+from tabhub.core.registry import sort_key
 from tabhub.core.tools import Source, Tool
 
 Nearness = tuple[int, float]
@@ -81,35 +83,42 @@ def choose(
     Candidates come in the order of the listing, in which the chosen ones stay. Whether a tool is `hidden`, which is the
     same for all of one source and tab, and what it costs is asked only where it matters: there may be thousands.
     """
-    groups: dict[tuple[Source, int | None], list[Tool]] = {}
+    groups: dict[tuple[str, int | None], list[Tool]] = {}
     for tool in candidates:
-        groups.setdefault((tool.source, tool.tab_id), []).append(tool)
-    order = {
-        group: situation.nearness(*group) for group, tools in groups.items() if hidden is None or not hidden(tools[0])
-    }
-    queue: list[Tool] = []
-    near: dict[int, list[Tool]] = {}
-    for group in sorted(order, key=lambda each: order[each]):
-        near.setdefault(order[group][0], []).extend(groups[group])
-    for tools in (near[level] for level in sorted(near)):
-        if used:
-            tools.sort(key=lambda tool: tool.name not in used)
-        queue += tools
-    chosen: set[Tool] = set()
+        groups.setdefault((tool.source.label, tool.tab_id), []).append(tool)
+    visible = [tools for tools in groups.values() if hidden is None or not hidden(tools[0])]
+    near: dict[int, list[list[Tool]]] = {}
+    for nearness, _, tools in sorted(
+        (situation.nearness(tools[0].source, tools[0].tab_id), place, tools) for place, tools in enumerate(visible)
+    ):
+        near.setdefault(nearness[0], []).append(tools)
+    chosen: dict[str, Tool] = {}
+    for level in sorted(near):
+        budget = _fill(chosen, chain.from_iterable(near[level]), used, cost, budget)
+    counts: dict[str, int] = {}
+    for tools in visible:
+        name = tools[0].source.key.partition("://")[2] or tools[0].source.key
+        counts[name] = counts.get(name, 0) + sum(tool.name not in chosen for tool in tools)
+    most = sorted((name for name, count in counts.items() if count), key=lambda name: (-counts[name], name))
+    return Choice(tuple(sorted(chosen.values(), key=sort_key)), sum(counts.values()), tuple(most))
+
+
+def _fill(
+    chosen: dict[str, Tool], tools: Iterable[Tool], used: Mapping[str, None], cost: Callable[[Tool], int], budget: int
+) -> int:
+    """Choose tools, those used recently first; returns what is left of the budget."""
+    every = list(tools) if used else tools
+    first = [tool for tool in every if tool.name in used] if used else []
     skipped = 0
-    for tool in queue:
+    for tool in chain(first, every):
         if skipped >= _SKIPPED or budget <= 0:
-            break
+            return 0
+        if tool.name in chosen:
+            continue
         price = cost(tool)
         if price <= budget:
             budget -= price
-            chosen.add(tool)
+            chosen[tool.name] = tool
         else:
             skipped += 1
-    counts: dict[str, int] = {}
-    for tool in queue:
-        if tool not in chosen:
-            name = tool.source.key.partition("://")[2] or tool.source.key
-            counts[name] = counts.get(name, 0) + 1
-    most = sorted(counts, key=lambda key: (-counts[key], key))
-    return Choice(tuple(tool for tool in candidates if tool in chosen), sum(counts.values()), tuple(most))
+    return budget

@@ -367,7 +367,7 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
     return PageTool(
         name,
         declared.via,
-        wire,
+        memoryview(wire).tobytes(),  # what orjson returns keeps the whole kilobytes that it wrote into
         _schema(name, "inputSchema", declared.input_schema) or _NO_ARGUMENTS,
         output,
         declared.kind,

@@ -55,7 +55,8 @@ class Schema:
     __slots__ = ("__weakref__", "_compiled", "_listed", "checked", "text")
 
     def __init__(self, text: bytes) -> None:
-        self.text = text
+        # Copied: what orjson returns keeps the whole kilobytes that it wrote into.
+        self.text = memoryview(text).tobytes()
         self.checked = False
         """Whether it is known to be valid, as those of others must be."""
         self._listed: bytes | None = None
@@ -69,7 +70,8 @@ class Schema:
     def of_text(cls, text: bytes) -> Schema:
         shared = _IN_USE.get(text)
         if shared is None:
-            shared = _IN_USE[text] = cls(text)
+            shared = cls(text)
+            _IN_USE[shared.text] = shared
         return shared
 
     @classmethod
@@ -88,7 +90,7 @@ class Schema:
         """The schema as agents are shown it (core.schemas.portable), encoded."""
         if self._listed is None:
             listed = orjson.dumps(portable(self.value()))
-            self._listed = self.text if listed == self.text else listed
+            self._listed = self.text if listed == self.text else memoryview(listed).tobytes()
         return self._listed
 
     @property

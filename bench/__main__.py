@@ -19,6 +19,7 @@ from bench import (
     start,
     upstream,
 )
+from bench.context import comparison as context
 from bench.miniwob import run as miniwob
 from bench.peers import comparison
 from bench.peers.measures import MEASURES
@@ -83,6 +84,8 @@ def main() -> None:
     )
     web.add_argument("--show", action="store_true", help="print each call with its answer")
     web.add_argument("--report", dest="report_only", action="store_true", help="run nothing, only write the table")
+    context_part = parts.add_parser("context", help="tokens of catalogues and snapshots against other servers")
+    context_part.add_argument("--only", nargs="+", metavar="PAGE", help="only these pages; the document is not written")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -97,6 +100,8 @@ def main() -> None:
         browser.main(**options)
     elif part == "upstream":
         upstream.main(**options)
+    elif part == "context":
+        context.main(**options)
     elif part == "hostile":
         hostile.main(**options)
     elif part == "large-pages":

@@ -161,6 +161,8 @@ const addressOf = (element) => {
   if (!href) return "";
   const written = element.getAttribute("href") ?? "";
   if (/^(#|\/(?!\/))[!-~]{0,59}$/.test(written)) return written;
+  // One that is relative to the page is the shortest, unless the page resolves them elsewhere.
+  if (/^[\w.-][\w./~%-]{0,59}(#[!-~]{0,40})?$/.test(written) && document.baseURI === document.URL) return written;
   let address;
   try {
     address = new URL(href, document.baseURI);

@@ -34,9 +34,11 @@ def main(*, case: str, mode: str, connections: int, seconds: float) -> None:
 
 def _per_call(text: str, requests: int) -> str:
     """The counts of one call, in total and of the functions with the most instructions."""
-    rows = [(*map(int, counts), place) for *counts, place in (line.split(" ", 3) for line in text.splitlines())]
-    totals = [sum(row[column] for row in rows) / requests for column in range(3)]
-    lines = ["per call: {:.0f} instructions, {:.0f} calls in Python, {:.0f} of C functions".format(*totals)]
-    for instructions, calls, c_calls, place in sorted(rows, reverse=True)[:TOP]:
-        lines.append(f"{instructions / requests:8.1f} {calls / requests:6.2f} {c_calls / requests:6.2f}  {place}")
+    rows: list[tuple[list[float], str]] = []
+    for line in text.splitlines():
+        *counts, place = line.split(" ", 3)
+        rows.append(([int(count) / requests for count in counts], place))
+    total = [sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)]
+    lines = ["per call: {:.0f} instructions, {:.0f} calls in Python, {:.0f} of C functions".format(*total)]
+    lines += ["{:8.1f} {:6.2f} {:6.2f}  ".format(*counts) + place for counts, place in sorted(rows, reverse=True)[:TOP]]
     return "\n".join(lines)

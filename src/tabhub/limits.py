@@ -114,6 +114,10 @@ class Limits:
     relay_user_queue: int = _limit(
         64 * MB, "bytes waiting at a relay node for all readers of one user, incomplete messages included"
     )
+    relay_all_queue: int = _limit(
+        512 * MB,
+        "the same for all users of a relay node; beyond that a connection of the user with the most is closed",
+    )
     relay_stranger: int = _limit(16 * 1024, "bytes a client of a relay may send before it has authenticated")
     relay_token: int = _limit(8192, "longest token a relay accepts")
     relay_refresh: float = _limit(60.0, "time before the end of its token at which a browser is asked for a new one")

@@ -89,18 +89,25 @@ async def test_published_keys_rotate_without_a_restart_and_are_not_fetched_often
     assert await ring.fetch()
     assert [key.kid for key in ring.keys] == ["a"]
     published.publish(("a", first), ("b", second))
-    assert not await ring.fetch()  # a moment ago
-    clock.now += 31
-    assert all(await asyncio.gather(ring.fetch(), ring.fetch(), ring.fetch()))
+    assert all(await asyncio.gather(ring.fetch(), ring.fetch(), ring.fetch()))  # at once, and once for all three
     assert published.asked == 2
     assert [key.kid for key in ring.keys] == ["a", "b"]
+    assert [await ring.fetch() for _ in range(6)] == [True] * 4 + [False] * 2
+    assert published.asked == 6
+    clock.now += 10
+    assert [await ring.fetch() for _ in range(2)] == [True, False]
+    assert await ring.fetch(at_once=True)
     published.status = 500
-    clock.now += 31
+    clock.now += 10
     assert not await ring.fetch()
     assert [key.kid for key in ring.keys] == ["a", "b"]
     assert not ring.expired()
-    clock.now += 3600
+    clock.now += 900
     assert ring.expired()
+    published.status = 200
+    published.publish(("b", second))
+    assert await ring.fetch()
+    assert [key.kid for key in ring.keys] == ["b"]  # a withdrawn key
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class Node:
         self.state = Relay(
             bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp, milliseconds=lambda: int(wall() * 1000)
         )
-        self.fair_share = FairShare(limits.relay_user_queue)
+        self.fair_share = FairShare(limits.relay_user_queue, limits.relay_all_queue)
         self.overload = Overload(clock, self.fair_share.unauthenticated)
         self.started = clock()
         self.closing = False
@@ -114,7 +114,7 @@ class Node:
     def change_limits(self, limits: Limits) -> None:
         """Use other limits: numbers of connections at once, rates for users and connections that are new."""
         self.state.change_limits(limits)
-        self.fair_share.change_limit(limits.relay_user_queue)
+        self.fair_share.change_limits(limits.relay_user_queue, limits.relay_all_queue)
         self.revocations.change_limit(limits.relay_revoked)
 
     async def reload(self) -> None:

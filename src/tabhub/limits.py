@@ -95,6 +95,11 @@ class Limits:
 
     # the relay
     relay_auth: float = _limit(10.0, "time for a client of a relay to authenticate")
+    relay_ping: float = _limit(
+        20.0,
+        "time between two looks at a client of a relay: after two in which it sent nothing it is pinged, after three "
+        "disconnected",
+    )
     relay_drain: float = _limit(10.0, "time for running requests to finish when a relay node is stopped")
     relay_clients: int = _limit(50_000, "connections of one relay node")
     relay_unauthenticated: int = _limit(

@@ -121,7 +121,7 @@ async def test_an_invalid_response_leaves_the_keys_unchanged(published: Publishe
     assert published.asked == 1
 
 
-async def test_a_token_with_a_new_key_is_accepted_after_one_fetch(published: Published) -> None:
+async def test_a_token_with_a_new_key_is_accepted_at_once_after_one_fetch(published: Published) -> None:
     first, second = ed25519.Ed25519PrivateKey.generate(), ed25519.Ed25519PrivateKey.generate()
     published.publish(("a", first))
     clock = Clock()
@@ -141,7 +141,6 @@ async def test_a_token_with_a_new_key_is_accepted_after_one_fetch(published: Pub
 
     await node.start()
     published.publish(("a", first), ("b", second))
-    clock.now += 31
     client = node.attach("agent", Socket())
     shake = {"jsonrpc": "2.0", "id": 1, "method": "mcp_handshake", "params": {"accessToken": signed(second, "b")}}
     client.receive(json.dumps(shake).encode())
@@ -152,7 +151,7 @@ async def test_a_token_with_a_new_key_is_accepted_after_one_fetch(published: Pub
     other.receive(json.dumps(shake).encode())
     await until(lambda: len(sent) == 3)
     assert sent[2] == {"closed": 4001}
-    assert published.asked == 2
+    assert published.asked == 3
     await node.stop()
 
 

@@ -21,6 +21,7 @@ from tabhub.relay.fair_share import FairShare
 from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.overload import Overload
+from tabhub.relay.ping_wheel import PingWheel
 from tabhub.relay.records import (
     Announce,
     Close,
@@ -81,6 +82,7 @@ class Node:
         )
         self.fair_share = FairShare(limits.relay_user_queue, limits.relay_all_queue)
         self.overload = Overload(clock, self.fair_share.unauthenticated)
+        self.wheel = PingWheel(limits.relay_ping)
         self.started = clock()
         self.closing = False
         self.clock = clock
@@ -129,6 +131,7 @@ class Node:
         await self.keyring.fetch()
         self.spawn(self._run_ticks())
         self.spawn(self.overload.run())
+        self.spawn(self.wheel.run())
 
     async def stop(self) -> None:
         await self.bus.close()
@@ -297,6 +300,10 @@ class NodeClient:
     def receive(self, message: bytes) -> None:
         node, number = self.node, self.number
         try:
+            if message == wire.PING and node.state.ping_received(number, node.clock()):
+                if (socket := node.sockets.get(number)) is not None:
+                    socket.send_text(wire.PONG)
+                return
             forwarded = node.state.fast_forward(number, message, node.clock())
             if not isinstance(forwarded, tuple):
                 node.run(node.state.message_received(number, message, node.clock(), forwarded))

@@ -78,6 +78,14 @@ class Relay:
             self._browsers.receive(found, data, now, parsed)
         return self._pop_effects()
 
+    def ping_received(self, client: int, now: float) -> bool:
+        """A ping as the extension sends it, which idle browsers do all the time; whether it is to be answered.
+
+        If not, `message_received` must be called.
+        """
+        found = self.tables.client(client)
+        return found is not None and found.user is not None and self._users.check_rate(found, now) is None
+
     def client_disconnected(self, client: int, reason: str) -> list[Effect]:
         self._remove(client, "Extension closed", reason)
         return self._pop_effects()

@@ -16,7 +16,7 @@ from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
 from tabhub.relay.draining import REASON, Draining
 from tabhub.relay.fast_forward import FastForward, Forwarded
-from tabhub.relay.records import Agent, Browser, Close, Effect, Log, Tables, ToNode
+from tabhub.relay.records import Agent, Browser, Close, Effect, Http, Log, Tables, ToNode
 from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims
 from tabhub.wire import nodes
@@ -129,6 +129,8 @@ class Relay:
             self._browsers.open_requested(node, message)
         elif isinstance(message, nodes.Opened | nodes.Refused):
             self._agents.open_answered(node, message)
+        elif isinstance(message, nodes.HttpRequest | nodes.HttpAnswer | nodes.HttpCancel):
+            self.tables.out.append(Http(node, message))
         elif isinstance(message, nodes.Drain):
             self._draining.requested(node, message.connection, now)
         else:

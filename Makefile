@@ -47,5 +47,5 @@ conformance: ready ## the official MCP conformance suite
 	@.venv/bin/pytest tests/conformance $(ARGS)
 
 clean: ## remove everything that was made here
-	@rm -rf .venv node_modules dist build bench/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv node_modules bench/peers/node_modules dist build bench/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

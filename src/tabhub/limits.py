@@ -101,6 +101,11 @@ class Limits:
 
     # the relay
     relay_auth: float = _limit(10.0, "time for a client of a relay to authenticate")
+    relay_ping: float = _limit(
+        20.0,
+        "time between two looks at a client of a relay: after two in which it sent nothing it is pinged, after three "
+        "disconnected",
+    )
     relay_drain: float = _limit(10.0, "time for running requests to finish when a relay node is stopped")
     relay_clients: int = _limit(50_000, "connections of one relay node")
     relay_unauthenticated: int = _limit(
@@ -119,6 +124,10 @@ class Limits:
     relay_queue: int = _limit(16 * MB, "bytes waiting for a slow reader at a relay before it is disconnected")
     relay_user_queue: int = _limit(
         64 * MB, "bytes waiting at a relay node for all readers of one user, incomplete messages included"
+    )
+    relay_all_queue: int = _limit(
+        512 * MB,
+        "the same for all users of a relay node; beyond that a connection of the user with the most is closed",
     )
     relay_stranger: int = _limit(16 * 1024, "bytes a client of a relay may send before it has authenticated")
     relay_token: int = _limit(8192, "longest token a relay accepts")

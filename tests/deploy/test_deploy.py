@@ -20,8 +20,7 @@ import yaml
 from tabhub.cli import main
 from tabhub.limits import DEFAULTS
 from tabhub.relay import run
-from tabhub.relay.bus.interface import Bus
-from tabhub.relay.bus.nats import VARIABLE
+from tabhub.relay.bus.interface import VARIABLE, Bus
 from tabhub.relay.draining import REFUSE_AFTER
 from tabhub.relay.health import metrics
 from tabhub.relay.keyring import KEY_VARIABLE, Keyring

@@ -112,7 +112,7 @@ async def test_call_fails_at_once_when_its_link_breaks_and_the_link_is_re_establ
     # Neither a missing pong nor a deadline ends the call.
     slow = {"ping_interval": 600.0, "call_timeout": 300.0}
     async with (
-        running_relay(ping_interval=600.0) as relay,
+        running_relay(relay_ping=600.0) as relay,
         hub_at(tmp_path, relay, token(), limits=slow) as hub,
     ):
         async with FarBrowser(relay.url, token()) as far:

@@ -281,7 +281,7 @@ async def test_only_a_client_that_does_not_read_is_disconnected() -> None:
 
 async def test_a_dead_peer_is_detected() -> None:
     async with (
-        running_relay(ping_interval=0.5, ping_timeout=3) as relay,
+        running_relay(relay_ping=0.4) as relay,
         IndependentAgent(relay.url, token()) as agent,
         connect(f"{relay.url}/extension") as dead,
     ):

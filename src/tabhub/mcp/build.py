@@ -6,6 +6,7 @@ Owns the order in which they are built, and how the server describes itself to c
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -163,6 +164,10 @@ def build_listing(
     return Listing(notices, Profiles(FAMILIES, CORE), catalogues)
 
 
+def _random_id() -> str:
+    return secrets.token_hex(16)
+
+
 def make_endpoint(
     engine: Engine,
     surface: Surface,
@@ -171,8 +176,12 @@ def make_endpoint(
     session_rate: SlidingWindow,
     *,
     pages: Callable[[], dict[str, Any]],
+    new_id: Callable[[], str] = _random_id,
 ) -> McpEndpoint:
-    """The endpoint of a surface, in both eras; `pages` gives what is known of pages' tools."""
+    """The endpoint of a surface, in both eras.
+
+    `pages` gives what is known of pages' tools, `new_id` the id of a new session.
+    """
     server = {"name": "tabhub", "title": "Tabhub", "version": __version__}
 
     def capabilities() -> dict[str, Any]:
@@ -190,6 +199,7 @@ def make_endpoint(
         capabilities=lambda: {**capabilities(), "logging": {}},
         instructions=INSTRUCTIONS,
         session_rate=session_rate,
+        new_id=new_id,
     )
     stateless = StatelessEdge(
         engine, surface, listing.notices, resources, server=server, capabilities=capabilities, instructions=INSTRUCTIONS

@@ -6,7 +6,6 @@ Owns the methods of that era and which session a request belongs to; a session's
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,6 +77,8 @@ class HandshakeEdge:
     capabilities: Callable[[], dict[str, Any]]
     instructions: str
     session_rate: SlidingWindow
+    new_id: Callable[[], str]
+    """Makes the ids of sessions."""
     sessions: dict[str, McpSession] = field(default_factory=dict)
 
     # POST
@@ -156,7 +157,7 @@ class HandshakeEdge:
                 retry_after=int(retry_after) + 1,
                 hint="Wait, or raise limits.session_rate.",
             )
-        ident = secrets.token_hex(16)
+        ident = self.new_id()
         session = self.engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now, http.agent)
         mcp = McpSession(session, version, capabilities, self.engine.limits)
         self.sessions[ident] = mcp

@@ -67,6 +67,7 @@ class _Collector:
 
     facts: dict[str, Any]
     sockets: int
+    buffered: int
 
     def collect(self) -> Iterable[Metric]:
         facts = self.facts
@@ -80,6 +81,7 @@ class _Collector:
             "connections": ("Agents connected to a browser", facts["connections"]),
             "engines": ("Engines, one per agent over HTTP", facts["engines"]),
             "calls_in_flight": ("Pending requests", facts["callsInFlight"]),
+            "buffered_bytes": ("Bytes that wait for clients to read them, and of incomplete messages", self.buffered),
             "sockets": ("Open connections, including those of engines", self.sockets),
             "revoked_tokens": ("Known revoked tokens", facts["revoked"]),
             "revocations_refused": ("Revoked tokens that the full list has not taken", facts["notRevoked"]),
@@ -93,6 +95,6 @@ class _Collector:
 
 def metrics(node: Node, engines: int) -> bytes:
     registry = CollectorRegistry()
-    registry.register(_Collector(figures(node, engines), len(node.sockets)))
+    registry.register(_Collector(figures(node, engines), len(node.sockets), node.fair_share.total_buffered))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

@@ -21,11 +21,13 @@ from tabhub.relay.fair_share import FairShare
 from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.overload import Overload
+from tabhub.relay.ping_wheel import PingWheel
 from tabhub.relay.records import (
     Announce,
     Close,
     Effect,
     FindBrowsers,
+    Http,
     Log,
     Membership,
     ReportUsage,
@@ -43,6 +45,16 @@ log = logging.getLogger("tabhub.relay")
 
 Role = Literal["agent", "browser"]
 _TICK = 1.0
+
+
+class HttpSide(Protocol):
+    """What handles requests over HTTP that another node forwards, and the answers to those of this one."""
+
+    def http_received(self, node: str, message: nodes.HttpMessage) -> None: ...
+
+    def node_lost(self, node: str | None) -> None:
+        """Another node is lost; None: all are."""
+        ...
 
 
 class Socket(Protocol):
@@ -79,8 +91,9 @@ class Node:
         self.state = Relay(
             bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp, milliseconds=lambda: int(wall() * 1000)
         )
-        self.fair_share = FairShare(limits.relay_user_queue)
+        self.fair_share = FairShare(limits.relay_user_queue, limits.relay_all_queue)
         self.overload = Overload(clock, self.fair_share.unauthenticated)
+        self.wheel = PingWheel(limits.relay_ping)
         self.started = clock()
         self.closing = False
         self.clock = clock
@@ -89,6 +102,7 @@ class Node:
         """Open connections, including those of engines."""
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._http: HttpSide | None = None
         self._updating: set[str] = set()
         """Users whose remote browsers are about to be read."""
         self._actions: dict[type, Callable[[Any], object]] = {
@@ -96,6 +110,7 @@ class Node:
             VerifyToken: self._verify,
             FindBrowsers: lambda effect: self.spawn(self._find(effect)),
             ToNode: self._to_node,
+            Http: self._http_received,
             Announce: lambda effect: bus.announce(effect.browser) if effect.here else bus.withdraw(effect.browser),
             Membership: lambda effect: bus.join(effect.user) if effect.here else bus.leave(effect.user),
             ReportUsage: lambda effect: bus.report_usage(effect.user, effect.messages),
@@ -114,7 +129,7 @@ class Node:
     def change_limits(self, limits: Limits) -> None:
         """Use other limits: numbers of connections at once, rates for users and connections that are new."""
         self.state.change_limits(limits)
-        self.fair_share.change_limit(limits.relay_user_queue)
+        self.fair_share.change_limits(limits.relay_user_queue, limits.relay_all_queue)
         self.revocations.change_limit(limits.relay_revoked)
 
     async def reload(self) -> None:
@@ -129,6 +144,7 @@ class Node:
         await self.keyring.fetch()
         self.spawn(self._run_ticks())
         self.spawn(self.overload.run())
+        self.spawn(self.wheel.run())
 
     async def stop(self) -> None:
         await self.bus.close()
@@ -197,6 +213,7 @@ class Node:
 
     def node_lost(self, node: str) -> None:
         log.info("node_lost", extra={"facts": {"node": node}})
+        self._http_lost(node)
         self.run(self.state.node_lost(node))
 
     def browsers_changed(self, user: str) -> None:
@@ -217,12 +234,30 @@ class Node:
         return self.revocations.digest(minute)
 
     def bus_changed(self, healthy: bool) -> None:
+        if not healthy:
+            self._http_lost(None)
         self.run(self.state.bus_changed(healthy))
 
     def _close(self, effect: Close) -> None:
         socket = self.sockets.get(effect.client)
         if socket is not None:
             socket.send_close(effect.code, effect.reason)
+
+    def on_http(self, side: HttpSide) -> None:
+        """What receives forwarded requests."""
+        self._http = side
+
+    def send_to_node(self, node: str, message: nodes.NodeMessage) -> bool:
+        """Send a message of the HTTP side; False: it was certainly not sent."""
+        return self.bus.send(node, nodes.encode(message))
+
+    def _http_received(self, effect: Http) -> None:
+        if self._http is not None:
+            self._http.http_received(effect.node, effect.message)
+
+    def _http_lost(self, node: str | None) -> None:
+        if self._http is not None:
+            self._http.node_lost(node)
 
     def _to_node(self, effect: ToNode) -> None:
         if not self.bus.send(effect.node, nodes.encode(effect.message)):
@@ -297,6 +332,10 @@ class NodeClient:
     def receive(self, message: bytes) -> None:
         node, number = self.node, self.number
         try:
+            if message == wire.PING and node.state.ping_received(number, node.clock()):
+                if (socket := node.sockets.get(number)) is not None:
+                    socket.send_text(wire.PONG)
+                return
             forwarded = node.state.fast_forward(number, message, node.clock())
             if not isinstance(forwarded, tuple):
                 node.run(node.state.message_received(number, message, node.clock(), forwarded))

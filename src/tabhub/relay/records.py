@@ -16,7 +16,7 @@ from tabhub.relay.bus.interface import Presence
 from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.wire.jsonrpc import Id
-from tabhub.wire.nodes import NodeMessage
+from tabhub.wire.nodes import HttpMessage, NodeMessage
 
 
 class Send(NamedTuple):
@@ -55,6 +55,13 @@ class ToNode(NamedTuple):
     message: NodeMessage
 
 
+class Http(NamedTuple):
+    """Pass a forwarded request, or a part of its answer, to the HTTP side of this node."""
+
+    node: str
+    message: HttpMessage
+
+
 class Announce(NamedTuple):
     """Announce on the bus that a browser connected or disconnected."""
 
@@ -83,7 +90,7 @@ class Log(NamedTuple):
     facts: Mapping[str, Any]
 
 
-Effect = Send | Close | VerifyToken | FindBrowsers | ToNode | Announce | Membership | ReportUsage | Log
+Effect = Send | Close | VerifyToken | FindBrowsers | ToNode | Http | Announce | Membership | ReportUsage | Log
 
 
 def _counter(doc: str) -> Any:

@@ -26,7 +26,7 @@ from tabhub.http.server import HttpServer
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.platform.event_loop import freeze_startup_objects, new_event_loop
-from tabhub.relay.bus.interface import Bus
+from tabhub.relay.bus.interface import VARIABLE, Bus
 from tabhub.relay.certificate import Certificate
 from tabhub.relay.draining import REFUSE_AFTER
 from tabhub.relay.engines.endpoint import RelayHttp
@@ -138,7 +138,15 @@ def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -
         auth_servers=auth_servers,
         audit_file=options.audit_file,
         behind_proxy=options.behind_proxy,
+        session_secret=shared_secret(options.bus),
     )
+
+
+def shared_secret(bus: str | None) -> bytes:
+    """What all nodes of a relay have and its clients do not: the credentials of the bus."""
+    token = os.environ.get(VARIABLE, "")
+    logins = {part.strip().rpartition("@")[0].rpartition("//")[2] for part in (bus or "").split(",")}
+    return orjson.dumps([token, sorted(logins)])
 
 
 def read_certificate(options: RelayOptions) -> Certificate | None:

@@ -16,7 +16,7 @@ from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
 from tabhub.relay.draining import REASON, Draining
 from tabhub.relay.fast_forward import FastForward, Forwarded
-from tabhub.relay.records import Agent, Browser, Close, Effect, Log, Tables, ToNode
+from tabhub.relay.records import Agent, Browser, Close, Effect, Http, Log, Tables, ToNode
 from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims
 from tabhub.wire import nodes
@@ -78,6 +78,14 @@ class Relay:
             self._browsers.receive(found, data, now, parsed)
         return self._pop_effects()
 
+    def ping_received(self, client: int, now: float) -> bool:
+        """A ping as the extension sends it, which idle browsers do all the time; whether it is to be answered.
+
+        If not, `message_received` must be called.
+        """
+        found = self.tables.client(client)
+        return found is not None and found.user is not None and self._users.check_rate(found, now) is None
+
     def client_disconnected(self, client: int, reason: str) -> list[Effect]:
         self._remove(client, "Extension closed", reason)
         return self._pop_effects()
@@ -121,6 +129,8 @@ class Relay:
             self._browsers.open_requested(node, message)
         elif isinstance(message, nodes.Opened | nodes.Refused):
             self._agents.open_answered(node, message)
+        elif isinstance(message, nodes.HttpRequest | nodes.HttpAnswer | nodes.HttpCancel):
+            self.tables.out.append(Http(node, message))
         elif isinstance(message, nodes.Drain):
             self._draining.requested(node, message.connection, now)
         else:

@@ -170,6 +170,32 @@ class Drain(Carried):
     connection: str
 
 
+class HttpRequest(Carried, tag="http?"):
+    """A request whose session is on the receiver."""
+
+    number: int
+    method: str
+    query: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+
+class HttpAnswer(Carried, tag="http!"):
+    """The answer to it, or a part of one that is streamed."""
+
+    number: int
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    last: bool
+
+
+class HttpCancel(Carried, tag="http-"):
+    """The request or its answer has ended on the sender."""
+
+    number: int
+
+
 class Reset(Carried):
     """The sender was disconnected from the bus and dropped every connection it had with the receiver."""
 
@@ -178,7 +204,10 @@ ToAll = Beat | Bye | Revoked
 ToRevoked = RevokedRequest | RevokedList
 ToUser = Query | BrowsersChanged | Left | Usage
 ToReplies = QueryReply | ListRequest
-NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Drain | Reset
+HttpMessage = HttpRequest | HttpAnswer | HttpCancel
+NodeMessage = (
+    Open | Opened | Refused | ToBrowser | ToAgent | Ended | Drain | HttpRequest | HttpAnswer | HttpCancel | Reset
+)
 
 T = TypeVar("T")
 PIECE = Decoder(Piece)

@@ -12,7 +12,7 @@ from tabhub.cli import main
 from tests.harness.ports import free_port
 from tests.harness.process import tabhub
 from tests.relay.independent import IndependentAgent
-from tests.relay.process import issue_token, relay_process
+from tests.relay.process import certificate, issue_token, relay_process
 
 
 async def test_status_and_revocation_from_the_command_line(
@@ -38,6 +38,18 @@ async def test_status_and_revocation_from_the_command_line(
             assert await agent.closed() == (4001, "the token was revoked")
     assert await asyncio.to_thread(main, ["relay", "status", "--port", port]) == 2
     assert "No relay answers" in capsys.readouterr().err
+
+
+async def test_status_of_a_node_with_a_certificate(
+    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cert, private = certificate(tmp_path)
+    port = str(free_port())
+    words = ("--key-file", str(key), "--tls-cert", str(cert), "--tls-key", str(private), "--admin-port", port)
+    async with relay_process(tmp_path, *words) as (url, _):
+        assert url.startswith("wss://")
+        assert await asyncio.to_thread(main, ["relay", "status", "--port", port]) == 0
+        assert ": ready" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

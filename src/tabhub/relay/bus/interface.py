@@ -19,6 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+VARIABLE = "TABHUB_RELAY_BUS_TOKEN"
+"""Environment variable with the token of the bus; in a URL it would be visible in the process list."""
+
 
 @dataclass(frozen=True, slots=True)
 class Presence:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from tabhub.errors import BusConnectFailed, BusRefused, BusUnavailable
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.relay.bus.current_connection import CurrentConnection
-from tabhub.relay.bus.interface import Bus, BusListener, Presence
+from tabhub.relay.bus.interface import VARIABLE, Bus, BusListener, Presence
 from tabhub.relay.bus.nats_connection import NatsConnection, connect, read, without_credentials
 from tabhub.relay.bus.nodes import BusNodes
 from tabhub.relay.bus.presence import PREFIX, BusPresence, unavailable
@@ -30,9 +30,6 @@ from tabhub.wire import nodes as wire
 from tabhub.wire.nats import Message
 
 log = logging.getLogger("tabhub.relay.bus.interface")
-
-VARIABLE = "TABHUB_RELAY_BUS_TOKEN"
-"""Environment variable with the NATS token; in a URL it would be visible in the process list."""
 
 _TICK = 0.5
 _LOST_AFTER = 7

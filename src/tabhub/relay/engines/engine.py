@@ -71,6 +71,7 @@ class RelayEngine:
         *,
         limits: Limits,
         audit: AuditLog,
+        new_id: Callable[[], str],
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
@@ -109,6 +110,7 @@ class RelayEngine:
             ),
             SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
+            new_id=new_id,
         )
         self.links = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
         self.task = node.spawn(self._run())

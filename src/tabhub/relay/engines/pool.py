@@ -32,6 +32,7 @@ class RelayEngines:
         node: Node,
         batch: WriteBatch,
         *,
+        new_id: Callable[[], str],
         audit_file: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -39,7 +40,7 @@ class RelayEngines:
         self._node = node
         self._audit = AuditLog(audit_file, node.limits, clock=wall, batch=batch)
         self._clock = clock
-        self._make_engine = partial(RelayEngine, node, audit=self._audit, clock=clock, wall=wall)
+        self._make_engine = partial(RelayEngine, node, audit=self._audit, new_id=new_id, clock=clock, wall=wall)
         self._by_user: dict[str, dict[str, RelayEngine]] = {}
         """By user, then by token."""
         self._closing: set[RelayEngine] = set()

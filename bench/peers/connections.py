@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+_VERSION = "2025-06-18"
+_HELLO = {"protocolVersion": _VERSION, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 _ENDS = 400
 """Bytes at both ends of a message in which its id is looked for."""
 
@@ -131,7 +132,7 @@ class Http:
             "Authorization": f"Bearer {token}",
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": _HELLO["protocolVersion"],
+            "MCP-Protocol-Version": _VERSION,
         }
 
     def exchange(self, body: bytes, number: int) -> bytes:

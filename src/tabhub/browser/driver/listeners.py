@@ -41,7 +41,10 @@ async def _learn(frame: Frame) -> None:
         return
     # In their own world only: Chromium crashes when it is asked (with `pierce`) for the listeners of all worlds.
     query = {"objectId": document, "depth": -1, "pierce": False}
-    answer = parse_object(await page.cdp("DOMDebugger.getEventListeners", query, session))
+    try:
+        answer = parse_object(await page.cdp("DOMDebugger.getEventListeners", query, session))
+    finally:
+        page.cdp_nowait("Runtime.releaseObject", {"objectId": document}, session)
     listeners = (one for one in parse_objects(answer.get("listeners")) if one.get("type") in _TYPES)
     nodes = dict.fromkeys(one.get("backendNodeId") for one in listeners)
     chosen = [node for node in nodes if type(node) is int and node not in known][:_MAX_NEW]
@@ -55,16 +58,19 @@ async def _learn(frame: Frame) -> None:
 
 
 async def _page_document(frame: Frame) -> str | None:
-    """A handle of the frame's document in the page's own world, where the page's listeners are known."""
+    """A handle of the frame's document in the page's own world, where the page's listeners are known.
+
+    It is in no group of objects: the browser puts every listener, with its source, into the group of the handle.
+    """
     page, session, group = frame.page, frame.session_id, {"objectGroup": _GROUP}
-    query: dict[str, Any] = {"expression": "document", **group}
+    query: dict[str, Any] = {"expression": "document"}
     if frame.parent is None or frame.parent.session_id != session:
         return _handle(await page.cdp("Runtime.evaluate", query, session), "result")
     query["contextId"] = (await frame.world()).context_id
-    ours = _handle(await page.cdp("Runtime.evaluate", query, session), "result")
+    ours = _handle(await page.cdp("Runtime.evaluate", query | group, session), "result")
     described = parse_object(await page.cdp("DOM.describeNode", {"objectId": ours}, session))
     node = parse_object(described.get("node")).get("backendNodeId")
-    return _handle(await page.cdp("DOM.resolveNode", {"backendNodeId": node, **group}, session), "object")
+    return _handle(await page.cdp("DOM.resolveNode", {"backendNodeId": node}, session), "object")
 
 
 def _handle(answer: Any, name: str) -> str | None:

@@ -97,7 +97,7 @@ def test_setup_and_the_image_install_from_the_lock_files() -> None:
     setup, image = (ROOT / "scripts" / "setup").read_text(), (ROOT / "deploy" / "Dockerfile").read_text()
     assert "--require-hashes --only-binary :all: --requirement requirements/dev.txt" in setup
     assert "--no-deps --no-build-isolation --editable ." in setup
-    assert "ci --ignore-scripts" in setup
+    assert 'ci --prefix "$folder" --ignore-scripts' in setup
     for file in ("runtime", "build"):
         assert f"--require-hashes --only-binary :all: -r requirements/{file}.txt" in image
 

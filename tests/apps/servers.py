@@ -29,14 +29,14 @@ class AppServer:
 
 @contextmanager
 def serving(
-    command: Sequence[str | Path], folder: Path, url: str, environment: Mapping[str, str], ready: str = "/"
+    command: Sequence[object], folder: Path, url: str, environment: Mapping[str, str], ready: str = "/"
 ) -> Iterator[AppServer]:
     """Start a server, wait until it answers at `ready`, and end it and its child processes with the context."""
     log = folder / "server.log"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON", "TABHUB_"))}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command,
+            [str(word) for word in command],
             cwd=folder,
             env=kept | {"HOME": str(folder), **environment},
             stdin=subprocess.DEVNULL,
@@ -65,9 +65,11 @@ def _answers(url: str) -> bool:
         return False
 
 
-def run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> None:
+def run(command: Sequence[object], folder: Path, environment: Mapping[str, str]) -> None:
     """Run a command that prepares an app; it must succeed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON", "TABHUB_"))}
     env = kept | {"HOME": str(folder), **environment}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(word) for word in command], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{command}: {done.stdout[-_LOG_SHOWN:]}{done.stderr[-_LOG_SHOWN:]}"

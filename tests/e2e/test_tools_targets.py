@@ -136,8 +136,16 @@ async def test_fields_without_a_label_are_not_named_by_their_content(guest: Call
 @pytest.mark.req("A6")
 async def test_the_nearest_elements_are_named_whatever_their_role(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("table.html?rows=5000"))
-    nearest = (await guest.get("browser_find", text="Open 4321", role="row"))["nearest"]
+    nearest = (await guest.get("browser_find", text="Open 4321", role="button"))["nearest"]
     assert nearest[0].startswith('link "Open 4321" [')
+
+
+async def test_a_row_is_found_by_what_is_in_it(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("target_rows.html?rows=200"))
+    (row,) = (await guest.get("browser_find", text="Order 123", role="row"))["elements"]
+    inside = (await guest.get("browser_snapshot", ref=row["ref"]))["snapshot"]
+    assert 'button "Ship 123"' in inside
+    assert (await guest.get("browser_find", text="Order 123"))["elements"][0]["role"] == "checkbox"
 
 
 @pytest.mark.req("A13")

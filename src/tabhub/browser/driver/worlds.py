@@ -25,7 +25,7 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 of an earlier document is not mistaken for one of the current document."""
 _KIT = (
     *("roles", "accessible_name", "secret_fields", "fields", "states", "actionable"),
-    *("walk", "outline", "match", "search", "reactions", "kit"),
+    *("walk", "outline", "candidates", "match", "search", "reactions", "kit"),
 )
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}
 """What acting needs; part of the kit, so that its source is sent once per document."""

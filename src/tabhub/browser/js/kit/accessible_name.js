@@ -97,7 +97,7 @@ const byIds = (element, attribute) => {
 let look = null;
 const oneLook = (work) => {
   if (look) return work();
-  look = { labels: new Map(), acting: new Map(), roots: null };
+  look = { labels: new Map(), acting: new Map(), clipped: new Map(), page: null, unread: null };
   try {
     return work();
   } finally {

@@ -71,8 +71,15 @@ const clips = (element, { position, clip, clipPath, overflowX }) => {
   if (edges?.length === 4 && (edges[1] - edges[3] <= 1 || edges[2] - edges[0] <= 1)) return true;
   return CLIPPED.test(clipPath) || (overflowX !== "visible" && element.offsetWidth <= 1 && element.offsetHeight <= 1);
 };
+const clipsNow = (element) => {
+  const known = look?.clipped.get(element);
+  if (known !== undefined) return known;
+  const found = clips(element, getComputedStyle(element));
+  look?.clipped.set(element, found);
+  return found;
+};
 const isClipped = (element) => {
-  for (let at = element, left = 4; at && left; at = parentOf(at), left -= 1) if (clips(at, getComputedStyle(at))) return true;
+  for (let at = element, left = 4; at && left; at = parentOf(at), left -= 1) if (clipsNow(at)) return true;
   return false;
 };
 // Whether a person can see it; a styled checkbox is seen by its label.

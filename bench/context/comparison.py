@@ -13,10 +13,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench import report
+from bench.context.apps import APPS
 from bench.context.documents import DOCUMENTS, FOLDER, served
 from bench.context.elements import TRUTH, listed, missing
 from bench.peers.connections import Session
@@ -143,11 +145,20 @@ def _running(where: Path) -> Iterator[tuple[list[Subject], list[str]]]:
         hub.wait_until(lambda: hub_ready(port), "the hub")
         found = [connect_http(hub, where, port)]
         stack.callback(found[0].session.close)
+        hub.wait_until(partial(_has_browser, found[0]), "the browser", timeout=60)
         for kind in kinds:
             if kind.name != "Playwright lean":  # has the same tools and snapshots
                 found.append(start_peer(kind, where, "1280x720"))
                 stack.callback(found[-1].session.close)
         yield found, reasons
+
+
+def _has_browser(subject: Subject) -> bool:
+    try:
+        _ask(subject, "browser_execute_script", {"code": "return 1"})
+    except SystemExit:
+        return False
+    return True
 
 
 def _catalogue(subject: Subject, count: Callable[[str], int]) -> tuple[str, ...]:
@@ -224,8 +235,11 @@ def render(catalogues: list[tuple[str, ...]], pages: list[Page], reasons: list[s
         used = min(page.costs[TABHUB].default for page in cut) / 25_000
         wanted.append(report.verdict("share of the budget that a cut answer uses", used, 0.9, at_least=True))
     if PLAYWRIGHT in names:
-        share = max(page.costs[TABHUB].whole / page.costs[PLAYWRIGHT].whole for page in pages)
-        wanted.append(report.verdict("whole page, tokens to Playwright's, largest", share, SHARE, at_least=False))
+        shares = {page.name: page.costs[TABHUB].whole / page.costs[PLAYWRIGHT].whole for page in pages}
+        for what, apps in (("documentation", False), ("generated pages of apps", True)):
+            if of_kind := [share for name, share in shares.items() if (name in APPS) is apps]:
+                title = f"whole page, tokens to Playwright's, largest, {what}"
+                wanted.append(report.verdict(title, max(of_kind), SHARE, at_least=False))
     notes = (
         "Tokens of o200k_base. *default* is Tabhub's default answer, *shown* the elements in it, *calls* what the "
         "whole page takes; the columns with the servers' names are the whole page, and *lost* the visible links, "

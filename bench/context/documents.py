@@ -24,9 +24,13 @@ DOCUMENTS = {
     "Python search": f"{PYTHON}/search.html",
     "PostgreSQL select": f"{POSTGRES}/sql-select.html",
     "Python stdtypes": f"{PYTHON}/library/stdtypes.html",
+    "Python os": f"{PYTHON}/library/os.html",
     "PostgreSQL bookindex": f"{POSTGRES}/bookindex.html",
+    "PostgreSQL psql": f"{POSTGRES}/app-psql.html",
     "Node.js fs": "nodejs/api/fs.html",
+    "Node.js crypto": "nodejs/api/crypto.html",
     "Django querysets": "python-django-doc/html/ref/models/querysets.html",
+    "Django admin": "python-django-doc/html/ref/contrib/admin/index.html",
     "git config": "git-doc/git-config.html",
     "Sphinx configuration": "sphinx-doc/html/usage/configuration.html",
 }

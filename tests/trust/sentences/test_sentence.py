@@ -125,7 +125,7 @@ def test_the_private_form_has_neither_typed_texts_nor_the_ends_of_urls() -> None
 
 def test_tools_of_others_are_said_by_their_title_or_their_name_as_words() -> None:
     tool = ToolWords("mcp__files__write_textFile", "", "upstream", "files")
-    arguments = {"path": "/a", "token": "s3cret", "lines": [1, 2], "more": True, "tabId": 4}
+    arguments: dict[str, Any] = {"path": "/a", "token": "s3cret", "lines": [1, 2], "more": True, "tabId": 4}
     assert phrase(tool, arguments) == (
         'use "write text file" of files with path "/a", token "[redacted]", lines (2 entries) and 1 more'
     )
@@ -135,7 +135,7 @@ def test_a_batch_is_numbered_steps_and_one_line_in_the_log() -> None:
     steps = [(own("browser_type_text"), {"ref": "e1", "text": "4200"}), (own("browser_click_element"), {"ref": "e2"})]
     elements = {"0/": AMOUNT, "1/": PAY}
     batch = own("browser_act")
-    arguments = {"actions": [{}, {}]}
+    arguments: dict[str, Any] = {"actions": [{}, {}]}
     assert phrase(batch, arguments) == "do 2 things in the page"
     assert steps_of(batch, arguments, steps, elements) == ['type "4200" into "Amount"', 'click "Pay now"']
     assert batch_phrase(steps, private=True) == "do 2 things: type text into element e1, click element e2"

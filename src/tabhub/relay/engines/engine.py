@@ -12,7 +12,7 @@ from typing import Any
 
 from tabhub import __version__
 from tabhub.calls.approvals.permission import Permission
-from tabhub.calls.engine import Engine
+from tabhub.calls.engine import FRESH, Begun, Engine
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.listing.catalogue import Catalogues
@@ -33,7 +33,6 @@ from tabhub.relay.node import Node
 from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
 from tabhub.store.results import ResultStore
-from tabhub.trust.approvals import Approval
 from tabhub.trust.jwt import Claims
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.trust.value_mask import ValueMask
@@ -198,11 +197,10 @@ class RelaySurface(FullSurface):
         name: str,
         arguments: dict[str, Any],
         found: Entry | None = None,
-        approval: Approval | None = None,
-        permitted: str | None = None,
+        begun: Begun = FRESH,
     ) -> ToolResult:
         try:
-            return await self._engine.call(caller, name, arguments, found, approval, permitted)
+            return await self._engine.call(caller, name, arguments, found, begun)
         except CallTimeout as error:
             error.hint = f"{error.hint} {_APPROVAL_HINT}" if error.hint else _APPROVAL_HINT
             raise

@@ -395,7 +395,7 @@ watchMenu({
   request: (method, params) => (rpc ? rpc.request(method, params) : Promise.reject(new Error("The hub is not connected."))),
   say: (title, message) =>
     void chrome.notifications
-      .create({ type: "basic", iconUrl: chrome.runtime.getURL("icons/connected-128.png"), title, message })
+      .create("menu", { type: "basic", iconUrl: chrome.runtime.getURL("icons/connected-128.png"), title, message })
       .catch((error) => log("warning", "notify", textOf(error))),
 });
 chrome.commands.onCommand.addListener((command) => {

@@ -38,6 +38,10 @@ const HIDE_MS = 500;
 export class AgentBadges {
   /** @type {Map<number, Badge>} */
   #badges = new Map();
+  /** The badges whose style is in their page now. @type {Map<number, Badge>} */
+  #drawn = new Map();
+  /** How many screenshots a tab is being taken for, which has no badge meanwhile. @type {Map<number, number>} */
+  #hidden = new Map();
   /** @type {Map<number, StopArea>} */
   #areas = new Map();
   /** Tabs whose badge is out of an agent's way. @type {Map<number, ReturnType<typeof setTimeout>>} */
@@ -54,11 +58,14 @@ export class AgentBadges {
   start() {
     this.#ready = this.#restore().catch((error) => this.#note(`The agent badges could not be restored: ${textOf(error)}`));
     chrome.webNavigation.onCommitted.addListener(({ tabId, frameId }) => {
-      if (frameId === 0) void this.#ready.then(() => this.#draw(tabId));
+      if (frameId !== 0) return;
+      void this.#ready.then(() => {
+        this.#drawn.delete(tabId); // gone with the document
+        return this.#draw(tabId);
+      });
     });
     chrome.tabs.onRemoved.addListener((tabId) => {
-      this.#badges.delete(tabId);
-      this.#areas.delete(tabId);
+      for (const known of [this.#badges, this.#drawn, this.#areas, this.#hidden]) known.delete(tabId);
     });
   }
 
@@ -120,7 +127,7 @@ export class AgentBadges {
         });
         await chrome.storage.session.set({ [STORAGE_KEY]: [...next] });
         // Not awaited: a blocked page would delay the others.
-        for (const tabId of touched) void this.#erase(tabId, before.get(tabId)).then(() => this.#draw(tabId));
+        for (const tabId of touched) void (next.has(tabId) ? this.#draw(tabId) : this.#erase(tabId));
       })
       .catch((error) => this.#note(`The agent badges could not be changed: ${textOf(error)}`));
   }
@@ -133,33 +140,41 @@ export class AgentBadges {
    * @returns {Promise<Result>}
    */
   async hideDuring(tabId, work) {
-    if (!this.#badges.has(tabId)) return work();
-    await Promise.race([this.#erase(tabId), new Promise((resolve) => setTimeout(resolve, HIDE_MS))]);
+    this.#hidden.set(tabId, (this.#hidden.get(tabId) ?? 0) + 1);
     try {
+      if (this.#drawn.has(tabId)) await Promise.race([this.#erase(tabId), new Promise((resolve) => setTimeout(resolve, HIDE_MS))]);
       return await work();
     } finally {
+      const others = (this.#hidden.get(tabId) ?? 1) - 1;
+      if (others > 0) this.#hidden.set(tabId, others);
+      else this.#hidden.delete(tabId);
       void this.#draw(tabId);
     }
   }
 
   async #restore() {
     const { [STORAGE_KEY]: stored } = await chrome.storage.session.get(STORAGE_KEY);
-    if (Array.isArray(stored)) this.#badges = new Map(stored);
+    if (!Array.isArray(stored)) return;
+    this.#badges = new Map(stored);
+    this.#drawn = new Map(stored);
   }
 
   /** @param {number} tabId */
   async #draw(tabId) {
     const badge = this.#badges.get(tabId);
-    if (!badge || this.#aside.has(tabId)) return;
+    const before = this.#drawn.get(tabId);
+    if (!badge || badge === before || this.#aside.has(tabId) || this.#hidden.has(tabId)) return;
+    this.#drawn.set(tabId, badge);
+    // The new one first, so that the badge does not flicker.
     await chrome.scripting.insertCSS(badgeStyle(tabId, badge)).catch(ignoreFailure);
+    if (before) await chrome.scripting.removeCSS(badgeStyle(tabId, before)).catch(ignoreFailure);
     await chrome.scripting.executeScript({ target: { tabId }, files: [STOP_AREA] }).catch(ignoreFailure);
   }
 
-  /**
-   * @param {number} tabId
-   * @param {Badge} [badge] the one it has
-   */
-  async #erase(tabId, badge = this.#badges.get(tabId)) {
+  /** @param {number} tabId */
+  async #erase(tabId) {
+    const badge = this.#drawn.get(tabId);
+    this.#drawn.delete(tabId);
     if (badge) await chrome.scripting.removeCSS(badgeStyle(tabId, badge)).catch(ignoreFailure);
   }
 }

@@ -16,6 +16,9 @@ export class Outlines {
   /** @type {Map<number, { style: chrome.scripting.CSSInjection, timer: ReturnType<typeof setTimeout> }>} */
   #shown = new Map();
 
+  /** @type {Set<number>} */
+  #hidden = new Set();
+
   /**
    * Outline an element.
    * @param {Params} params of `agents.outline`
@@ -24,6 +27,7 @@ export class Outlines {
     const box = [x, y, width, height];
     if (!Number.isInteger(tabId) || !box.every((side) => typeof side === "number" && Number.isFinite(side))) return;
     const id = /** @type {number} */ (tabId);
+    if (this.#hidden.has(id)) return;
     const style = outlineStyle(id, /** @type {[number, number, number, number]} */ (box), COLOR.test(String(color)) ? String(color) : "#1a73e8");
     this.#remove(id);
     const timer = setTimeout(() => this.#remove(id), long === true ? LONG_MS : SHORT_MS);
@@ -39,8 +43,13 @@ export class Outlines {
    * @returns {Promise<Result>}
    */
   async hideDuring(tabId, work) {
-    await this.#remove(tabId);
-    return work();
+    this.#hidden.add(tabId);
+    try {
+      await this.#remove(tabId);
+      return await work();
+    } finally {
+      this.#hidden.delete(tabId);
+    }
   }
 
   /** @param {number} tabId */

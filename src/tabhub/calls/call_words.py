@@ -12,6 +12,7 @@ from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
 from tabhub.trust.sentences import sentence as words
 from tabhub.trust.sentences.elements import NamedElement, labelled, targets
+from tabhub.trust.sentences.words import PHRASES
 
 BATCH = batch.browser_act.tool.name
 
@@ -24,6 +25,9 @@ def tool_words(tool: Tool) -> words.ToolWords:
 
 def call_phrase(tool: Tool, arguments: Mapping[str, Any], call: Call | None, *, with_text: bool = False) -> str:
     """What a call does; what was typed, and what URLs have after their path, only `with_text`."""
+    known = PHRASES.get(tool.name)
+    if type(known) is str and tool.source.kind in ("browser", "hub"):
+        return known
     if tool.name == BATCH:
         try:
             steps = [(tool_words(step), given) for step, given in batch.tool_calls(arguments)]

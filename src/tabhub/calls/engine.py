@@ -12,10 +12,10 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tabhub.browser.secrets.text import check_places
-from tabhub.calls.approvals.permission import Asked, Permission
+from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.browser_wait import BrowserWait
 from tabhub.calls.call_words import call_phrase
 from tabhub.calls.context import Context
@@ -28,6 +28,7 @@ from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
 from tabhub.core.results.rest import MIME, take_rest, with_handle
 from tabhub.core.sessions import Session, Sessions
+from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements
 from tabhub.core.tools import BROWSER, Source, Tool, ToolResult
 from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError
 from tabhub.limits import Limits
@@ -58,6 +59,20 @@ _LONG = 32 * 1024
 """Results above this are searched for secrets in a thread."""
 _BIG = 256 * 1024
 """Results above this are cut to budget in a thread."""
+
+
+class Begun(NamedTuple):
+    """What a call has that is attempted again."""
+
+    approval: Approval | None = None
+    permitted: str | None = None
+    """The site that the approval was for."""
+    shown: ShownElements = NOTHING_SHOWN
+    waited: float = 0.0
+    """Seconds that it waited for people."""
+
+
+FRESH = Begun()
 
 
 def _show_nothing(call: Context, area: Area) -> None:
@@ -113,18 +128,15 @@ class Engine:
         name: str,
         arguments: dict[str, Any],
         found: Entry | None = None,
-        approval: Approval | None = None,
-        permitted: str | None = None,
-        asked: Asked | None = None,
-        waited: float = 0.0,
+        begun: Begun = FRESH,
     ) -> ToolResult:
         """Run one call to its one answer; failures are raised, after they are in the audit log.
 
         `found` is what runs where that is nothing of the registry's: an external server's resource, or a prompt.
-        `approval` is given for a call that a person has approved already, and `permitted` is the site it was for;
-        `asked` is what they were asked, and `waited` the seconds that the call has waited for people.
+        `begun` is what the call has from an attempt before.
         """
         began = self.clock()
+        approval, permitted, elements, waited = begun
         canonical = canonical_json(arguments)
         call: Context | None = None
         source = UNKNOWN
@@ -149,11 +161,10 @@ class Engine:
                 if isinstance(outcome, Ask):
                     waits = self.clock()
                     try:
-                        asked = await permission.ask(caller, tool, arguments, outcome)
+                        approval, elements = await permission.ask(caller, tool, arguments, outcome)
                     finally:
                         starts = self.clock()
                         waited += starts - waits
-                    approval = asked.approval
                     tab = permission.tab(session, tool, arguments)
                 else:
                     approval = outcome.approval
@@ -176,9 +187,7 @@ class Engine:
                 permitted=permitted,
                 arguments=arguments,
             )
-            if asked is not None:
-                call.shown = asked.shown
-            call.waited = waited
+            call.shown, call.waited = elements, waited
             self.calls.open(call, starts)
             for watcher in self._watchers:
                 watcher.began(call, caller, arguments)
@@ -219,8 +228,8 @@ class Engine:
                     if call is not None:
                         for watcher in self._watchers:
                             watcher.ended(call, self.clock() - began, error, success=False)
-                    before = (approval, permitted if approval else None, asked, waited)
-                    return await self.call(caller, name, arguments, found, *before)
+                    begun = Begun(approval, permitted if approval else None, elements, waited)
+                    return await self.call(caller, name, arguments, found, begun)
                 error = failure
             self._mask_error(error)
             # An unknown name is text from outside, and may be anything the agent knows.

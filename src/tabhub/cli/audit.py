@@ -127,7 +127,8 @@ def _event(entry: dict[str, Any]) -> str:
     """An entry that is not a call: a page changed its tools, or a person was asked."""
     if entry.get("tool") == "approval":
         asked = str(entry.get("sentence") or entry.get("of", "?"))
-        return f"{asked}: {approved_by({'approval': entry})}"
+        how = str(entry.get("by")) if entry.get("decision") == "none" else approved_by({"approval": entry})
+        return f"{asked}: {how}"
     changes = [
         f"{verb} {', '.join(map(str, names))}"
         for verb, names in (("offers", entry.get("added")), ("no longer offers", entry.get("removed")))

@@ -125,7 +125,7 @@ def test_the_private_form_has_neither_typed_texts_nor_the_ends_of_urls() -> None
 
 def test_tools_of_others_are_said_by_their_title_or_their_name_as_words() -> None:
     tool = ToolWords("mcp__files__write_textFile", "", "upstream", "files")
-    arguments = {"path": "/a", "token": "s3cret", "lines": [1, 2], "more": True, "tabId": 4}
+    arguments: dict[str, Any] = {"path": "/a", "token": "s3cret", "lines": [1, 2], "more": True, "tabId": 4}
     assert phrase(tool, arguments) == (
         'use "write text file" of files with path "/a", token "[redacted]", lines (2 entries) and 1 more'
     )

@@ -204,10 +204,18 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
 
 
 def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes, and the same JSON as text for clients that read only text."""
+    """The facts with their notes; as text, what was done in a line, or the same JSON."""
+    if "did" in facts:
+        return text_result(did_line(facts, "tabId"), facts, *notes)
     body = orjson.dumps(with_note(facts, *notes) if notes else facts)
     text = orjson.dumps(body.decode())
     return ToolResult(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
+
+
+def did_line(facts: dict[str, Any], *omitted: str) -> str:
+    """What was done, with all else that is reported of it except its note."""
+    rest = {name: value for name, value in facts.items() if name not in ("did", "note", *omitted)}
+    return f"{facts['did']} {orjson.dumps(rest).decode()}" if rest else str(facts["did"])
 
 
 def text_result(text: str, facts: dict[str, Any], *notes: str) -> ToolResult:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import orjson
+
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
-from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool, with_note
+from tabhub.browser.tool_spec import Call, ToolSpec, data_result, text_result, tool, with_note
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.origins import origin_of
 from tabhub.core.tabs import Tab
@@ -140,7 +142,7 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
     page = await call.page(leaves=True)
-    return data_result(await _navigate(call, page, url, call.args.get("waitUntil", "load")))
+    return _navigated(await _navigate(call, page, url, call.args.get("waitUntil", "load")))
 
 
 def _history_tool(direction: str) -> ToolSpec:
@@ -153,7 +155,7 @@ def _history_tool(direction: str) -> ToolSpec:
     async def go(call: Call) -> ToolResult:
         page = await call.page()
         answer = await _move(call, page, f"go{direction.title()}", f"go {direction}")
-        return data_result(_navigation_facts(call, page, answer))
+        return _navigated(_navigation_facts(call, page, answer))
 
     return go
 
@@ -172,7 +174,7 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
 async def reload_tab(call: Call) -> ToolResult:
     page = await call.page()
     params = {"ignoreCache": call.args.get("ignoreCache", False)}
-    return data_result(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
+    return _navigated(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
 
 
 @tool(
@@ -255,6 +257,15 @@ async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[s
         facts["httpStatus"] = status
         facts["ok"] = facts["ok"] and status < 400
     return facts
+
+
+def _navigated(facts: dict[str, Any]) -> ToolResult:
+    """As text, the page in the notation of snapshots, and what is not as usual."""
+    usual = {"status": "complete", "ok": True, "httpStatus": 200}
+    shown = ("tabId", "url", "title", "note")
+    rest = {name: value for name, value in facts.items() if name not in shown and value != usual.get(name)}
+    line = f"page {orjson.dumps(facts['title']).decode()} {facts['url']}"
+    return text_result(f"{line} {orjson.dumps(rest).decode()}" if rest else line, facts)
 
 
 def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:

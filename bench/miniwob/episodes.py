@@ -80,8 +80,8 @@ async def run(plan: Plan) -> None:
         async with products(list(plan.products)) as running:
             wanted = [
                 (task, seed, product)
-                for task in plan.tasks
                 for seed in plan.seeds
+                for task in plan.tasks
                 for product in running
                 if (product.name, task, seed) not in known
             ]

@@ -9,7 +9,6 @@ import pytest
 
 from tests.e2e.appsite import AppSite
 from tests.e2e.live import Caller
-from tests.e2e.zoo import Zoo
 from tests.harness.waiting import becomes
 
 FILL, SELECT = "browser_fill_form", "browser_select_option"
@@ -103,9 +102,9 @@ size.addEventListener("change", () => { shown.textContent = size.value; });
 
 
 async def test_choosing_in_a_select_behind_a_list_that_scripts_draw_does_not_open_that_list(
-    guest: Caller, zoo: Zoo
+    guest: Caller, apps: AppSite
 ) -> None:
-    await guest.visit(zoo.at("act_buttons.html"))
+    await guest.visit(apps.at("widgets"))
     await guest.run(WRAPPED)
     assert (await guest.get(SELECT, selector="#size", label="Large"))["chosen"] == ["Large"]
     await guest.get("browser_click_element", selector="#order")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 
 from bench.miniwob.actions import click, wait, write
 from bench.miniwob.policies.registry import button, target, task
@@ -88,12 +89,13 @@ async def odd_or_even(p: Product, v: View) -> None:
 @task("generate-number")
 async def generate(p: Product, v: View) -> None:
     kind, bound = v.find(r"(less than|greater than|odd|even)(?: (-?\d+))?")
-    fits = {
+    rules: dict[str, Callable[[int], bool]] = {
         "less than": lambda n: n < int(bound),
         "greater than": lambda n: n > int(bound),
         "odd": lambda n: n % 2 == 1,
         "even": lambda n: n % 2 == 0,
-    }[kind]
+    }
+    fits = rules[kind]
     while True:
         await p.do(click(v.one("button", "Generate")))
         seen = await p.view()

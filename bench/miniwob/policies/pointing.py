@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from bench.miniwob.actions import Action, click, down, drag, move, press, up, wheel
 from bench.miniwob.policies.registry import button, task
 from bench.miniwob.products.base import Product
-from bench.miniwob.view import Point, View
+from bench.miniwob.view import Node, Point, View
 
 
 @task("circle-center")
@@ -30,7 +30,9 @@ async def bisect(p: Product, v: View) -> None:
     vertex, *ends = await _dots(p)
     directions = [_unit(vertex, end) for end in ends]
     x, y = sum(d[0] for d in directions), sum(d[1] for d in directions)
-    await p.do(click(await _on_ray(p, vertex, math.atan2(y, x))), click(button(v)))
+    (area,) = await p.elements("svg")
+    if (point := _on_ray(area, vertex, math.atan2(y, x))) is not None:
+        await p.do(click(point), click(button(v)))
 
 
 @task("right-angle")
@@ -38,7 +40,8 @@ async def right_angle(p: Product, v: View) -> None:
     vertex, end = await _dots(p)
     x, y = _unit(vertex, end)
     angle = math.atan2(x, -y)
-    turned = [await _on_ray(p, vertex, angle + turn) for turn in (0.0, math.pi)]
+    (area,) = await p.elements("svg")
+    turned = [point for turn in (0.0, math.pi) if (point := _on_ray(area, vertex, angle + turn)) is not None]
     far = max(turned, key=lambda point: math.dist((point.x, point.y), (vertex.x, vertex.y)))
     await p.do(click(far), click(button(v)))
 
@@ -54,20 +57,18 @@ def _unit(start: Point, end: Point) -> tuple[float, float]:
     return (end.x - start.x) / length, (end.y - start.y) / length
 
 
-async def _on_ray(p: Product, start: Point, angle: float) -> Point:
+def _on_ray(area: Node, start: Point, angle: float) -> Point | None:
     """The farthest point of a ray inside the drawing that a whole number of pixels hits well."""
-    (area,) = await p.elements("svg")
     inside = []
     for length in range(5, 200):
         exact = Point(start.x + length * math.cos(angle), start.y + length * math.sin(angle))
         near = Point(round(exact.x), round(exact.y))
         corner, far = area.at(0, 0), area.at(1, 1)
-        if (
-            corner.x + 2 < near.x < far.x - 2 and corner.y + 2 < near.y < far.y - 25
-        ):  # a button may cover the lower edge
+        # A button may cover the lower edge.
+        if corner.x + 2 < near.x < far.x - 2 and corner.y + 2 < near.y < far.y - 25:
             off = math.dist((near.x, near.y), (exact.x, exact.y)) / length
             inside.append((off - length / 1000, near))
-    return min(inside, key=lambda pair: pair[0])[1]
+    return min(inside, key=lambda pair: pair[0])[1] if inside else None
 
 
 _HEAT = (("HOT", 5.0), ("WARM", 10.0), ("COLD", 40.0), ("ICE COLD", math.inf))

@@ -232,8 +232,16 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
 
 
 def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes; agents read their JSON as text."""
+    """The facts with their notes; agents read what was done in a line, or the facts as JSON."""
+    if "did" in facts:
+        return text_result(did_line(facts, "tabId"), facts, *notes)
     return json_result(orjson.dumps(with_note(facts, *notes) if notes else facts))
+
+
+def did_line(facts: dict[str, Any], *omitted: str) -> str:
+    """What was done, with all else that is reported of it except its note."""
+    rest = {name: value for name, value in facts.items() if name not in ("did", "note", *omitted)}
+    return f"{facts['did']} {orjson.dumps(rest).decode()}" if rest else str(facts["did"])
 
 
 def json_result(facts: bytes) -> ToolResult:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.tool_spec import Call, ToolSpec, text_result, tool
+from tabhub.browser.tool_spec import Call, ToolSpec, did_line, text_result, tool
 from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
@@ -142,9 +142,8 @@ def _told(result: dict[str, Any]) -> str:
     """One line on a step, with everything it reports."""
     if "error" in result:
         return f"{result[_KIND]} failed: {result['error']} {result.get('hint', '')}".rstrip()
-    rest = {name: value for name, value in result.items() if name not in (_KIND, "did")}
-    shown = f" {orjson.dumps(rest).decode()}" if rest else ""
-    return f"{result.get('did', result[_KIND])}{shown}"
+    note = f" [{result['note']}]" if "note" in result else ""
+    return did_line({"did": result[_KIND], **result}, _KIND) + note
 
 
 def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str, Any]]:

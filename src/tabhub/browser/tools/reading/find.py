@@ -142,7 +142,7 @@ async def query_elements(call: Call) -> ToolResult:
     more = f"{total - limit} more match; raise limit or narrow the target." if total > limit else ""
     note = more if total else await _no_match_note(call)
     shown = elements[:limit]
-    lines = [f"{total} match{'es' if total == 1 else ''}.", *map(_element_line, shown)]
+    lines = [f"{total} element{'' if total == 1 else 's'}", *map(_element_line, shown)]
     return text_result("\n".join(lines), {"tabId": page.tab_id, "total": total, "elements": shown}, note)
 
 

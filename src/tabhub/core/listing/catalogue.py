@@ -29,7 +29,7 @@ from tabhub.limits import Limits
 
 _SELECTIONS_KEPT = 50
 _CHOICES_KEPT = 20
-_INDEXED_AT_ONCE = 25
+_INDEXED_AT_ONCE = 15
 """About 1 ms of work."""
 _KEY_PREFIXES = tuple(f"{kind} " for kind in range(10))
 _OWN = ("browser", "hub")

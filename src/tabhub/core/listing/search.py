@@ -48,6 +48,8 @@ _NAMED, _PARTLY_NAMED = 4.0, 1.6
 """Of a source that the query names."""
 _NEAR, _USED, _ENDS = 4.0, 1.15, 1.5
 """Of the session's tab; used recently; whose name ends in the query."""
+_COMMON = 0.25
+"""Words of the same meaning count if so few tools have them, of those that may have the word itself."""
 _STALE = 500
 """Entries of removed tools after which the index is built again, if they are also half of it."""
 _WEB = frozenset({"www", "app", "web", "https", "http", "com", "org", "net", "de", "io"})
@@ -130,7 +132,8 @@ class ToolIndex:
         """By term."""
         self._vocabulary: list[str] = []
         """The terms, sorted."""
-        self._sources: Counter[Source] = Counter()
+        self._sources: dict[str, tuple[str, ...]] = {}
+        """By label, the words that name a source."""
         self._outdated: list[ref[Tool]] = []
         self._missing: list[ref[Tool]] = []
 
@@ -144,7 +147,12 @@ class ToolIndex:
             outdated = []
         self._outdated = outdated
         self._missing = [key for key in wanted if key not in self._numbers]
-        self._sources = Counter(tool.source for key in wanted if (tool := key()) is not None)
+        there = {tool.source.label: tool.source for key in wanted if (tool := key()) is not None}
+        self._sources = {
+            label: self._sources.get(label) or _source_terms(source)
+            for label, source in there.items()
+            if source.kind not in ("browser", "hub")
+        }
 
     @property
     def complete(self) -> bool:
@@ -220,7 +228,7 @@ class ToolIndex:
             tool = key() if key is not None else None
             if tool is None or not _belongs(tool, plugin):
                 continue
-            score = total * (0.3 + 0.7 * matched[number] / len(groups)) * named.get(tool.source, 1.0)
+            score = total * (0.3 + 0.7 * matched[number] / len(groups)) * named.get(tool.source.label, 1.0)
             if near is not None and near(tool.source, tool.tab_id):
                 score *= _NEAR
             scores[tool] = score * _USED if tool.name in used else score
@@ -232,19 +240,16 @@ class ToolIndex:
 
         return sorted((tool for tool, score in scores.items() if score >= floor), key=rank)
 
-    def _named_sources(self, words: list[str]) -> dict[Source, float]:
-        """The sources that the query names, with what that counts."""
+    def _named_sources(self, words: list[str]) -> dict[str, float]:
+        """The labels of the sources that the query names, with what that counts."""
         there = set(words)
-        full: dict[Source, float] = {}
-        partly: dict[Source, float] = {}
-        for source in self._sources:
-            terms = _source_terms(source)
-            if not terms or source.kind in ("browser", "hub"):
-                continue
-            if there.issuperset(terms):
-                full[source] = _NAMED
-            elif terms[0] in there and len(terms[0]) > 3:
-                partly[source] = _PARTLY_NAMED
+        full: dict[str, float] = {}
+        partly: dict[str, float] = {}
+        for label, terms in self._sources.items():
+            if terms and there.issuperset(terms):
+                full[label] = _NAMED
+            elif terms and terms[0] in there and len(terms[0]) > 3:
+                partly[label] = _PARTLY_NAMED
         return full or partly
 
     def _best_matches(self, group: Mapping[str, float]) -> dict[int, float]:
@@ -288,7 +293,11 @@ class ToolIndex:
             for longer in self._beginning_with(word):
                 group.setdefault(longer, 0.3 + 0.5 * len(word) / len(longer))
             group = {term: weight for term, weight in group.items() if term in self._postings}
-            significant = {term: weight for term, weight in group.items() if self._postings[term].count <= ceiling}
+            significant = {
+                term: weight
+                for term, weight in group.items()
+                if self._postings[term].count <= (ceiling if weight > _SAME_MEANING else ceiling * _COMMON)
+            }
             if group and not significant:
                 common.append(group)
             else:

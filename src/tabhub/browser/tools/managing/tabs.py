@@ -49,8 +49,8 @@ async def list_tabs(call: Call) -> ToolResult:
         call.box.browsers.default_link()  # fails if no browser is connected
     held = call.box.choice.held_tabs(call.ctx.session)
     if call.ctx.structured:
-        marks = {True: {"own": True}, False: {"leased": True}}
-        return data_result({"tabs": [{**tab.describe(), **marks.get(held.get(tab.tab_id), {})} for tab in tabs]})
+        marks = {tab_id: {"own" if own else "leased": True} for tab_id, own in held.items()}
+        return data_result({"tabs": [{**tab.describe(), **marks.get(tab.tab_id, {})} for tab in tabs]})
     lines = _tab_lines(tabs, held)
     # Far below the budget, so that nobody has to count.
     most, shown = call.box.browsers.limits.result_tokens * 2, 0

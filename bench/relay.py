@@ -109,8 +109,8 @@ def _forwarded(seconds: float, rounds: int, agents: Sequence[int], idle: int) ->
     wanted.append(
         report.verdict(f"KB an idle connection, {found.connections:,} of them", found.kb_each, 40, at_least=False)
     )
-    idle_cpu = found.idle_cpu / found.connections * 1e6
-    wanted.append(report.verdict("us of CPU an idle connection and second", idle_cpu, 2, at_least=False))
+    idle_us = found.idle_cpu / found.connections * 1e6
+    wanted.append(report.verdict("us of CPU an idle connection and second", idle_us, 2, at_least=False))
     head = ("", "agents", "calls/s", "of echo", "of own echo", "p50 ms", "p99 ms", "CPU us/call", "cores server+load")
     text = report.table(head, rows)
     busy = found.busy

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from tabhub.relay.engines.session_ids import SessionIds
-from tests.harness.agent import Agent
-from tests.harness.hub import Address
 from tests.harness.waiting import until
 from tests.relay.engines.httpworld import HttpRelay, browser, http_relay
 from tests.relay.memory_bus import MemoryBus, MemoryNetwork
@@ -26,10 +24,6 @@ class Two(NamedTuple):
     bus: MemoryBus
     far_bus: MemoryBus
 
-    def elsewhere(self, session: str, access: str | None = None) -> dict[str, str]:
-        """The headers of a request for a session."""
-        return {"Authorization": f"Bearer {access or token()}", "Mcp-Session-Id": session} | _JSON
-
 
 _JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 _LIST = {"jsonrpc": "2.0", "id": 5, "method": "tools/list"}
@@ -43,11 +37,6 @@ async def two() -> AsyncIterator[Two]:
         here = await stack.enter_async_context(http_relay(bus=bus, stream_keepalive=0.2))
         there = await stack.enter_async_context(http_relay(bus=far_bus))
         yield Two(here, there, bus, far_bus)
-
-
-def moved(agent: Agent, to: HttpRelay, access: str | None = None) -> Agent:
-    """The same session through another node, with the same or a newer token."""
-    return Agent(Address(port=to.relay.port, token=access or token()), session=agent.session)
 
 
 async def initialize(relay: HttpRelay, access: str) -> str:

@@ -315,6 +315,7 @@ class Hub:
         tabs.register(BROWSER, (Entry(tool, run) for tool, run in bind_tools(self._toolbox)))
         tabs.transport.settings(_page_settings(config))
         browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
+        browsers.on_change(lambda _: engine.browser_wait.expect(limits.extension_back), "connected")
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections

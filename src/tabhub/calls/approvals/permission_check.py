@@ -316,6 +316,7 @@ class PermissionCheck(Permission):
         if tool.source.kind in ("hub", "upstream"):
             return True
         browsers = self._browsers
+        browsers.require_introduced()
         managed = [link.browser_id for link in browsers.links() if browsers.is_managed(link.browser_id)]
         if len(managed) == len(browsers.links()):
             browsers.default_link()  # raises if there is no browser at all: then there is nothing to approve

@@ -18,8 +18,8 @@ KINDS = {
 TRUTH = r"""
 const hidden = "[aria-hidden=true], [inert]";
 const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getClientRects().length && !e.closest(hidden);
-const drawn = (e) => e.title || e.querySelector("img")?.alt || "";
-const written = (e) => e.innerText || e.textContent || e.value || e.placeholder || drawn(e);
+const inside = (e) => e.innerText || e.textContent || e.querySelector("img")?.alt;
+const written = (e) => inside(e) || e.value || e.placeholder || e.title || "";
 const name = (e) => (e.getAttribute("aria-label") || written(e)).replace(/\s+/g, " ").trim().slice(0, 80);
 const found = [];
 const add = (kind, selector) => {

@@ -27,9 +27,9 @@ Make = Callable[[Path, int, list[str]], tuple[list[str], dict[str, str]]]
 
 
 def program(name: str) -> str:
-    """Where it is; `scripts/setup` installs it."""
+    """Where it is; `scripts/setup tests` installs it."""
     found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    assert found is not None, f"{name} is missing: run scripts/setup"
+    assert found is not None, f"{name} is missing: run scripts/setup tests"
     return found
 
 

@@ -16,7 +16,7 @@ from tabhub.core.registry import Entry
 from tabhub.core.results.budget import Fitted, fit
 from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
-from tests.harness.agent import Agent, client, stateless
+from tests.harness.agent import PROGRAM, Agent, client, stateless
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.results import both_forms
 
@@ -169,7 +169,7 @@ async def test_stateless_agents_read_by_the_handle_alone(library: RunningHub) ->
 
         async def call(name: str, **arguments: Any) -> Any:
             body, headers = stateless("tools/call", {"name": name, "arguments": arguments})
-            return (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+            return (await http.post(PROGRAM, json=body, headers=headers)).json()["result"]
 
         handle = (await call("library_lines"))["_meta"]["tabhub/result"]["handle"]
         assert (await call("tabhub_read_result", handle=handle, limit=5))["structuredContent"]["text"] == "line "

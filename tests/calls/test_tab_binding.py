@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from tabhub.core.agent_colours import COLOURS
-from tests.harness.agent import Agent, client, message, stateless
+from tests.harness.agent import PROGRAM, Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.tenants import act, closing_browser, holders, refused, tab_of
@@ -192,7 +192,7 @@ async def test_a_stateless_agent_sees_the_session_whose_handle_it_has(hub: Runni
 
         async def call(name: str, **arguments: Any) -> dict[str, Any]:
             body, headers = stateless("tools/call", {"name": name, "arguments": arguments})
-            result: dict[str, Any] = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+            result: dict[str, Any] = (await http.post(PROGRAM, json=body, headers=headers)).json()["result"]
             return result
 
         assert (await call("browser_list_sessions"))["structuredContent"]["sessions"] == []

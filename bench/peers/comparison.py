@@ -15,6 +15,7 @@ from bench.peers import site as pages
 from bench.peers.measures import MEASURES, Measure, Run, measured, viewport
 from bench.peers.starts import EVALUATED, READY, start_times
 from bench.peers.subjects import (
+    ALONE,
     Kind,
     Subject,
     available,
@@ -88,7 +89,7 @@ def measure(where: Path, measures: Sequence[Measure], rounds: int, seconds: floa
                 if number >= 0:
                     print(f"round {number + 1}: {one.name}: {_summary(figures, one)}", flush=True)
     if starts:
-        figures.starts = start_times(where, peers, f"{size[0]}x{size[1]}", starts)
+        figures.starts = start_times(where, peers, size, starts)
     return figures
 
 
@@ -172,7 +173,7 @@ def _starts(starts: dict[str, dict[str, list[float]]]) -> str:
 def _start_verdicts(starts: dict[str, dict[str, list[float]]]) -> list[str]:
     found = []
     for what, times in starts.items():
-        others = [median(values) for name, values in times.items() if name != TABHUB]
+        others = [median(values) for name, values in times.items() if name not in (TABHUB, ALONE)]
         if others:
             ratio = median(times[TABHUB]) / min(others)
             found.append(report.verdict(f"start {what}, to the best peer", ratio, START_TARGETS[what], at_least=False))

@@ -133,7 +133,7 @@ def screenshot(run: Run) -> None:
     for number in run.repeat():
         red, green, blue = 200 + number % 50, 255 - number % 70, 255 - number // 50 % 50
         run.evaluate(f"document.documentElement.style.background = 'rgb({red}, {green}, {blue})'")
-        time.sleep(0.02)
+        time.sleep(_PAUSE)
         answer = run.call(run.subject.dialect.screenshot)
         size, pixel = picture(answer.image)
         run.require(pixel == (red, green, blue), f"the picture should begin with {red}, {green}, {blue}", str(pixel))

@@ -28,6 +28,7 @@ _PLAYWRIGHT = MODULES / "@playwright" / "mcp" / "cli.js"
 _DEVTOOLS = MODULES / "chrome-devtools-mcp" / "build" / "src" / "bin" / "chrome-devtools-mcp.js"
 _LEAN = ("--timeout-settle", "0", "--snapshot-mode", "none", "--codegen", "none")
 _BARE = ("--headless=new", "--no-first-run", "--disable-background-networking", "--mute-audio")
+ALONE = "browser alone"
 NOT_PUBLISHED = "OpenTabs is left out: the npm registry has no package of it."
 
 
@@ -165,4 +166,4 @@ def start_bare(where: Path, width: int, height: int) -> Subject:
     switches = (*_BARE, *_sandbox("--no-sandbox"))
     bare = Bare(browser(), profile=profile, log=where / "bare.log", switches=switches)
     bare.set_viewport(width, height)
-    return Subject("browser alone", bare, BARE, (bare.process.pid,))
+    return Subject(ALONE, bare, BARE, (bare.process.pid,))

@@ -20,6 +20,7 @@ import { reportTab } from "./state.js";
  * @property {string | undefined} url the destination; unknown for a step in the history
  * @property {WaitUntil} until
  * @property {Promise<number> | undefined} status the HTTP status of the committed page
+ * @property {() => Promise<number> | undefined} askStatus asks the page for it, unless it is known without that
  * @property {(tab?: chrome.tabs.Tab) => void} done with the tab as it is now, if that is known
  * @property {(error: Error) => void} fail
  */
@@ -64,10 +65,11 @@ export async function allowedUrl(url) {
  * @param {string | undefined} options.url the destination, if it is known
  * @param {WaitUntil} options.until
  * @param {number | undefined} options.timeoutMs
+ * @param {(url?: string) => number | null | undefined} [options.documentStatus] the status of the page with a URL if that is known; null if it is not yet, undefined if it never will be
  * @param {Call} call
  * @returns {Promise<NavigationResult>}
  */
-export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIMEOUT_MS }, call) {
+export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIMEOUT_MS, documentStatus = () => undefined }, call) {
   if (until === "none") {
     await move().catch((error) => {
       throw failure(error, tabId);
@@ -81,7 +83,16 @@ export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIM
     Promise.withResolvers()
   );
   /** @type {Wait} */
-  const wait = { stage: "before", aborted: false, url, until, status: undefined, done: resolve, fail: reject };
+  const wait = {
+    stage: "before",
+    aborted: false,
+    url,
+    until,
+    status: undefined,
+    askStatus: () => (documentStatus() === undefined ? httpStatus(tabId) : undefined),
+    done: resolve,
+    fail: reject,
+  };
   waits.set(tabId, wait);
   call.onCancel = () => resolve("cancelled");
   const timeout = setTimeout(() => {
@@ -96,8 +107,8 @@ export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIM
   try {
     const ended = await promise;
     if (typeof ended === "string") return await currentPage(tabId, ended);
-    const status = until === "load" ? await (wait.status ?? httpStatus(tabId)) : 0;
     const page = ended ? describe(ended) : await currentPage(tabId);
+    const status = until === "load" ? (documentStatus(page.url) ?? (await (wait.status ?? httpStatus(tabId)))) : 0;
     return status > 0 ? { ...page, httpStatus: status } : page;
   } finally {
     clearTimeout(timeout);
@@ -222,7 +233,7 @@ export function watchNavigation() {
     wait.stage = "committed";
     if (wait.until === "commit") return wait.done();
     // While the page loads, because it is known from here on.
-    wait.status = httpStatus(details.tabId);
+    wait.status = wait.askStatus();
     settle(details.tabId, wait);
   });
   webNavigation.onCompleted.addListener((details) => {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tabhub.browser.driver.worlds import begin_expression, install_expression, literal
 from tests.e2e.live import Caller, DevTools, Wire
 from tests.e2e.zoo import Zoo
@@ -46,6 +48,7 @@ async def counted(wire: Wire, url: str, targets: list[str], call: str) -> dict[s
     return found
 
 
+@pytest.mark.req("A11")
 async def test_the_work_of_a_search_grows_with_the_page_only(guest: Caller, zoo: Zoo, devtools: DevTools) -> None:
     wanted: dict[str, dict[str, Any]] = {
         "search": {"text": "Ship 7", "limit": 20, "near": True},

@@ -84,8 +84,8 @@ async def test_the_main_content_comes_first_with_its_headings_and_the_rest_of_th
     )
     content = (await guest.get("browser_get_tab_content"))["content"]
     assert content == (
-        "Cats\n\nThey purr.\n\nFood\n\na   b\n\n\n\tc\n\nFish  and mice."
-        "\n\n[outside the main content]\n\nHome\n\nImprint"
+        "Cats\n\nThey purr.\n\nFood\n\na   b\n\n\n\tc\n\nFish  and mice.\n\n"
+        "[outside the main content]\n\nHome\n\nImprint"
     )
     assert (await guest.get("browser_get_tab_content", outline=True))["content"] == "0 Cats\n 18 Food"
     assert content[18:].startswith("Food")

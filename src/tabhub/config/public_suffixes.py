@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ipaddress
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -26,11 +25,9 @@ def load_list() -> PublicSuffixList:
     """The list, parsed once; that takes a moment."""
     from publicsuffixlist import PSLFILE, PublicSuffixList  # not needed by most commands
 
-    rules = [
-        rule
-        for line in Path(PSLFILE).read_text("utf-8").splitlines()
-        if (rule := line.partition(" ")[0]) and not rule.startswith("//")
-    ]
+    with open(PSLFILE, encoding="utf-8") as file:  # noqa: PTH123 - the pure layers use this module, and not pathlib
+        lines = file.read().splitlines()
+    rules = [rule for line in lines if (rule := line.partition(" ")[0]) and not rule.startswith("//")]
     # Most are ASCII, for which encoding takes longer than everything else.
     encoded = [rule.encode("idna").decode() for rule in rules if not rule.isascii()]
     return PublicSuffixList(rules + encoded, accept_encoded_idn=False)

@@ -77,7 +77,6 @@ def serve(options: StartOptions) -> int:
         sockets = listen(options.port if options.port is not None else config.port)
         port: int = sockets[0].getsockname()[1]
         key = extension_key.load_or_create(home)
-        install_extension(home.extension, key=key, port=port)
         more_relays: tuple[RelaySettings, ...] = ()
         if options.relay is not None:
             from tabhub.links.relays import read_token
@@ -103,6 +102,7 @@ def serve(options: StartOptions) -> int:
         def make_hub() -> Hub:
             from tabhub.server.hub import Hub  # takes long to load
 
+            install_extension(home.extension, key=key, port=port)
             return Hub(
                 home,
                 port=port,
@@ -134,11 +134,11 @@ async def _serve(
     """Run the hub until a signal ends it. Its browser starts while the hub is loaded, and waits in the queue of the
     sockets if it is faster."""
     stop = stop_signal()
-    if managed is not None:
-        for each in sockets:
-            each.listen()
-        await managed.spawn()
     try:
+        if managed is not None:
+            for each in sockets:
+                each.listen()
+            await managed.spawn()
         hub = make_hub()
         hub.bridge.bind()
         facts = announce(hub)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabhub.browser.tool_spec import data_result
 from tabhub.core.results.budget import IMAGE_TOKENS, Fitted, fit, json_lines, prefix_within, tidy_end
 from tabhub.core.results.tokens import estimate_tokens
 from tabhub.errors import ParseError
+from tests.harness.results import both_forms
 
 
 def result(*blocks: dict[str, Any], **more: Any) -> bytes:
@@ -62,7 +62,7 @@ def test_a_payload_with_fewer_bytes_than_the_budget_is_not_parsed() -> None:
 
 def test_a_result_within_the_budget_is_unchanged() -> None:
     assert fit(result(text("word " * 3_000)), 5_000) is None
-    assert fit(data_result({"rows": ["word " * 2_000]}).payload, 5_000) is None
+    assert fit(both_forms({"rows": ["word " * 2_000]}).payload, 5_000) is None
 
 
 def test_an_image_counts_as_an_image_and_not_as_its_base64() -> None:
@@ -108,7 +108,7 @@ def test_whole_blocks_are_kept_from_the_front() -> None:
 
 def test_structured_content_is_stored_as_json_lines_and_shortened_in_the_cut_result() -> None:
     data: dict[str, Any] = {"items": [{"id": i, "name": f"item {i}"} for i in range(2_000)], "next": None}
-    fitted = cut(data_result(data).payload)
+    fitted = cut(both_forms(data).payload)
     value = rendered(fitted)
     part = value["structuredContent"]
     assert part["items"] == data["items"][: len(part["items"])]
@@ -165,7 +165,7 @@ def test_the_first_of_very_many_items_and_the_fields_after_the_list_are_kept() -
         deep = [deep]
     wide = ", " * 200_000  # a text that does not end at the scan limit
     value = {"deep": deep, "items": many, "total": len(many), "texts": ["a", wide * 3, "b", *range(400_000)]}
-    fitted = fit(data_result(value).payload, 25_000)
+    fitted = fit(both_forms(value).payload, 25_000)
     assert fitted is not None
     kept = json.loads(fitted.render("r_1"))["structuredContent"]
     assert kept["items"][: len(tricky)] == tricky

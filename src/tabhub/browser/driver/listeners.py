@@ -60,21 +60,28 @@ async def _page_listeners(frame: Frame) -> dict[str, Any]:
     if (document := await _page_document(frame)) is None:
         return {}
     # In their own world only: Chromium crashes when it is asked (with `pierce`) for the listeners of all worlds.
+    page, session = frame.page, frame.session_id
     query = {"objectId": document, "depth": -1, "pierce": False}
-    return parse_object(await frame.page.cdp("DOMDebugger.getEventListeners", query, frame.session_id))
+    try:
+        return parse_object(await page.cdp("DOMDebugger.getEventListeners", query, session))
+    finally:
+        page.cdp_nowait("Runtime.releaseObject", {"objectId": document}, session)
 
 
 async def _page_document(frame: Frame) -> str | None:
-    """A handle of the frame's document in the page's own world, where the page's listeners are known."""
+    """A handle of the frame's document in the page's own world, where the page's listeners are known.
+
+    It is in no group of objects: the browser puts every listener, with its source, into the group of the handle.
+    """
     page, session, group = frame.page, frame.session_id, {"objectGroup": _GROUP}
-    query: dict[str, Any] = {"expression": "document", **group}
+    query: dict[str, Any] = {"expression": "document"}
     if _has_own_target(frame):
         return _handle(await page.cdp("Runtime.evaluate", query, session), "result")
     query["contextId"] = (await frame.world()).context_id
-    ours = _handle(await page.cdp("Runtime.evaluate", query, session), "result")
+    ours = _handle(await page.cdp("Runtime.evaluate", query | group, session), "result")
     described = parse_object(await page.cdp("DOM.describeNode", {"objectId": ours}, session))
     node = parse_object(described.get("node")).get("backendNodeId")
-    return _handle(await page.cdp("DOM.resolveNode", {"backendNodeId": node, **group}, session), "object")
+    return _handle(await page.cdp("DOM.resolveNode", {"backendNodeId": node}, session), "object")
 
 
 def _handle(answer: Any, name: str) -> str | None:

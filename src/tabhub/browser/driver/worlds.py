@@ -25,7 +25,7 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 of an earlier document is not mistaken for one of the current document."""
 _KIT = (
     *("roles", "accessible_name", "secret_fields", "fields", "states", "actionable"),
-    *("walk", "outline", "match", "search", "reactions", "kit"),
+    *("walk", "outline", "candidates", "match", "search", "reactions", "kit"),
 )
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}
 """What acting needs; part of the kit, so that its source is sent once per document."""
@@ -142,9 +142,9 @@ class TabWorlds:
             self.documents = _LETTERS.index(world.prefix) + 1
 
     @property
-    def is_ready(self) -> bool:
-        """Whether scripts run in the main document without asking the browser for it first."""
-        return self.main is not None and (None, self.main) in self.by_frame
+    def main_world(self) -> World | None:
+        """The world of the main document, if scripts run in it without asking the browser for it first."""
+        return self.by_frame.get((None, self.main)) if self.main is not None else None
 
     def navigated(self, key: FrameKey, *, main: bool) -> None:
         """The browser reports that a frame shows another document now."""

@@ -68,7 +68,7 @@ _SLICES = 64
 @cache
 def _table() -> array[int]:
     table: array[int] = array("I", files("tabhub.core.results").joinpath("tokens.crc32").read_bytes())
-    if array("H", [1]).tobytes()[:1] == b"\0":  # a machine with the high byte first
+    if array("H", (1,)).tobytes() == b"\0\1":  # the machine is big-endian, the file is not
         table.byteswap()
     return table
 

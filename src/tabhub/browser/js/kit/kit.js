@@ -18,10 +18,18 @@ const makeKit = () => {
     const found = elements.get(name)?.deref();
     return found?.isConnected ? found : null;
   };
+  const nameShown = (found, role) => {
+    const content = isSecretField(found) || editable(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
+    return cut(wholeName(found, role) || content, 80);
+  };
+  // What a person knows an element by.
+  const identity = (found) => {
+    const role = lookup(found).role || found.localName;
+    return { role, name: nameShown(found, role) };
+  };
   const label = (found) => {
     const role = lookup(found).role || found.localName;
-    const content = isSecretField(found) || editable(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
-    const name = cut(wholeName(found, role) || content, 80);
+    const name = nameShown(found, role);
     const hint = name ? "" : hintOf(found, holdsActing(found));
     const more = moreOf(found, "", name);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""}${more} [${ref(found)}${hint && ` ${hint}`}]`;
@@ -43,6 +51,7 @@ const makeKit = () => {
     ref,
     element,
     label,
+    identity,
     focusOutside,
     role: roleOf,
     asRole,
@@ -67,6 +76,9 @@ const makeKit = () => {
     drawn,
     secretFields,
     secretValues,
+    secretsRead,
+    secretsBeforeScript,
+    secretsAfterScript,
     maskValues,
     maskMarkup,
     visible: seen,

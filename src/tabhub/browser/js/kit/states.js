@@ -102,11 +102,12 @@ const valueOf = (element, role) => {
   return "";
 };
 
-// A name for an element without one, from its icon, class or colour; or its place among similar siblings.
+// A name for an element without one, from its icon, shape, class or colour; or its place among similar siblings.
 const MANY_SIBLINGS = 100;
 const WORD = /^[A-Za-z][\w-]{1,39}$/;
 const ICON = /(?:^|-)(?:icons?|glyphicon|fa|fas|far|fab|bi|mdi|ti|lucide|feather)-([\w-]+)$/;
 const STYLING = /^(fa|fas|far|fab|bi|mdi|ti|icon|icons|btn|button|lucide|feather|svg-icon|material-icons)$|^(css|sc|jsx|_)-?|--|\d{3,}/;
+const SHAPES = new Set("circle ellipse rect polygon polyline line path".split(" "));
 const classesOf = (element) => [...element.classList].filter((name) => WORD.test(name));
 const iconOf = (element, holds) => {
   const inner = [element, ...(holds ? [] : element.querySelectorAll("svg, use, i, span, img, [data-icon]"))].slice(0, 8);
@@ -129,6 +130,7 @@ const hintOf = (element, holds) => {
   const words = told ? [`id=${told}`] : own ? [`class=${own}`] : [];
   const colour = element.style?.backgroundColor || (element.ownerSVGElement ? element.getAttribute("fill") : "");
   if (colour && /^[\w#(), .]{1,30}$/.test(colour)) words.push(`colour=${colour.replace(/\s/g, "")}`);
+  if (element.ownerSVGElement && SHAPES.has(element.localName)) words.unshift(element.localName);
   const around = element.parentElement;
   if (!told && around && around.childElementCount <= MANY_SIBLINGS) {
     const alike = [...around.children].filter((one) => one.localName === element.localName);

@@ -25,6 +25,7 @@ from tabhub.core.descriptions import visible
 from tabhub.core.origins import BLANK
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, PageNavigated
+from tabhub.links.browsers import TabRef
 
 _MAX_CHARS = 3_000_000
 _SESSIONS_KEPT = 8
@@ -100,7 +101,7 @@ async def snapshot(call: Call) -> ToolResult:
     visible_lines = [visible(line) for line in seen.lines]
     lines, hidden = [line for line, _ in visible_lines], sum(removed for _, removed in visible_lines)
     notes = [*seen.notes, _BLANK if seen.blank else "", f"{hidden} hidden characters removed." if hidden else ""]
-    key = (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items())))
+    key = _key(call, scope, options)
     # Not compared with one from before a change of the site rules, which may have had more frames.
     token = f"{seen.token} {call.view.rules}"
     before = _replace_last(page.state.worlds.last_snapshots, key, token, lines)
@@ -122,6 +123,17 @@ async def snapshot(call: Call) -> ToolResult:
     head = f"page {orjson.dumps(title).decode()} {seen.url[:300]} (tab {page.tab_id}, {seen.elements} elements)"
     notes.append(_omitted(cut, len(lines)))
     return text_result("\n".join([head, *cut.shown]), facts, *notes, rest="\n".join(cut.rest), fits=True)
+
+
+def _key(call: Call, scope: str, options: dict[str, Any]) -> tuple[Any, ...]:
+    """What snapshots of a tab are compared by: the session, the part of the page, and the options."""
+    return (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items())))
+
+
+def has_snapshot(call: Call, ref: TabRef) -> bool:
+    """Whether the agent has taken a whole snapshot of a tab, with which a later one can be compared."""
+    state = call.box.watch.tabs.get((ref.link, ref.tab.chrome_id))
+    return state is not None and _key(call, "", {"most": _MAX_CHARS}) in state.worlds.last_snapshots
 
 
 def _omitted(cut: Cut, lines: int) -> str:

@@ -7,6 +7,7 @@
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
 import { Children, resume } from "./children.js";
+import { DocumentStatus } from "./document_status.js";
 import { cdpText, failure, noTab, ownPage } from "./errors.js";
 import { keepFocus } from "./focus.js";
 import { runChained, wantsToProceed } from "./chained_commands.js";
@@ -41,6 +42,7 @@ import { isStopped, refuseStopped, stoppedError } from "./stopped.js";
  * @property {Children} children
  * @property {Map<string, readonly string[]>} subscriptions by owner: event names, or "Domain." prefixes
  * @property {readonly string[]} events all subscribed events; with any, the tab is in use
+ * @property {DocumentStatus} document the HTTP status of its page
  * @property {ReturnType<typeof setTimeout> | undefined} timer
  */
 
@@ -166,6 +168,17 @@ export class Debugger {
   }
 
   /**
+   * The HTTP status of the page in a tab, if its response was seen; null if it was not, undefined if nobody looks.
+   * @param {number} tabId
+   * @param {string} [url] of the page, if it is known
+   */
+  documentStatus(tabId, url) {
+    const attachment = this.#attachments.get(tabId);
+    if (!attachment || !DocumentStatus.EVENTS.every((method) => wants(attachment.events, method))) return undefined;
+    return attachment.document.of(url ?? "");
+  }
+
+  /**
    * Do something in a tab whose Page domain is enabled. If a dialog opens first, which would block it, the result is the
    * dialog's text.
    * @param {number} tabId
@@ -241,6 +254,7 @@ export class Debugger {
       children: new Children(tabId),
       subscriptions: new Map(),
       events: [],
+      document: new DocumentStatus(),
       timer: undefined,
     };
     this.#attachments.set(tabId, attachment);
@@ -306,6 +320,15 @@ export class Debugger {
   }
 
   /**
+   * The person stops the agents in a tab by our own button, as by the browser's Cancel.
+   * @param {number} tabId
+   */
+  stop(tabId) {
+    void chrome.debugger.detach({ tabId }).catch(() => {}); // it may not be attached
+    this.#detached(tabId, "canceled_by_user");
+  }
+
+  /**
    * Detach from a tab that has navigated to a page of the extension.
    * @param {number} tabId
    */
@@ -368,6 +391,7 @@ export class Debugger {
     } else if (method === "Debugger.paused") {
       this.#interrupts.paused(sessionId === undefined ? { tabId } : { tabId, sessionId }, params);
     }
+    if (sessionId === undefined) attachment.document.event(method, params);
     const owners = [...attachment.subscriptions].filter(([, events]) => wants(events, method)).map(([owner]) => owner);
     if (owners.length === 0) return;
     const event = sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params };

@@ -113,7 +113,7 @@ async def test_no_tool_gives_the_value_of_a_secret_field_wherever_the_page_repea
     await guest.visit(zoo.at(PAGE))
     await guest.get("browser_execute_script", code="await window.ready; document.title = `Hello ${fresh.value}`")
     requests = (await guest.get("browser_get_network_requests"))["requests"]
-    assert len([request for request in requests if "/echo" in request["url"]]) == 2
+    assert len([request for request in requests if "/echo" in request["url"]]) == 3
     reads = [(name, args) for name, every in READS.items() for args in every]
     reads += [("browser_get_network_request", {"requestId": request["id"]}) for request in requests]
     reads += [("browser_get_resource_content", {"url": PAGE})]

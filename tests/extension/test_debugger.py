@@ -55,6 +55,19 @@ async def test_a_frame_of_another_site_has_its_own_session(wire: Wire, tab: int,
     assert event["sessionId"] == session
 
 
+@pytest.mark.parametrize(("path", "status"), [("/framed", 200), ("/gone", 404), ("/moved", 200)])
+async def test_the_http_status_of_a_watched_page_is_that_of_its_last_response(
+    wire: Wire, tab: int, site: Site, path: str, status: int
+) -> None:
+    await wire.ask("subscribeCDPEvents", tabId=tab, events=["Network.responseReceived", "Page.frameNavigated"])
+    for domain in ("Network", "Page"):
+        await wire.cdp(tab, f"{domain}.enable")
+    arrived = await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}{path}")
+    assert arrived["httpStatus"] == status
+    within = await wire.ask("browser_navigate", tabId=tab, url=f"{arrived['url']}#part")
+    assert within["httpStatus"] == status
+
+
 async def test_only_subscribed_events_are_sent(wire: Wire, tab: int, site: Site) -> None:
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Network.responseReceived"])

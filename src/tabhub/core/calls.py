@@ -15,12 +15,18 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from tabhub.core.sessions import Session
+from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements, TargetKey
 from tabhub.core.tools import Source, Tool
 from tabhub.errors import Busy, CallTimeout, TabhubError
 from tabhub.limits import Limits
 
 _LANES_KEPT = 1000
 _SITES_NOTED = 200
+_LABELS_NOTED = 100
+
+
+Area = tuple[float, float, float, float]
+"""Left, top, width and height in CSS pixels of a tab's viewport."""
 
 
 class Call(msgspec.Struct, eq=False):
@@ -48,12 +54,22 @@ class Call(msgspec.Struct, eq=False):
     failure: TabhubError | None = None
     lane: _Lane[Any] | None = None
     """The calls of its source, set when the call is opened."""
+    shown: ShownElements = NOTHING_SHOWN
+    """The elements that a person was shown when they approved the call: it may act on these only."""
+    labels: dict[TargetKey, str] = {}
+    """The elements that it worked on, as tools call them, for the audit log."""
+    waited: float = 0.0
+    """Seconds that it waited for a person."""
 
     def visit(self, tab: int | None, site: str | None) -> None:
         """Note the tab and site that the call works on from now on."""
         self.tab, self.origin = tab, site
         if site is not None and site not in self.sites and len(self.sites) < _SITES_NOTED:
             self.sites.append(site)
+
+    def note_target(self, target: TargetKey, label: str, area: Area | None = None) -> None:
+        if len(self.labels) < _LABELS_NOTED:
+            self.labels[target] = label
 
     def note_site(self, site: str | None) -> None:
         """Note a site of which the call reads something."""

@@ -27,8 +27,8 @@ from tabhub.errors import (
     TabhubError,
     TooLarge,
 )
-from tabhub.http.messages import TEXT, Header, Request, Response, Route, error_response
-from tabhub.http.websocket import Upgrade, WebSocket, WebSocketRoute, shake_hands
+from tabhub.http.messages import TEXT, Header, Request, Response, Route, error_response, retry_after
+from tabhub.http.websocket import VERSION, Upgrade, WebSocket, WebSocketRoute, shake_hands
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import Limits
 
@@ -424,7 +424,8 @@ class HttpProtocol(asyncio.Protocol):
             route = self._app.websocket(request)
             protocol = shake_hands(request, self._transport, route.subprotocol, self._limits, self._batch)
         except TabhubError as error:
-            self.write(encode_response(Response(error.status, error.text().encode(), (TEXT,)), close=True))
+            refusal = Response(error.status, error.text().encode(), (TEXT, VERSION, *retry_after(error)))
+            self.write(encode_response(refusal, close=True))
             self._batch.flush(self._transport)
             self._transport.close()
             return

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import signal
 import socket
 import ssl
-import sys
 from collections.abc import Iterable
 
 from tabhub.http.protocol import Application, HttpProtocol
@@ -23,7 +20,6 @@ _BACKLOG = 4096
 _POLL = 0.02
 _LOOK = 1.0
 """Seconds between two looks at the deadlines of connections."""
-_GC_THRESHOLD = 20_000
 
 
 class HttpServer:
@@ -69,31 +65,3 @@ class HttpServer:
             self._watcher.cancel()
         cancelled = [task for each in list(self.connections) if (task := each.cancel()) is not None]
         await asyncio.gather(*cancelled, return_exceptions=True)
-
-
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The event loop of both applications: uvloop where there is one."""
-    if sys.platform == "win32":
-        return asyncio.new_event_loop()
-    import uvloop
-
-    return uvloop.new_event_loop()
-
-
-def stop_signal() -> asyncio.Event:
-    """An event that is set by Ctrl+C or SIGTERM."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        if sys.platform == "win32":
-            signal.signal(name, lambda *_: loop.call_soon_threadsafe(stop.set))
-        else:
-            loop.add_signal_handler(name, stop.set)
-    return stop
-
-
-def freeze_startup_objects() -> None:
-    """Objects made at start-up are never freed: the garbage collector need not visit them again under load."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD)

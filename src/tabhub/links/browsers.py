@@ -189,6 +189,11 @@ class Browsers:
         browser = self._connected.get(browser_id)
         return browser is not None and browser.hello.get("managed") is True
 
+    def require_introduced(self) -> None:
+        """Raise NotConnected while a browser that has just connected has not said whose it is."""
+        if not all(browser.introduced or browser.synced for browser in self._connected.values()):
+            raise NotConnected("A browser has just connected and reports its tabs.", hint="Call again in a moment.")
+
     def is_debugged(self, link: ExtensionLink, chrome_id: int) -> bool:
         browser = self._connected.get(link.browser_id)
         return browser is not None and browser.link is link and chrome_id in browser.attached

@@ -177,15 +177,24 @@ def _exactly(form: bytes) -> bytes:
 
 
 def _mask_result(payload: bytes, mask: Callable[[str], str]) -> bytes:
-    """A tool result with all its texts and numbers masked; the text that repeats its facts as JSON still does."""
+    """A tool result with all its texts and numbers masked; a text that is JSON stays JSON."""
     body = orjson.loads(payload)
-    facts, content = body.get("structuredContent"), body.get("content")
-    first = content[0] if isinstance(content, list) and content and isinstance(content[0], dict) else {}
-    repeats = facts is not None and first.get("text") == orjson.dumps(facts).decode()
     masked = _mask_value(body, mask)
-    if repeats:
-        masked["content"][0]["text"] = orjson.dumps(masked["structuredContent"]).decode()
+    for block, given in zip(masked.get("content") or (), body.get("content") or (), strict=True):
+        if isinstance(given, dict) and (value := _json_value(given.get("text"))) is not None:
+            block["text"] = orjson.dumps(_mask_value(value, mask)).decode()
     return orjson.dumps(masked)
+
+
+def _json_value(text: Any) -> Any:
+    """The object in a text that is JSON as we write it."""
+    if not isinstance(text, str) or text[:1] != "{":
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if orjson.dumps(value).decode() == text else None
 
 
 def _mask_value(value: Any, mask: Callable[[str], str]) -> Any:

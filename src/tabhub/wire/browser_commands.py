@@ -33,7 +33,7 @@ class BrowserState(BrowserFacts):
 # tabs
 
 TabList = received("TabList", "All tabs.", tabs=Tabs)
-GroupChoice = sent("GroupChoice", "The tab group kept for a key, such as a session.", key=str, title=str)
+GroupChoice = sent("GroupChoice", "The tab group kept for a key, such as an agent.", key=str, title=str, color=str)
 CreateTab = sent(
     "CreateTab",
     "Open a tab, in the background unless `active`.",

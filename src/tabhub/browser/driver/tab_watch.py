@@ -325,8 +325,9 @@ def _frame_navigated(state: TabState, params: dict[str, Any], child: str | None)
     frame = params.get("frame")
     if not isinstance(frame, dict):
         return
-    state.worlds.forget_document((child, str(frame.get("id"))))
     is_top = child is None and not frame.get("parentId")
+    if isinstance(frame_id := frame.get("id"), str):
+        state.worlds.navigated((child, frame_id), main=is_top)
     if is_top:
         state.frame_urls.clear()  # its frames are gone with its document
     url = str(frame.get("url", ""))

@@ -17,11 +17,12 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_int, parse_text
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
-from tabhub.browser.files.folder import DOWNLOADS, Folder
+from tabhub.browser.files.folder import Folder
 from tabhub.core.origins import origin_of
 from tabhub.errors import TabhubError
 from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
+from tabhub.store.home import DOWNLOADS
 from tabhub.trust.visibility import View
 
 BEGIN, PROGRESS, _WINDOW = "Page.downloadWillBegin", "Page.downloadProgress", "Page.windowOpen"

@@ -16,8 +16,8 @@ from tabhub.calls.approvals.disturbance import disturbance
 from tabhub.calls.approvals.flow_guard import CLOSE, Act, FlowGuard, known_acts
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import PINNED, ApprovalMemory
-from tabhub.calls.approvals.permission import Permission
-from tabhub.calls.approvals.tool_verdicts import ToolVerdicts
+from tabhub.calls.approvals.permission import Asked, Permission
+from tabhub.calls.approvals.tool_verdicts import BATCH, ToolVerdicts
 from tabhub.calls.call_sites import CallSites
 from tabhub.calls.hidden_tools import HiddenTools
 from tabhub.calls.protocols import Caller
@@ -185,9 +185,10 @@ class PermissionCheck(Permission):
             self._flow_guard.warn(session, tool, flow)
         return replace(outcome, site=BLANK if tab is None else tab.site) if isinstance(outcome, Ask) else outcome
 
-    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
+    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Asked:
         """Wait for an approval; PermissionDenied without one, or if the call is not what the person was shown."""
-        request, shown, answer = await self._inbox.ask(caller, tool, arguments, ask)
+        steps = tuple(batch.tool_calls(arguments)) if tool.name == BATCH else ()
+        request, shown, answer, seen = await self._inbox.ask(caller, tool, arguments, ask, steps=steps)
         if not answer.allowed:
             raise denied(request, answer)
         kind = tool.source.kind
@@ -199,7 +200,7 @@ class PermissionCheck(Permission):
             if tab is not None and tab.site != shown.site:
                 raise tab_moved(request, answer, tab.site)
         self.recheck(caller.session, tool, arguments, ask.frame)
-        return Approval(answer.by, answer.decision, answer.reason)
+        return Asked(Approval(answer.by, answer.decision, answer.reason), seen.shown)
 
     def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person for a tab that another session holds; None in a managed browser, where nobody may be."""
@@ -315,6 +316,7 @@ class PermissionCheck(Permission):
         if tool.source.kind in ("hub", "upstream"):
             return True
         browsers = self._browsers
+        browsers.require_introduced()
         managed = [link.browser_id for link in browsers.links() if browsers.is_managed(link.browser_id)]
         if len(managed) == len(browsers.links()):
             browsers.default_link()  # raises if there is no browser at all: then there is nothing to approve

@@ -87,7 +87,11 @@ class ToolVerdicts:
         return self.rules(tool, client).verdict
 
     def is_off(self, tool: Tool) -> bool:
-        return self.verdict(tool).level == "off"
+        """Whether the settings switch the tool off; listings ask this of thousands, so nothing is remembered."""
+        if not self.permissions.may_switch_off(tool.source.setting):
+            return False
+        stated = self.permissions.stated(tool.source.setting, self.names(tool).all)
+        return stated is not None and stated.level == "off"
 
     def rules(self, tool: Tool, client: str | None) -> ToolRules:
         """What holds for a tool when an agent calls it."""

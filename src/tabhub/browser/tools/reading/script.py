@@ -22,7 +22,7 @@ from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
 from tabhub.browser.secrets.field_reads import FieldReads, around_script
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.tool_spec import Call, json_result, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 
@@ -70,7 +70,7 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 @tool(
     "browser_execute_script",
     "Run JavaScript",
-    "Runs JavaScript in the page and returns its result; it can do whatever the page can.",
+    "Runs JavaScript in the page and returns its result.",
     params={
         "code": text("Body of an async function.", least=1, most=1_000_000),
         "args?": free_object("Available as `args`."),
@@ -119,9 +119,7 @@ async def execute_script(call: Call) -> ToolResult:
     if elsewhere := page.elsewhere_note():
         facts = orjson.loads(body)
         body = orjson.dumps(with_note(facts, facts.get("note", ""), elsewhere))
-    # The text content repeats the JSON as a string.
-    text = orjson.dumps(body.decode())
-    return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + body + b"}")
+    return json_result(body)
 
 
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:

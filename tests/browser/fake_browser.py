@@ -117,5 +117,5 @@ def tab(tab_id: int, **more: Any) -> dict[str, Any]:
 
 async def settle() -> None:
     """Let everything that is ready run."""
-    for _ in range(10):
+    for _ in range(20):
         await asyncio.sleep(0)

@@ -25,7 +25,7 @@ def load_list() -> PublicSuffixList:
     """The list, parsed once; that takes a moment."""
     from publicsuffixlist import PSLFILE, PublicSuffixList  # not needed by most commands
 
-    with open(PSLFILE, encoding="utf-8") as file:  # noqa: PTH123 - the pure layers may not import pathlib
+    with open(PSLFILE, encoding="utf-8") as file:  # noqa: PTH123 - the pure layers use this module, and not pathlib
         lines = file.read().splitlines()
     rules = [rule for line in lines if (rule := line.partition(" ")[0]) and not rule.startswith("//")]
     # Most are ASCII, for which encoding takes longer than everything else.

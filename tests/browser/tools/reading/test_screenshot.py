@@ -48,7 +48,7 @@ async def test_screenshots_of_a_tab_are_serialized(bench: Bench) -> None:
     pictures(bench)
     del bench.browser.answers["Page.captureScreenshot"]
     tasks = [asyncio.ensure_future(bench.call("browser_screenshot_tab", tabId=2)) for _ in range(2)]
-    await until(lambda: len(bench.browser.commands("Page.captureScreenshot")) > 0)
+    await until(lambda: bool(bench.browser.commands("Page.captureScreenshot")))
     await settle()
     assert len(bench.browser.commands("Page.captureScreenshot")) == 1
     for number in range(2):

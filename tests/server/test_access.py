@@ -11,7 +11,7 @@ import pytest
 
 from tabhub.store import old_secret
 from tabhub.store.tokens import create, revoke
-from tests.harness.agent import PROGRAM, ACCEPT, Agent, client, message, stateless, streamed
+from tests.harness.agent import ACCEPT, PROGRAM, Agent, client, message, stateless, streamed
 from tests.harness.bridge_client import connected
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import Address, RunningHub, running_hub

@@ -273,6 +273,13 @@ class CommandFailed(BrowserError, code=-32008, outcome="failed"):
     """The browser or the page refused or failed the command."""
 
 
+class ElementMissing(CommandFailed):
+    """No element, or not exactly one, is what a target names."""
+
+    several = False
+    """Whether it names more than one."""
+
+
 class TabFailed(CommandFailed, outcome="unknown"):
     """The tab was closed, crashed or was taken away during the command."""
 

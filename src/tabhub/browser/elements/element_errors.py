@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.browser.driver.cdp_values import parse_number
 from tabhub.browser.driver.page import Page
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, ElementMissing
 
 if TYPE_CHECKING:
     from tabhub.browser.elements.element import Element
@@ -56,12 +56,6 @@ _PROBLEMS: Mapping[str, tuple[str, str]] = {
     ),
     "malformed": ("does not accept that value", "Expected: {detail}."),
 }
-
-
-class ElementMissing(CommandFailed):
-    """No element, or not exactly one, is what a target names."""
-
-    several = False
 
 
 def missing_error(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -> ElementMissing:

@@ -13,13 +13,12 @@ from typing import Any
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import Element, find_element
-from tabhub.browser.elements.element_errors import ElementMissing
 from tabhub.browser.elements.focus import focused_target
 from tabhub.browser.tool_spec import Toolbox
 from tabhub.core.sessions import Session
 from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElement, ShownElements, TargetKey, target_key
 from tabhub.core.tools import Tool
-from tabhub.errors import TabhubError
+from tabhub.errors import ElementMissing, TabhubError
 from tabhub.trust.sentences.elements import Elements, NamedElement, Problem, targets
 
 Act = tuple[Tool, Mapping[str, Any]]

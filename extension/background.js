@@ -30,6 +30,7 @@ import { tabCommands } from "./tabs/commands.js";
 import { Debugger } from "./tabs/debugger.js";
 import { groupCommands } from "./tabs/groups.js";
 import { PageScripts, readSettings } from "./tabs/page_scripts.js";
+import { Drawing } from "./tabs/drawing.js";
 import { failure } from "./tabs/errors.js";
 import { AgentBadges } from "./tabs/agent_badges.js";
 import { interactionCommands } from "./tabs/interaction.js";
@@ -126,10 +127,21 @@ function chainedCommands(params, name) {
   }));
 }
 
+const drawing = new Drawing(cdp);
+
+/**
+ * Take a picture for an agent that uses the browser without the hub's tools.
+ * @template Result
+ * @param {number} tabId
+ * @param {import("./link/rpc.js").Call} call
+ * @param {() => Promise<Result>} take
+ */
+const takePicture = (tabId, call, take) => badges.hideDuring(tabId, () => drawing.during(tabId, call, take));
+
 /** All requests of the hub; others are refused. @type {ReadonlyMap<string, Handler>} */
 const methods = withoutStopped(new Map([
   ...tabCommands(cdp, (message) => log("warning", "tabs", message)),
-  ...interactionCommands(cdp, (tabId, run) => badges.hideDuring(tabId, run)),
+  ...interactionCommands(cdp, takePicture),
   ...groupCommands,
   ...windowCommands,
   ...historyCommands,
@@ -154,7 +166,8 @@ const methods = withoutStopped(new Map([
         follow: chainedCommands(params, "follow"),
       };
       const run = () => cdp.command(tabId, method, given, call, options);
-      return method === "Page.captureScreenshot" ? badges.hideDuring(tabId, run) : run();
+      if (method !== "Page.captureScreenshot") return run();
+      return ownerOf(call.id).startsWith("conn-") ? takePicture(tabId, call, run) : badges.hideDuring(tabId, run);
     },
   ],
   [

@@ -25,18 +25,16 @@ const WORLD = "tabhub interaction";
 const MOUSE = "Input.dispatchMouseEvent";
 const KEY = "Input.dispatchKeyEvent";
 const DELETE = { key: "Delete", code: "Delete", windowsVirtualKeyCode: 46 };
-/** The cheapest screencast. */
-const SMALL = { format: "jpeg", quality: 1, maxWidth: 16, maxHeight: 16 };
 /** Characters that are typed between checks that the page is still the same. */
 const CHUNK = 50;
 
 /**
  * The commands, for the table of methods.
  * @param {Debugger} cdp
- * @param {(tabId: number, run: () => Promise<Record<string, unknown>>) => Promise<unknown>} withoutBadge takes a screenshot without the agent badge
+ * @param {(tabId: number, call: Call, take: () => Promise<Record<string, unknown>>) => Promise<unknown>} takePicture takes a screenshot without the agent badge, while the tab draws
  * @returns {Array<[string, Handler]>}
  */
-export function interactionCommands(cdp, withoutBadge) {
+export function interactionCommands(cdp, takePicture) {
   /** @param {Params} params @param {Call} call @returns {Send} */
   const sender = (params, call) => {
     const tabId = read.tabIdOf(params);
@@ -50,35 +48,11 @@ export function interactionCommands(cdp, withoutBadge) {
     await send("Emulation.setFocusEmulationEnabled", { enabled: true });
     return cdp.orDialog(read.tabIdOf(params), () => act(send, params, call));
   };
-  /** @type {Map<number, number>} */
-  const screencasts = new Map();
-  /**
-   * A background tab draws nothing, but a screenshot waits until something is drawn; a screencast makes it draw.
-   * @param {Params} params
-   * @param {Call} call
-   */
-  const capture = async (params, call) => {
-    const [tabId, send] = [read.tabIdOf(params), sender(params, call)];
-    screencasts.set(tabId, (screencasts.get(tabId) ?? 0) + 1);
-    try {
-      // Another screencast of the tab is enough; other errors are reported by the screenshot itself.
-      if (screencasts.get(tabId) === 1) await send("Page.startScreencast", SMALL).catch(() => {});
-      return await screenshot(send, params);
-    } finally {
-      const left = (screencasts.get(tabId) ?? 1) - 1;
-      if (left > 0) screencasts.set(tabId, left);
-      else {
-        screencasts.delete(tabId);
-        // A closed tab has no screencast to stop.
-        await send("Page.stopScreencast").catch(() => {});
-      }
-    }
-  };
   return [
     ["click", acting(click)],
     ["hover", acting(hover)],
     ["type", acting(type)],
-    ["screenshot", async (params, call) => withoutBadge(read.tabIdOf(params), () => capture(params, call))],
+    ["screenshot", async (params, call) => takePicture(read.tabIdOf(params), call, () => screenshot(sender(params, call), params))],
   ];
 }
 

@@ -147,21 +147,26 @@ class PageTab:
                 found[name.removeprefix(start)] = tool
         return found
 
-    async def lists(self, *names: str, **descriptions: str) -> dict[str, Tool]:
-        """Wait until exactly these tools are listed, and return them; `descriptions` are texts they must contain."""
+    async def lists(self, *names: str, via: str = "", **descriptions: str) -> dict[str, Tool]:
+        """Wait until exactly these tools are listed, and return them; `descriptions` are texts they must contain.
+
+        `via` is how the page offers them in the end: one that does so in two ways may first be seen with the other.
+        """
         seen: dict[str, Tool] = {}
 
         async def there() -> bool:
             seen.clear()
             seen.update(await self.tools())
             answer = all(text in (seen[name].description or "") for name, text in descriptions.items() if name in seen)
-            return answer and seen.keys() == set(names)
+            offered = {(tool.meta or {})["tabhub/page"]["via"] for tool in seen.values()}
+            return answer and seen.keys() == set(names) and (not via or offered <= {via})
 
         try:
             await eventually(there, every=BETWEEN_LISTS)
         except TimeoutError:
-            listed = {name: tool.description for name, tool in seen.items()}
-            raise AssertionError(f"expected the tools {names} {descriptions or ''}, but listed are {listed}") from None
+            listed = {name: (tool.description, (tool.meta or {})["tabhub/page"]["via"]) for name, tool in seen.items()}
+            wanted = f"{names} {via} {descriptions or ''}"
+            raise AssertionError(f"expected the tools {wanted}, but listed are {listed}") from None
         self.listed = seen
         return seen
 

@@ -112,10 +112,10 @@ async def shows(client: Client, shop: PageSite, kind: Kind, via: str) -> None:
     """One kind of page: its tools are listed, called, updated and removed, and disappear with their tab."""
     origin = shop.elsewhere if kind.framed else shop.url
     page = await PageTab.open(client, f"{shop.url}{kind.path}", origin)
-    tools = await page.lists(*kind.offers)
+    tools = await page.lists(*kind.offers, via=via)
     name, arguments = kind.call
     facts = (tools[name].meta or {})["tabhub/page"]
-    assert (facts["via"], facts["origin"], facts["frameId"] != 0) == (via, origin, kind.framed)
+    assert (facts["origin"], facts["frameId"] != 0) == (origin, kind.framed)
     assert (tools[name].description or "").startswith(f"[{origin.partition('://')[2]} · tab {facts['tab']} · ")
     result = await page.call(name, **arguments)
     assert not result.is_error, result_text(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import random
@@ -16,7 +17,7 @@ from tabhub.wire.browser_commands import COMMANDS
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Wire
 from tests.extension.test_relay import Ask, answered, connected, panel, relay, state
-from tests.harness.waiting import eventually, until
+from tests.harness.waiting import LONG, eventually, until
 from tests.relay.engines.httpworld import http_relay
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, token
@@ -111,7 +112,8 @@ async def test_looking_gives_neither_fields_nor_storage(
             refused = await agent.error(method, {"tabId": made, **filled(params, site.url)})
             assert "may only look" in refused["message"], (method, params)
         for method, params in LOOKS:
-            assert await agent.result(method, {"tabId": made, **params}) is not None
+            async with asyncio.timeout(LONG):
+                assert await agent.result(method, {"tabId": made, **params}) is not None
         assert "Login" in str(agent.received)
         assert not [secret for secret in SECRETS if secret in str(agent.received)]
     await panel("relay.set", level="ask")

@@ -30,6 +30,8 @@ def test_a_page_that_was_loaded_is_told_like_in_a_snapshot_and_only_what_is_unus
     for more, told in (({}, ""), ({"httpStatus": 404, "ok": False}, ' {"ok":false,"httpStatus":404}')):
         (content,) = orjson.loads(_navigated({**facts, **more}).payload)["content"]
         assert content["text"] == f'page "A" https://a.example/{told}'
+    (content,) = orjson.loads(_navigated(facts, "https://a.example").payload)["content"]
+    assert content["text"] == 'page "A"'
 
 
 def test_an_element_is_told_in_one_line_that_its_text_cannot_break() -> None:

@@ -20,25 +20,28 @@ _GROUP = "tabhub listeners"
 _MARK = "function (...elements) { for (const element of elements) tabhubKit.heard(element); }"
 
 
-async def learn_listeners(frame: Frame) -> None:
-    """Mark new elements with listeners for the mouse in the frame's world; a page that cannot be asked has none."""
+async def learn_listeners(frame: Frame) -> bool:
+    """Mark new elements with listeners for the mouse in the frame's world; a page that cannot be asked has none.
+
+    Returns whether there were any.
+    """
     try:
         try:
-            await _learn(frame)
+            return await _learn(frame)
         except ContextDestroyed:
             # The document was replaced before; the new one has a world of its own.
             frame.page.state.worlds.forget_document((frame.session_id, frame.frame_id))
-            await _learn(frame)
+            return await _learn(frame)
     except CommandFailed:
-        return  # the script that follows reports a lost page
+        return False  # the script that follows reports a lost page
 
 
-async def _learn(frame: Frame) -> None:
+async def _learn(frame: Frame) -> bool:
     page, session = frame.page, frame.session_id
     world = await frame.world()
     known = page.state.worlds.heard.setdefault(world.token, set())
     if (document := await _page_document(frame)) is None:
-        return
+        return False
     # In their own world only: Chromium crashes when it is asked (with `pierce`) for the listeners of all worlds.
     query = {"objectId": document, "depth": -1, "pierce": False}
     try:
@@ -55,6 +58,7 @@ async def _learn(frame: Frame) -> None:
         call = {"executionContextId": world.context_id, "functionDeclaration": _MARK, "arguments": arguments}
         await page.cdp("Runtime.callFunctionOn", call, session)
     page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
+    return bool(chosen)
 
 
 async def _page_document(frame: Frame) -> str | None:

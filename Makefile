@@ -1,7 +1,7 @@
 # Each target prepares what it needs; `make run` and `make test` work in a fresh checkout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help ready setup run test check apps bench conformance clean
+.PHONY: help ready ready-tests setup run test check apps bench conformance clean
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Compiled files are kept even where the environment says otherwise: the tests start hundreds of processes.
@@ -20,7 +20,10 @@ setup: ready ## install everything into .venv and node_modules, and a browser if
 run: ready ## start the hub, with a managed browser if none connects (ARGS="--port 9600" adds options)
 	@TABHUB_LAUNCH=$${TABHUB_LAUNCH:-auto} exec .venv/bin/tabhub start $(ARGS)
 
-test: ready check ## all checks, then all tests (ARGS="-k name" chooses)
+ready-tests:
+	@scripts/setup tests
+
+test: ready-tests check ## all checks, then all tests (ARGS="-k name" chooses)
 	@.venv/bin/python -m tests.apps.installation node-red
 	@.venv/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from bench import (
     browser,
@@ -18,6 +19,10 @@ from bench import (
     start,
     upstream,
 )
+from bench.context import comparison as context
+from bench.miniwob import run as miniwob
+from bench.peers import comparison
+from bench.peers.measures import MEASURES
 
 
 def main() -> None:
@@ -62,6 +67,25 @@ def main() -> None:
     large_part.add_argument("--rounds", type=int, default=5, help="loads of each page (default 5)")
     hostile_part = parts.add_parser("hostile", help="what hostile input and very many tools cost, against parsing JSON")
     hostile_part.add_argument("--rounds", type=int, default=7, help="runs of each, interleaved (default 7)")
+    peers = parts.add_parser("peers", help="Tabhub next to Playwright MCP and Chrome DevTools MCP, on the same pages")
+    peers.add_argument("--rounds", type=int, default=5, help="rounds in which each server has its turn (default 5)")
+    peers.add_argument("--seconds", type=float, default=0.7, help="length of one turn (default 0.7)")
+    peers.add_argument("--starts", type=int, default=5, help="starts of each server (default 5, 0 for none)")
+    peers.add_argument("--only", nargs="+", default=[], choices=[one.name for one in MEASURES], metavar="MEASURE")
+    web = parts.add_parser("miniwob", help="the tasks of MiniWoB++ with Tabhub and with Playwright MCP")
+    web.add_argument(
+        "--tasks", dest="tasks_given", type=lambda text: text.split(","), default=[], help="a,b (default all)"
+    )
+    web.add_argument("--seeds", type=int, default=3, help="episodes of each task (default 3)")
+    web.add_argument("--first", type=int, help="the first seed, where it is not one of the published ones")
+    web.add_argument("--only", choices=("tabhub", "playwright"), help="one product")
+    web.add_argument(
+        "--file", type=Path, help="where results are kept and looked up (default bench/build/miniwob.jsonl)"
+    )
+    web.add_argument("--show", action="store_true", help="print each call with its answer")
+    web.add_argument("--report", dest="report_only", action="store_true", help="run nothing, only write the table")
+    context_part = parts.add_parser("context", help="tokens of catalogues and snapshots against other servers")
+    context_part.add_argument("--only", nargs="+", metavar="PAGE", help="only these pages; the document is not written")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -76,6 +100,8 @@ def main() -> None:
         browser.main(**options)
     elif part == "upstream":
         upstream.main(**options)
+    elif part == "context":
+        context.main(**options)
     elif part == "hostile":
         hostile.main(**options)
     elif part == "large-pages":
@@ -86,6 +112,10 @@ def main() -> None:
         relay_floods.main()
     elif part == "relay":
         relay.main(**options)
+    elif part == "peers":
+        comparison.main(**options)
+    elif part == "miniwob":
+        miniwob.main(**options)
     elif part == "profile":
         hotspots.main(**options)
     else:
@@ -94,6 +124,7 @@ def main() -> None:
         start.main(rounds=15)
         pages.main(pages=20, rounds=5, seconds=1.0)
         browser.main(rounds=3, seconds=1.5)
+        comparison.main(rounds=5, seconds=0.7, starts=5)
         upstream.main(rounds=10)
         relay.main(seconds=2.0, rounds=5)
         hostile.main(rounds=7)

@@ -23,7 +23,8 @@ def node_red(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     red = install("node-red") / "node_modules" / "node-red" / "red.js"
     folder, port = tmp_path_factory.mktemp("node-red"), free_port()
     shutil.copyfile(SETTINGS, folder / "settings.js")
-    command = [node(), red, "--userDir", folder, "--settings", folder / "settings.js", "--port", str(port)]
+    settings = folder / "settings.js"
+    command: list[str | Path] = [node(), red, "--userDir", folder, "--settings", settings, "--port", str(port)]
     with serving(command, folder, f"http://127.0.0.1:{port}", {}) as server:
         yield server
 

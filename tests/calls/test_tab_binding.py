@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.harness.agent import Agent, client, message, stateless
+from tabhub.core.agent_colours import COLOURS
+from tests.harness.agent import PROGRAM, Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.tenants import act, closing_browser, holders, refused, tab_of
@@ -28,9 +29,12 @@ async def test_an_agents_tab_is_in_a_group_named_after_the_client(hub: RunningHu
     async with Agent(hub) as agent:
         await tab_of(agent)
         asked = (await browser.next_request("createTab"))["params"]
-        assert asked == {"active": False, "group": {"key": agent.headers["Mcp-Session-Id"], "title": "raw"}}
+        group = asked.pop("group")
+        assert asked == {"active": False}
+        assert (group["key"], group["title"]) == ("agent test (raw)", "test (raw)")
+        assert group["color"] in COLOURS
         await agent.call("browser_open_tab", {"url": "data:text/html,x"})
-        assert (await browser.next_request("createTab"))["params"]["group"] == asked["group"]
+        assert (await browser.next_request("createTab"))["params"]["group"] == group
 
 
 async def test_acting_in_a_leased_tab_is_refused_and_names_its_holder(hub: RunningHub, browser: FakeExtension) -> None:
@@ -62,13 +66,12 @@ async def test_reading_binds_a_free_tab_but_not_a_leased_one(hub: RunningHub, br
 
 
 @pytest.mark.req("A18")
-async def test_the_list_of_tabs_says_who_holds_each(hub: RunningHub, browser: FakeExtension) -> None:
+async def test_the_list_of_tabs_marks_own_and_leased_ones(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as one, Agent(hub) as two:
         await act(one, tabId=7)
-        session = one.headers["Mcp-Session-Id"]
-        for agent, expected in ((one, {7: "you"}), (two, {7: f"raw 1 ({session[:8]}…)"})):
+        for agent, mark in ((one, "own"), (two, "leased")):
             tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
-            assert {each["tabId"]: each["holder"] for each in tabs if "holder" in each} == expected
+            assert [each["tabId"] for each in tabs if each.get(mark)] == [7]
 
 
 async def test_reading_can_be_refused_too(tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ async def test_a_stateless_agent_sees_the_session_whose_handle_it_has(hub: Runni
 
         async def call(name: str, **arguments: Any) -> dict[str, Any]:
             body, headers = stateless("tools/call", {"name": name, "arguments": arguments})
-            result: dict[str, Any] = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+            result: dict[str, Any] = (await http.post(PROGRAM, json=body, headers=headers)).json()["result"]
             return result
 
         assert (await call("browser_list_sessions"))["structuredContent"]["sessions"] == []

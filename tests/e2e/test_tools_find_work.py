@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.driver.worlds import install_expression, literal
+from tabhub.browser.driver.worlds import begin_expression, install_expression, literal
 from tests.e2e.live import Caller, DevTools, Wire
 from tests.e2e.zoo import Zoo
 
@@ -39,7 +39,8 @@ async def counted(wire: Wire, url: str, targets: list[str], call: str) -> dict[s
     frame = (await wire.send("Page.getFrameTree", session))["frameTree"]["frame"]["id"]
     made = await wire.send("Page.createIsolatedWorld", session, frameId=frame, worldName=f"counting {url}")
     world = {"contextId": made["executionContextId"], "returnByValue": True}
-    await wire.send("Runtime.evaluate", session, expression=install_expression("t", "e"), **world)
+    await wire.send("Runtime.evaluate", session, expression=install_expression(), **world)
+    await wire.send("Runtime.evaluate", session, expression=begin_expression("t", "e"), **world)
     await wire.send("Runtime.evaluate", session, expression=COUNT, **world)
     done = await wire.send("Runtime.evaluate", session, expression=f"tabhubKit.{call}, work", **world)
     assert "exceptionDetails" not in done, done

@@ -178,7 +178,7 @@ async def test_each_element_with_a_listener_has_a_ref_that_tells_it_apart(guest:
         "clickable [icon=trash]",
         'clickable "Reply" []',
         'clickable "Forward" []',
-        "clickable [id=dot colour=red]",
+        "clickable [circle id=dot colour=red]",
         'clickable "Filter node" []',
         "clickable [id=red colour=red]",
         "clickable [id=blue colour=blue]",
@@ -191,7 +191,7 @@ async def test_each_element_with_a_listener_has_a_ref_that_tells_it_apart(guest:
     for name, clicks in {
         "clickable [icon=star]": ["star", "mail"],
         'clickable "Forward" []': ["forward"],
-        "clickable [id=dot colour=red]": ["dot"],
+        "clickable [circle id=dot colour=red]": ["dot"],
         'clickable "Filter node" []': ["node"],
         "clickable [id=blue colour=blue]": ["blue"],
     }.items():

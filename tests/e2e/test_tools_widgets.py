@@ -88,3 +88,24 @@ async def test_an_option_of_a_list_that_is_no_select_is_chosen(guest: Caller, ap
     await guest.visit(apps.at("widgets"))
     answer = await guest.get(SELECT, selector=".react-aria-Select button", label="Medium")
     assert (answer["value"], await app(guest, "size")) == ("Medium", "Medium")
+
+
+WRAPPED = """
+document.body.innerHTML = `<div style="position: relative; width: 0; height: 0; overflow: hidden">
+  <select id=size style="position: absolute; left: -100%"><option>Small</option><option>Large</option></select></div>
+  <span id=shown>Small</span><button id=order onclick="this.textContent = 'Ordered'">Order</button>
+  <ul id=choices hidden style="position: absolute; inset: 0; margin: 0"><li>Small</li><li>Large</li></ul>`;
+const [size, shown, choices] = ["size", "shown", "choices"].map((id) => document.getElementById(id));
+size.addEventListener("focus", () => { choices.hidden = false; });
+size.addEventListener("change", () => { shown.textContent = size.value; });
+"""
+
+
+async def test_choosing_in_a_select_behind_a_list_that_scripts_draw_does_not_open_that_list(
+    guest: Caller, apps: AppSite
+) -> None:
+    await guest.visit(apps.at("widgets"))
+    await guest.run(WRAPPED)
+    assert (await guest.get(SELECT, selector="#size", label="Large"))["chosen"] == ["Large"]
+    await guest.get("browser_click_element", selector="#order")
+    assert await guest.run("return [shown.textContent, order.textContent]") == ["Large", "Ordered"]

@@ -88,7 +88,7 @@ def answer_scripts(params: dict[str, Any]) -> dict[str, Any]:
 
 def script_value(expression: str) -> Any:
     """What a script of the hub gets: the kit, or leave to send input."""
-    if "makeKit" in expression:
+    if "tabhubKit.begin(" in expression:
         return ["token", "e"]
     return {"go": True} if "watchReactions" in expression else 0
 

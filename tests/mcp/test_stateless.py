@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.harness.agent import client, stateless, streamed
+from tests.harness.agent import PROGRAM, client, stateless, streamed
 from tests.harness.fake_extension import FakeExtension, Silent
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import QUESTION, Probe
@@ -26,7 +26,7 @@ async def ask(
     method: str,
     params: dict[str, Any] | None = None,
     *,
-    path: str = "/mcp",
+    path: str = PROGRAM,
     meta: dict[str, Any] | None = None,
 ) -> httpx2.Response:
     body, headers = stateless(method, params, **(meta or {}))

@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.driver.page import open_tab
 from tabhub.calls.orphan_tabs import OrphanTabs
 from tabhub.config.settings import Config
+from tabhub.core.agent_colours import AgentColours
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tab_matching import TabFingerprint, match_tabs
 from tabhub.core.tabs import Tab
 from tabhub.errors import TabLeased, TabNotFound, TabStopped
 from tabhub.links.browsers import Browsers, Change, TabRef
+from tabhub.trust.sentences.agents import agent_name
 
 _TITLE = 60
 
@@ -34,6 +36,7 @@ class TabBinding:
     browsers: Browsers
     clock: Callable[[], float]
     runs_calls: Callable[[str], bool]
+    colours: AgentColours = field(default_factory=AgentColours)
 
     def __post_init__(self) -> None:
         self.reading = True
@@ -121,8 +124,10 @@ class TabBinding:
         self.leases.bind(session, tab_id, self.clock(), acting=True, opened=True)
 
     def tab_group(self, session: Session) -> dict[str, str]:
+        """One for all sessions of an agent, in its colour."""
         self._assign_id(session)
-        return {"key": session.id, "title": session.name[:_TITLE]}
+        agent = agent_name(session.client, session.token)
+        return {"key": f"agent {agent}", "title": agent[:_TITLE], "color": self.colours.of(session)}
 
     @staticmethod
     def _assign_id(session: Session) -> None:
@@ -153,16 +158,14 @@ class TabBinding:
         """The leases that block a session."""
         return [lease for lease in self.leases if self.blocking_lease(session, lease.tab) is not None]
 
+    def held_tabs(self, session: Session) -> dict[int, bool]:
+        """The tabs that the session holds, and those that others hold and it may not use."""
+        held = {lease.tab: lease.holder is session for lease in self.leases}
+        return {tab: own for tab, own in held.items() if own or self.blocking_lease(session, tab) is not None}
+
     def holds(self, session: Session, tab_id: int) -> bool:
         lease = self.leases.get(tab_id)
         return lease is not None and lease.holder is session
-
-    def holder(self, session: Session, tab_id: int) -> str:
-        """Who holds a tab: "you", another session that blocks this one from it, or nobody."""
-        if self.holds(session, tab_id):
-            return "you"
-        lease = self.blocking_lease(session, tab_id)
-        return "" if lease is None else f"{lease.holder.client} ({lease.holder.short})"
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         return self.leases.conflict(lease, self.clock(), asked=asked)

@@ -20,7 +20,7 @@ import orjson
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.registry import Entry
 from tabhub.core.results.valid_results import check_promise, valid_result
-from tabhub.core.schemas.validators import LazyValidator
+from tabhub.core.schemas.validators import Schema
 from tabhub.core.tools import CallContext, ToolResult
 from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
 from tabhub.limits import Limits
@@ -51,7 +51,7 @@ class UpstreamCalls:
         for raw in tools:
             try:
                 tool = make_tool(connection.server.name, raw)
-                output = LazyValidator(tool.output_schema) if tool.output_schema is not None else None
+                output = tool.output
                 made.append(Entry(tool, partial(self._run, connection, raw["name"], output)))
             except BadInput as error:  # cached by another version
                 log.warning("%s: %r is skipped: %s", connection.server.name, str(raw.get("name"))[:100], error.message)
@@ -61,7 +61,7 @@ class UpstreamCalls:
         self,
         connection: ServerConnection,
         tool: str,
-        output: LazyValidator | None,
+        output: Schema | None,
         ctx: CallContext,
         arguments: dict[str, Any],
     ) -> ToolResult:

@@ -53,6 +53,7 @@ _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "o
     output=OUTPUT,
     destructive=True,
     idempotent=True,
+    tells_changes=True,
 )
 async def fill_form(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
@@ -219,6 +220,7 @@ def _texts(value: Any) -> list[str]:
     output=OUTPUT,
     destructive=True,
     idempotent=True,
+    tells_changes=True,
 )
 async def select_option(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

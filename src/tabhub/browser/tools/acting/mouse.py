@@ -43,6 +43,7 @@ _DONE = {
     },
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def browser_mouse(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

@@ -25,6 +25,7 @@ from tabhub.errors import InvalidArguments
         "container?": "string",
     },
     output=OUTPUT,
+    tells_changes=True,
 )
 async def browser_scroll(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

@@ -34,6 +34,7 @@ _GROUP = "tabhub chooser"
     params={**TARGET, "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES}},
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def upload_file(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

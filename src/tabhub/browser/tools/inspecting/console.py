@@ -25,7 +25,7 @@ _DEFAULT_LIMIT = 100
     "Console messages, uncaught errors and browser warnings of the tab, oldest first.",
     params={
         "level?": {"enum": list(LEVELS), "description": "Minimum level."},
-        "limit?": integer("Newest; default 100.", least=1),
+        "limit?": integer("default 100", least=1),
         "clear?": boolean("Show each only once."),
     },
     output={"messages": "array"},

@@ -92,7 +92,7 @@ async def disable_capture(call: Call) -> ToolResult:
     params={
         "filter?": text("URL part, or with *; type:fetch status:4xx method:POST", most=500),
         "withBodies?": "boolean",
-        "limit?": integer("Newest; default 100.", least=1),
+        "limit?": integer("default 100", least=1),
         "clear?": _CLEAR,
     },
     output={"requests": "array"},

@@ -24,7 +24,9 @@ import { Rpc, commandMap, textOf } from "./link/rpc.js";
 import { Link } from "./link/socket.js";
 import { showIcon } from "./panel/icon.js";
 import { approvalNotices } from "./panel/notify.js";
+import { watchFront } from "./panel/open_panel.js";
 import { servePanel } from "./panel/panel_server.js";
+import { AgentWork, watchMenu } from "./panel/work.js";
 import { Plugins } from "./plugins/plugins.js";
 import { tabCommands } from "./tabs/commands.js";
 import { Debugger } from "./tabs/debugger.js";
@@ -34,6 +36,7 @@ import { Drawing } from "./tabs/drawing.js";
 import { failure } from "./tabs/errors.js";
 import { AgentBadges } from "./tabs/agent_badges.js";
 import { interactionCommands } from "./tabs/interaction.js";
+import { Outlines } from "./tabs/outlines.js";
 import { watchNavigation } from "./tabs/navigation.js";
 import { PageTools } from "./tabs/page_tools.js";
 import { watchPopups } from "./tabs/popups.js";
@@ -68,6 +71,18 @@ const cdp = new Debugger({
 const scripts = new PageScripts((message) => log("error", "pages", message));
 const pages = new PageTools(scripts, (message) => log("warning", "pages", message));
 const badges = new AgentBadges((message) => log("warning", "badges", message));
+const outlines = new Outlines();
+/**
+ * Do something while a tab shows neither badge nor outline.
+ * @template Result
+ * @param {number} tabId
+ * @param {() => Promise<Result>} run
+ */
+const withoutMarks = (tabId, run) => outlines.hideDuring(tabId, () => badges.hideDuring(tabId, run));
+const work = new AgentWork({
+  changed: () => showIcon(link.state, work),
+  note: (message) => log("warning", "menu", message),
+});
 const plugins = new Plugins(
   (tabId, expression) =>
     cdp.command(tabId, "Runtime.evaluate", { expression }, { id: "plugins", cancelled: false, onCancel: null }),
@@ -136,7 +151,7 @@ const drawing = new Drawing(cdp);
  * @param {import("./link/rpc.js").Call} call
  * @param {() => Promise<Result>} take
  */
-const takePicture = (tabId, call, take) => badges.hideDuring(tabId, () => drawing.during(tabId, call, take));
+const takePicture = (tabId, call, take) => withoutMarks(tabId, () => drawing.during(tabId, call, take));
 
 /** All requests of the hub; others are refused. @type {ReadonlyMap<string, Handler>} */
 const methods = withoutStopped(new Map([
@@ -164,10 +179,15 @@ const methods = withoutStopped(new Map([
         interruptible: read.optionalBoolean(params, "interruptible"),
         ahead: chainedCommands(params, "ahead"),
         follow: chainedCommands(params, "follow"),
+        owner: ownerOf(call.id),
       };
       const run = () => cdp.command(tabId, method, given, call, options);
-      if (method !== "Page.captureScreenshot") return run();
-      return ownerOf(call.id).startsWith("conn-") ? takePicture(tabId, call, run) : badges.hideDuring(tabId, run);
+      const commands = [...options.ahead, { method, params: given }, ...options.follow];
+      if (commands.some((each) => each.method === "Page.captureScreenshot")) {
+        return ownerOf(call.id).startsWith("conn-") ? takePicture(tabId, call, run) : withoutMarks(tabId, run);
+      }
+      const aside = badges.stepAside(tabId, commands);
+      return aside ? aside.then(run) : run();
     },
   ],
   [
@@ -207,12 +227,21 @@ const notifications = new Map(
     ["extension.reload", () => chrome.runtime.reload()],
     ["pages.settings", (params) => void pages.change(readSettings(params))],
     ["agents.marks", (params) => badges.change(params)],
+    ["agents.outline", (params) => outlines.show(params)],
+    ["agents.work", (params) => work.change(params)],
     ...plugins.notifications(),
     ...PANEL_EVENTS.map((method) => [method, (/** @type {Params} */ params) => void panel.event(method, params)]),
-    ["confirmation.request", (params) => panel.event("confirmation.request", params) || notices.show(params)],
+    [
+      "confirmation.request",
+      (params) => {
+        work.asked(params);
+        if (!panel.event("confirmation.request", params)) notices.show(params);
+      },
+    ],
     [
       "confirmation.done",
       (params) => {
+        work.answered(params);
         panel.event("confirmation.done", params);
         notices.remove(params);
       },
@@ -237,13 +266,14 @@ const link = new Link({
         sendLogTo(null);
         void reportAll();
         badges.change({ tabs: [] });
+        work.forget();
         cdp.unsubscribe((owner) => owner === DIRECT);
         opened.close();
       },
     };
   },
   changed: (state) => {
-    showIcon(state);
+    showIcon(state, work);
     panel.refresh();
     if (state.phase === "connected") log("info", "link", `Connected to the hub at ${state.address}.`);
     else if (state.reason !== null && state.retryAt !== null) log("info", "link", state.reason);
@@ -295,7 +325,11 @@ async function reportAll() {
 const relayPermissions = new RelayPermissions({
   view: relayView,
   watched: () => panel.open(),
-  changed: () => panel.event("relay.changed", relayState()),
+  changed: () => {
+    const state = relayState();
+    work.askedRemotely(state.questions.length);
+    panel.event("relay.changed", state);
+  },
   note: (message) => log("warning", "relay", message),
 });
 const relay = new Relay({
@@ -357,6 +391,35 @@ const panel = servePanel({
   ),
 });
 
+watchMenu({
+  request: (method, params) => (rpc ? rpc.request(method, params) : Promise.reject(new Error("The hub is not connected."))),
+  say: (title, message) =>
+    void chrome.notifications
+      .create("menu", { type: "basic", iconUrl: chrome.runtime.getURL("icons/connected-128.png"), title, message })
+      .catch((error) => log("warning", "notify", textOf(error))),
+});
+chrome.commands.onCommand.addListener((command) => {
+  if (command !== "pause-agents" || !rpc) return;
+  const asked = work.paused ? rpc.request("hub.resume", {}) : rpc.request("hub.pause", { mode: "wait" });
+  void asked.catch((error) => log("warning", "panel", `The agents could not be paused or resumed: ${textOf(error)}`));
+});
+// From stop_area.js, in the extension's own world of a page.
+chrome.runtime.onMessage.addListener((message, { tab, frameId, id }) => {
+  if (tab?.id === undefined || frameId !== 0 || id !== chrome.runtime.id) return;
+  if (message?.type === "stop.area") badges.place(tab.id, message.area);
+  else if (message?.type === "stop.clicked" && badges.has(tab.id)) stopAgents(tab.id);
+});
+
+/**
+ * The person stops the agents in a tab, by the badge.
+ * @param {number} tabId
+ */
+function stopAgents(tabId) {
+  cdp.stop(tabId);
+  void stopIn(tabId).then(() => reportTabNow(tabId));
+  panel.refresh();
+}
+
 function wakeLinks() {
   link.wake();
   relay.wake();
@@ -375,6 +438,7 @@ watchPopups({
 watchNavigation();
 relayView.start();
 watchNotifications((message) => log("warning", "notify", message));
+watchFront();
 scripts.start();
 pages.start();
 plugins.start();

@@ -6,6 +6,12 @@ export type ActivateTab = {
   focusWindow?: boolean;
 };
 
+/** An agent that may be given a tab. */
+export type ActiveAgent = {
+  session: string;
+  name: string;
+};
+
 /** A plugin's adapter and the tabs that have it. */
 export type AdapterFacts = {
   plugin: string;
@@ -37,16 +43,35 @@ export type AgentMessage = {
   conversation?: string;
 };
 
+/** An element that an agent works on, in CSS pixels of its tab's viewport. */
+export type AgentOutline = {
+  tabId: number;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  color: string;
+  long?: boolean;
+};
+
 /** A tab in which an agent works. */
 export type AgentTab = {
   tabId: number;
   label: string;
   color: string;
+  doing?: string;
 };
 
 /** All tabs that show which agent works in them. */
 export type AgentTabs = {
   tabs: AgentTab[];
+};
+
+/** The state of all agents' work. */
+export type AgentWork = {
+  paused: boolean;
+  working: number;
+  agents?: ActiveAgent[];
 };
 
 /** Where a tab is after it was moved. */
@@ -212,6 +237,13 @@ export type ConfirmationRequest = {
   message: string;
   choices: string[];
   expiresAt: number;
+  agent: string;
+  sentence: string;
+  steps?: string[];
+  harmless?: boolean;
+  pictured?: boolean;
+  changed?: string;
+  sessionScope?: string;
   notify?: boolean;
   token?: string;
   tabId?: number;
@@ -520,6 +552,12 @@ export type GetLogs = {
   since?: number;
 };
 
+/** A tab of this browser that the person gives to an agent, by the agent's session. */
+export type GiveTab = {
+  session: string;
+  tabId: number;
+};
+
 /** A tab group. */
 export type Group = {
   groupId: number;
@@ -530,10 +568,11 @@ export type Group = {
   tabIds?: number[];
 };
 
-/** The tab group kept for a key, such as a session. */
+/** The tab group kept for a key, such as an agent. */
 export type GroupChoice = {
   key: string;
   title: string;
+  color: string;
 };
 
 /** All tab groups. */
@@ -608,6 +647,7 @@ export type InvocationStart = {
   client: string | null;
   token?: string;
   tabId?: number;
+  what?: string;
 };
 
 /** A line of the extension's own log. */
@@ -662,6 +702,11 @@ export type Nothing = Record<string, never>;
 export type Notification = {
   notificationId: string;
   allowed: boolean;
+};
+
+/** A pending approval. */
+export type OneApproval = {
+  id: string;
 };
 
 /** A conversation with the agent. */
@@ -1179,6 +1224,9 @@ export interface FromExtension {
   ping: Nothing;
   pong: Nothing;
   "confirmation.response": ConfirmationResponse;
+  "approvals.picture": OneApproval;
+  "approvals.show": OneApproval;
+  "sessions.give": GiveTab;
   "config.getState": NoParams;
   "config.setToolPermission": ToolPermission;
   "config.setPluginPermission": SourcePermission;
@@ -1225,6 +1273,8 @@ export interface FromHub {
   "plugins.changed": PanelChanged;
   "panel.changed": PanelChanged;
   "agents.marks": AgentTabs;
+  "agents.outline": AgentOutline;
+  "agents.work": AgentWork;
   "pages.settings": PageSettings;
   "extension.reload": Empty;
   ping: Empty;

@@ -152,10 +152,11 @@ export function section(title, side, ...children) {
 }
 
 /**
- * Off, ask or auto. An inherited level is drawn as an outline, so that a person sees what they have set.
- * @param {{ id: string, label: string, own: Permission | null, effective: Permission, from?: string, pick: (value: Permission) => unknown, reset?: () => unknown }} options
+ * Off, ask or auto. An inherited level is drawn as an outline, so that a person sees what they have set. Where no level is
+ * inherited, `recommended` is a choice of its own, which is chosen while nothing is set.
+ * @param {{ id: string, label: string, own: Permission | null, effective: Permission | null, from?: string, pick: (value: Permission) => unknown, reset?: () => unknown, recommended?: () => unknown }} options
  */
-export function permissionSwitch({ id, label, own, effective, from, pick, reset }) {
+export function permissionSwitch({ id, label, own, effective, from, pick, reset, recommended }) {
   const about = own === null ? `${label}, from ${from ?? "above"}` : label;
   return h(
     "span",
@@ -163,7 +164,15 @@ export function permissionSwitch({ id, label, own, effective, from, pick, reset 
     own !== null && reset ? iconButton(`Reset ${label}`, "reset", reset, { key: "reset" }) : null,
     h(
       "span",
-      { class: `switch${own === null ? " inherited" : ""}`, role: "radiogroup", "aria-label": about, key: "switch" },
+      { class: `switch${own === null && !recommended ? " inherited" : ""}`, role: "radiogroup", "aria-label": about, key: "switch" },
+      recommended
+        ? h(
+            "label",
+            { class: "level recommended", title: "Recommended: by what the tool does" },
+            h("input", { type: "radio", name: id, checked: own === null, onclick: () => own !== null && recommended() }),
+            h("span", null, "Recommended"),
+          )
+        : null,
       LEVELS.map(({ value, label: text, means }) =>
         h(
           "label",
@@ -171,7 +180,7 @@ export function permissionSwitch({ id, label, own, effective, from, pick, reset 
           h("input", {
             type: "radio",
             name: id,
-            checked: effective === value,
+            checked: effective === value && !(recommended && own === null),
             onclick: () => (own === value ? undefined : pick(value)),
           }),
           h("span", null, text),

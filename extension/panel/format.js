@@ -95,19 +95,60 @@ export function toolTitle(state, name) {
   return known?.title || toolLabel(known?.tool ?? name);
 }
 
-/** The hub's client name for the assistant. */
-export const ASSISTANT = "tabhub-panel";
-const COMMAND_LINE = "tabhub-cli";
+const VERSION = /\s+v?\d[\w.+-]*$/;
+/** Agents of the hub itself. @type {Readonly<Record<string, string>>} */
+const OWN = { "tabhub-panel": "The assistant", "tabhub-cli": "Command line" };
+/** Names that clients and their tokens have, and what people call them; see trust/sentences/agents.py. @type {Readonly<Record<string, string>>} */
+const TITLES = {
+  "claude-code": "Claude Code",
+  "claude-ai": "Claude Desktop",
+  cursor: "Cursor",
+  "cursor-vscode": "Cursor",
+  codex: "Codex",
+  "codex-mcp-client": "Codex",
+  "gemini-cli-mcp-client": "Gemini CLI",
+  opencode: "OpenCode",
+  vscode: "VS Code",
+  "visual studio code": "VS Code",
+  windsurf: "Windsurf",
+  "windsurf-client": "Windsurf",
+};
 
 /**
- * The name of an agent: that of its token, which identifies it, and the one it gives itself.
+ * The name of an agent: that of its token, which identifies it, and the one it gives itself where that differs.
  * @param {string | undefined} client
  * @param {string} [token]
  */
-export function agentName(client, token) {
-  if (token === ASSISTANT) return "The assistant";
-  if (token === COMMAND_LINE) return "Command line";
-  return token && token !== client ? `${token} · ${client}` : client || "An agent";
+export function agentName(client = "", token) {
+  const own = OWN[token ?? ""];
+  if (own) return own;
+  const claimed = titleOf(client.replace(VERSION, ""));
+  if (!token) return claimed || "An agent";
+  const known = titleOf(token);
+  const plain = (/** @type {string} */ text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return !claimed || plain(known) === plain(claimed) ? known : `${known} (${claimed})`;
+}
+
+/** @param {string} name */
+function titleOf(name) {
+  const trimmed = name.trim();
+  return TITLES[trimmed.toLowerCase()] ?? trimmed;
+}
+
+/**
+ * What an agent wants to do, as the hub words it.
+ * @param {import("./types.js").Approval} approval
+ */
+export function sentenceOf({ sentence, client, token, tool }) {
+  return sentence ?? `${agentName(client, token)} wants to ${tool[0]?.toLowerCase() ?? ""}${tool.slice(1)}`;
+}
+
+/**
+ * The text with a capital first letter.
+ * @param {string} text
+ */
+export function capital(text) {
+  return (text[0] ?? "").toUpperCase() + text.slice(1);
 }
 
 /**

@@ -1,18 +1,23 @@
 /**
- * Approvals as desktop notifications while no panel is open: who wants to use which tool, with “Allow once” and “Deny”.
- * A click on the notification opens the panel, which shows everything.
+ * Approvals as desktop notifications while no panel is open: who wants to do what, and where. “Review” opens the panel,
+ * which shows everything; only what is harmless can be allowed right there.
  */
 
 import { textOf } from "../link/rpc.js";
-import { agentName } from "./format.js";
+import { host, sentenceOf } from "./format.js";
+import { openPanel } from "./open_panel.js";
 
 /** @typedef {Record<string, unknown>} Params */
 
 const PREFIX = "approval:";
-const PAGE = "panel/panel.html?full#approvals";
 const LONGEST = 180;
-/** In the order of the buttons. */
-const DECISIONS = ["allow_once", "deny"];
+const REVIEW = "Review";
+/** What each button decides; the others review. @type {Readonly<Record<string, string>>} */
+const DECISIONS = { "Allow once": "allow_once", Deny: "deny" };
+/** @param {boolean} harmless */
+const buttonsOf = (harmless) => (harmless ? ["Allow once", REVIEW] : [REVIEW, "Deny"]);
+/** In the id of the notification of something harmless, which outlasts the worker. */
+const HARMLESS = "harmless:";
 
 /**
  * Listen for clicks; call this while the worker starts, so that a click can wake it.
@@ -26,13 +31,16 @@ export function approvalNotices({ answer, note }) {
 
   /** @param {string} notice */
   function review(notice) {
-    logFailure(Promise.all([chrome.notifications.clear(notice), openPanel()]));
+    logFailure(Promise.all([openPanel("approvals"), chrome.notifications.clear(notice)]));
   }
 
   chrome.notifications.onButtonClicked.addListener((notice, button) => {
     if (!notice.startsWith(PREFIX)) return;
-    const decision = DECISIONS[button];
-    const sent = answer({ id: notice.slice(PREFIX.length), decision, by: "notification" });
+    const rest = notice.slice(PREFIX.length);
+    const harmless = rest.startsWith(HARMLESS);
+    const decision = DECISIONS[buttonsOf(harmless)[button] ?? REVIEW];
+    if (!decision) return review(notice);
+    const sent = answer({ id: harmless ? rest.slice(HARMLESS.length) : rest, decision, by: "notification" });
     // The hub is not connected: the panel shows that, and what is pending.
     if (sent) logFailure(chrome.notifications.clear(notice));
     else review(notice);
@@ -44,16 +52,19 @@ export function approvalNotices({ answer, note }) {
   return {
     /** @param {Params} params */
     show(params) {
-      const { id, client, token, tool, origin, title, notify } = params;
+      const { id, client, token, tool, origin, title, notify, sentence, harmless, steps } = params;
       if (notify !== true || typeof id !== "string") return;
-      const where = [title, origin].filter((text) => typeof text === "string" && text).join(", ");
-      const created = chrome.notifications.create(PREFIX + id, {
+      const site = typeof origin === "string" ? host(origin) : "";
+      const where = [title, site].filter((text) => typeof text === "string" && text).join(" · ");
+      const listed = Array.isArray(steps) ? steps.map((step, at) => `${at + 1}. ${step}`) : [];
+      const said = { sentence: optional(sentence), client: String(client ?? ""), token: optional(token), tool: String(tool) };
+      const created = chrome.notifications.create(noticeOf(id, harmless === true), {
         type: "basic",
         iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
-        title: cut(`${agentName(optional(client), optional(token))} wants to use ${tool}`),
-        message: cut(where || "Not in a page"),
-        contextMessage: "Click for details",
-        buttons: [{ title: "Allow once" }, { title: "Deny" }],
+        title: cut(sentenceOf(/** @type {import("./types.js").Approval} */ (said))),
+        message: cut([where, ...listed].filter(Boolean).join("\n") || "Not in a page"),
+        contextMessage: "Tabhub",
+        buttons: buttonsOf(harmless === true).map((label) => ({ title: label })),
         requireInteraction: true,
         priority: 2,
       });
@@ -65,16 +76,19 @@ export function approvalNotices({ answer, note }) {
       if (typeof id !== "string") return;
       // One that is still being created cannot be removed yet, and would stay.
       const created = creating.get(id) ?? Promise.resolve();
-      logFailure(created.then(() => chrome.notifications.clear(PREFIX + id)));
+      logFailure(
+        created.then(() => Promise.all([true, false].map((harmless) => chrome.notifications.clear(noticeOf(id, harmless))))),
+      );
     },
   };
 }
 
-async function openPanel() {
-  const windows = await chrome.windows.getAll({ windowTypes: ["normal"] });
-  if (windows.length === 0) return void (await chrome.windows.create({ url: PAGE, focused: true }));
-  const tab = await chrome.tabs.create({ url: PAGE, active: true });
-  await chrome.windows.update(tab.windowId, { focused: true });
+/**
+ * @param {string} id of the approval
+ * @param {boolean} harmless
+ */
+function noticeOf(id, harmless) {
+  return `${PREFIX}${harmless ? HARMLESS : ""}${id}`;
 }
 
 /** @param {unknown} value */

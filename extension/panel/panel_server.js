@@ -29,6 +29,8 @@ const REQUESTS = new Set([
   "folder.open",
   "sessions.end",
   "sessions.release",
+  "approvals.picture",
+  "approvals.show",
   "hub.pause",
   "hub.resume",
   "audit.list",

@@ -184,6 +184,9 @@ export class Store {
           ...(reason ? { reason } : {}),
           ...(wider.length > 0 ? { wider } : {}),
         });
+    if (decision === "allow_always") {
+      void answered.then(() => this.say("Always allowed from now on. You can undo it under Sites."), () => {});
+    }
     answered.catch((error) => {
       this.#decided.delete(approval.id);
       this.say(`Your decision did not reach the hub: ${errorText(error)}`, "bad");

@@ -65,6 +65,9 @@
  * @property {string} client
  * @property {string} [token]
  * @property {string} [color]
+ * @property {string} [agent] its name for a person, numbered from its agent's second session on
+ * @property {boolean} [gone] whether its client has disconnected
+ * @property {number[]} [ownTabs] the tabs it opened
  * @property {number} openSeconds
  * @property {number} idleSeconds
  * @property {boolean} connected
@@ -97,6 +100,12 @@
  * @property {string} [reason] permission, pin, dataflow, tab or page
  * @property {string} [message] the reason as text
  * @property {string} [diff]
+ * @property {string} [sentence] what the agent wants to do, with its name
+ * @property {string[]} [steps] of a batch, or the fields of a form
+ * @property {boolean} [harmless] whether the sentence is enough to allow it
+ * @property {boolean} [pictured] whether there is a picture of the element
+ * @property {string} [changed] the sentence of the question before, which was withdrawn because the page changed
+ * @property {string} [sessionScope] what an approval for the session would allow
  * @property {string} [scope] what "always" would allow
  * @property {WiderScope[]} [wider] how that may be widened
  * @property {number} [expiresAt]
@@ -110,8 +119,10 @@
  * @property {string} tool
  * @property {string} [source]
  * @property {string} [plugin]
+ * @property {string} [what] what it did, in words
  * @property {boolean} success
  * @property {number} durationMs
+ * @property {number} [waitedMs] how long it waited for people, which `durationMs` leaves out
  * @property {string} [session]
  * @property {string} client
  * @property {string} [tokenName]
@@ -123,7 +134,7 @@
  * @property {any} [approval]
  */
 
-/** @typedef {{ callId: string, tool: string, source?: string, tabId?: number, session?: string, client?: string, token?: string, at: number }} Running */
+/** @typedef {{ callId: string, tool: string, what?: string, source?: string, tabId?: number, session?: string, client?: string, token?: string, at: number }} Running */
 
 /**
  * @typedef {object} ServerFacts

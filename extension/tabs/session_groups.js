@@ -1,5 +1,5 @@
 /**
- * Tab groups of sessions: new tabs of a session are added to its group, which is found by a key.
+ * Tab groups of agents: new tabs of an agent are added to its group, which is found by a key.
  *
  * A group that the person has dissolved is created again; one that they renamed, recoloured or collapsed stays as it is.
  * A tab that cannot be grouped is opened anyway.
@@ -9,7 +9,7 @@ import * as read from "../link/params.js";
 import { INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {{ key: string, title: string }} GroupRequest */
+/** @typedef {{ key: string, title: string, color: `${chrome.tabGroups.Color}` }} GroupRequest */
 
 const STORAGE_KEY = "ownGroups";
 const MAX_KEYS = 200;
@@ -30,7 +30,8 @@ export function requestedGroup(params) {
   if (!group) return undefined;
   const [key, title] = [read.optionalText(group, "key", MAX_LENGTH), read.optionalText(group, "title", MAX_LENGTH)];
   if (!key) throw new RpcError(INVALID_PARAMS, "group must have a key");
-  return { key, title: title ?? "" };
+  const color = COLORS.find((each) => each === group["color"]) ?? colorOf(key);
+  return { key, title: title ?? "", color };
 }
 
 /**
@@ -64,7 +65,7 @@ export function putIntoGroup(request, tab, note) {
  * @param {GroupRequest} request
  * @param {chrome.tabs.Tab} tab
  */
-async function put({ key, title }, tab) {
+async function put({ key, title, color }, tab) {
   if (tab.id === undefined) return;
   const group = await sessionGroup(key);
   if (group) {
@@ -74,7 +75,7 @@ async function put({ key, title }, tab) {
   }
   const groupId = await chrome.tabs.group({ tabIds: [tab.id], createProperties: { windowId: tab.windowId } });
   await remember(key, groupId);
-  await chrome.tabGroups.update(groupId, { title, color: colorOf(key) });
+  await chrome.tabGroups.update(groupId, { title, color });
 }
 
 /** @returns {Promise<Record<string, number>>} */
@@ -105,7 +106,7 @@ async function digest(key) {
 }
 
 /**
- * The colour of a key.
+ * The colour of a key, for a hub that names none.
  * @param {string} key
  */
 function colorOf(key) {

@@ -219,6 +219,16 @@ class TabStopped(PermissionDenied):
         self.outcome = "unknown" if sent else "not_sent"
 
 
+class ElementChanged(PermissionDenied):
+    """The element is not the one that the person was shown when they approved the call."""
+
+    def __init__(self, shown: str, now: str) -> None:
+        super().__init__(
+            f"The person approved {shown}, but the page changed meanwhile: {now}. It was left alone.",
+            hint="Take a new browser_snapshot and call again: the person is asked about what is there then.",
+        )
+
+
 class NotFound(TabhubError, status=404, category="not_found"):
     """Nothing with that name, or at this URL."""
 
@@ -242,6 +252,10 @@ class NotConnected(BrowserError, status=503, outcome="not_sent", retryable=True)
 class RelayRefused(NotConnected):
     """The relay refused the connection, or could not be reached."""
 
+    def __init__(self, message: str, *, hint: str | None = None, retry_after: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
 
 class LinkLost(BrowserError, code=-32006, status=502, outcome="unknown"):
     """The connection to the browser ended during the call."""
@@ -261,6 +275,13 @@ class TabLeased(BrowserError, code=-32007, status=409, category="conflict", outc
 
 class CommandFailed(BrowserError, code=-32008, outcome="failed"):
     """The browser or the page refused or failed the command."""
+
+
+class ElementMissing(CommandFailed):
+    """No element, or not exactly one, is what a target names."""
+
+    several = False
+    """Whether it names more than one."""
 
 
 class TabFailed(CommandFailed, outcome="unknown"):
@@ -358,7 +379,11 @@ class InvalidReply(TabhubError, outcome="unknown"):
 
 
 class TooManyConnections(TabhubError, status=503, category="concurrency"):
-    """The relay node has reached its maximum of connections."""
+    """The relay node has reached its maximum of connections, or has more new ones than it can serve in time."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class RequestTimeout(TabhubError, status=408, category="timeout", outcome="not_sent"):
@@ -453,6 +478,10 @@ class BadFrame(Exception):
 
 class BusConnectFailed(Exception):
     """The relay could not connect to its bus; says why."""
+
+
+class BusRefused(BusConnectFailed):
+    """A server of the bus answered, but its settings and this node's do not match: waiting does not help."""
 
 
 class ClientDisconnected(Exception):

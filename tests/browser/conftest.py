@@ -12,8 +12,10 @@ import pytest
 
 from tabhub.browser import browser_tools
 from tabhub.browser.driver.page import Page, open_tab
+from tabhub.browser.secrets.fields import ReadFields
 from tabhub.core.leases import Lease
 from tabhub.core.schemas.validators import compile_schema
+from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements, TargetKey
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Runner, Tool, ToolResult
 from tabhub.errors import TabLeased
@@ -34,6 +36,11 @@ class Context:
     tab: int | None = None
     origin: str | None = None
     sites: list[str] = field(default_factory=list)
+    shown: ShownElements = field(default_factory=lambda: NOTHING_SHOWN)
+    labels: dict[TargetKey, str] = field(default_factory=dict)
+
+    def note_target(self, target: TargetKey, label: str, area: object = None) -> None:
+        self.labels[target] = label
 
     def visit(self, tab: int | None, site: str | None) -> None:
         self.tab, self.origin = tab, site
@@ -170,14 +177,17 @@ class Choice:
         self.listeners.append(listener)
 
 
-@pytest.fixture
-async def bench(tmp_path: Path) -> Bench:
+def make_bench(folder: Path, read_fields: ReadFields) -> Bench:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1, active=True, windowFocused=True), tab(2))
-
     choice = Choice(browsers)
     made = browser_tools(
-        browsers, choice, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"}, read_fields=no_fields
+        browsers, choice, folder / "files", hub_facts=lambda: {"version": "0.1.0"}, read_fields=read_fields
     )
     tools = {tool.name: (tool, run) for tool, run in made}
-    return Bench(browsers, browser, tools, tmp_path / "files", listeners=choice.listeners)
+    return Bench(browsers, browser, tools, folder / "files", listeners=choice.listeners)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> Bench:
+    return make_bench(tmp_path, no_fields)

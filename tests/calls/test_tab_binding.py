@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tabhub.core.agent_colours import COLOURS
 from tests.harness.agent import PROGRAM, Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
 from tests.harness.hub import RunningHub, running_hub
@@ -28,9 +29,12 @@ async def test_an_agents_tab_is_in_a_group_named_after_the_client(hub: RunningHu
     async with Agent(hub) as agent:
         await tab_of(agent)
         asked = (await browser.next_request("createTab"))["params"]
-        assert asked == {"active": False, "group": {"key": agent.headers["Mcp-Session-Id"], "title": "raw"}}
+        group = asked.pop("group")
+        assert asked == {"active": False}
+        assert (group["key"], group["title"]) == ("agent test (raw)", "test (raw)")
+        assert group["color"] in COLOURS
         await agent.call("browser_open_tab", {"url": "data:text/html,x"})
-        assert (await browser.next_request("createTab"))["params"]["group"] == asked["group"]
+        assert (await browser.next_request("createTab"))["params"]["group"] == group
 
 
 async def test_acting_in_a_leased_tab_is_refused_and_names_its_holder(hub: RunningHub, browser: FakeExtension) -> None:
@@ -59,6 +63,15 @@ async def test_reading_binds_a_free_tab_but_not_a_leased_one(hub: RunningHub, br
         assert await tab_of(two, tabId=7) == 7
         assert await tab_of(two) == 8
         assert holders(hub) == {7: one.headers["Mcp-Session-Id"], 8: two.headers["Mcp-Session-Id"]}
+
+
+@pytest.mark.req("A18")
+async def test_the_list_of_tabs_marks_own_and_leased_ones(hub: RunningHub, browser: FakeExtension) -> None:
+    async with Agent(hub) as one, Agent(hub) as two:
+        await act(one, tabId=7)
+        for agent, mark in ((one, "own"), (two, "leased")):
+            tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
+            assert [each["tabId"] for each in tabs if each.get(mark)] == [7]
 
 
 async def test_reading_can_be_refused_too(tmp_path: Path) -> None:

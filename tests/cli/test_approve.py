@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pty
 import stat
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,8 @@ from tabhub.store import grants
 from tests.harness.agent import Agent, client
 from tests.harness.hub import AGENT, RunningHub, running_hub
 from tests.harness.panel import Panel
-from tests.harness.process import environment, tabhub
+from tests.harness.process import tabhub
+from tests.harness.terminal import Terminal
 from tests.harness.waiting import until
 
 TOOL = "browser_execute_script"
@@ -29,44 +28,6 @@ def found(hub: RunningHub) -> None:
     hub.home.hub_json.write_text(json.dumps({"pid": os.getpid(), "port": hub.port}))
 
 
-class Terminal:
-    """A command on its own pseudo-terminal."""
-
-    def __init__(self, home: Path, *words: str) -> None:
-        self.shown = b""
-        self._words, self._home = words, home
-        self._main = -1
-
-    async def __aenter__(self) -> Terminal:
-        self._main, other = pty.openpty()
-        command = (sys.executable, "-m", "tabhub", *self._words)
-        env = environment(self._home) | {"NO_COLOR": "1", "TERM": "dumb"}
-        self.process = await asyncio.create_subprocess_exec(*command, env=env, stdin=other, stdout=other, stderr=other)
-        os.close(other)
-        os.set_blocking(self._main, False)
-        asyncio.get_running_loop().add_reader(self._main, self._read)
-        return self
-
-    def _read(self) -> None:
-        try:
-            self.shown += os.read(self._main, 65536)
-        except OSError:  # the other end is closed
-            asyncio.get_running_loop().remove_reader(self._main)
-
-    async def sees(self, text: str) -> None:
-        await until(lambda: text.encode() in self.shown)
-
-    def type(self, text: str) -> None:
-        os.write(self._main, text.encode())
-
-    async def __aexit__(self, *_: object) -> None:
-        if self.process.returncode is None:
-            self.process.kill()
-        await self.process.wait()
-        asyncio.get_running_loop().remove_reader(self._main)
-        os.close(self._main)
-
-
 async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub), Agent(hub) as agent:
         found(hub)
@@ -75,13 +36,15 @@ async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
         async with Terminal(hub.home.root, "approve") as terminal:
             await terminal.sees("[l]ater:")
             shown = terminal.shown.decode()
-            assert f"test (raw 1) wants to run {TOOL}" in shown
-            assert "https://example.com/" in shown
+            assert 'test (raw) wants to run JavaScript in the page: "return 1\\x1b[2J"' in shown
+            assert "Tab 7, https://example.com/ (tab 7)" in shown
+            assert f"Details: {TOOL}" in shown
+            assert "For this session would mean: run scripts on example.com." in shown
             assert '"code": "return 1' in shown
             assert "\x1b[2J" not in shown
             terminal.type("x\n")
-            await terminal.sees("Type one of the letters in brackets")
-            terminal.type("d\n")
+            await terminal.sees("Type one of the letters in brackets: y, s, w, n, l.")
+            terminal.type("n\n")
             await terminal.sees("Reason")
             terminal.type("not like this\n")
             await terminal.sees("Denied.")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.fake_http_hub import FakeHub
+from tests.harness.terminal import Terminal
 
 ENTRIES: list[dict[str, Any]] = [
     {
@@ -37,8 +38,8 @@ def test_audit_asks_the_hub_with_the_filters(hub: FakeHub, tabhub: Run) -> None:
     assert done.returncode == 0
     assert hub.requests[-1].path == "/audit?limit=7&plugin=slack&tool=slack_send&success=false"
     rows = done.stdout.splitlines()
-    assert "failed      12 ms  slack_send  [cli]  too late" in rows[0]
-    assert "ok         1.2 ms  browser_open_tab" in rows[1]
+    assert rows[0].endswith("  failed     cli: slack_send, 12 ms, too late")
+    assert rows[1].endswith("  done       ?: browser_open_tab, 1.2 ms")
     assert rows[-1] == "2 calls, 1 failed"
     assert json.loads(tabhub("audit", "--json").stdout) == ENTRIES
     assert json.loads(tabhub("audit", "--json", "--since", "1h").stdout) == ENTRIES[:1]
@@ -74,6 +75,46 @@ def test_audit_distinguishes_page_tool_changes_from_calls(home: Path, tabhub: Ru
     (home / "audit.log").write_text("".join(json.dumps(each) + "\n" for each in (event, call)))
     shown = tabhub("audit", "--file").stdout
     assert "https://shop.example (tab 7) offers find, buy; no longer offers old" in shown
-    assert "shop_find  [gateway a1b2]\n" in shown
+    assert "done       a1b2: shop_find, 2.0 ms\n" in shown
     assert "1 call, 0 failed" in shown
     assert "? ms" not in shown
+
+
+PAID: dict[str, Any] = {
+    "timestamp": "2026-02-21T10:32:07.000Z",
+    "tool": "browser_click_element",
+    "what": 'click "Pay now"',
+    "client": "claude-code 1.0.3",
+    "tokenName": "claude-code",
+    "origin": "https://bank.example",
+    "success": True,
+    "durationMs": 140,
+    "waitedMs": 8200,
+    "approval": {"by": "panel", "decision": "allow_once"},
+}
+
+
+def test_audit_says_who_did_what_where_and_who_approved_it(home: Path, tabhub: Run) -> None:
+    timed_out = {**PAID, "success": False, "error": {"message": "no answer", "category": "timeout"}}
+    denied = {**PAID, "success": False, "approval": {"by": "terminal", "decision": "deny"}}
+    (home / "audit.log").write_text("".join(json.dumps(each) + "\n" for each in (PAID, timed_out, denied)))
+    no, late, done = tabhub("audit", "--file").stdout.splitlines()[:3]
+    assert done.endswith(
+        'done       Claude Code: click "Pay now", https://bank.example, allowed once in the panel, '
+        "waited 8 s for the person, 140 ms"
+    )
+    assert "  timed out  Claude Code: " in late
+    assert "  denied     Claude Code: " in no
+    assert "denied in a terminal" in no
+
+
+async def test_audit_folds_its_rows_at_the_edge_of_a_terminal(home: Path, tabhub: Run) -> None:
+    (home / "audit.log").write_text(json.dumps(PAID) + "\n")
+    async with Terminal(home, "audit", "--file") as terminal:
+        await terminal.sees("1 call, 0 failed")
+        day, *rows = terminal.shown.decode().splitlines()
+    assert day == "Saturday, 21 February 2026"
+    assert all(len(row) <= 80 for row in rows)
+    assert 'Claude Code: click "Pay now"' in rows[0]
+    assert rows[1].startswith(" " * 21)
+    assert "allowed once in the panel" in " ".join(row.strip() for row in rows)

@@ -17,6 +17,7 @@ from tests.e2e.live import EXTENSION, Caller, LiveHub
 from tests.e2e.live_settings import change
 from tests.e2e.panels import browser_of, panel_of, settled, visit
 from tests.e2e.site import Site
+from tests.e2e.zoo import Zoo
 from tests.extension.panelpage import THEMES, VIEWS, go, violations
 from tests.harness.waiting import until_outside
 
@@ -63,6 +64,11 @@ def asking(hub: LiveHub) -> Iterator[None]:
     change(hub, {f"permissions.browser.tools.{CLICK}": "ask"})
     yield
     change(hub, {f"permissions.browser.tools.{CLICK}": None})
+
+
+def page_of(browser: BrowserContext, name: str) -> Page:
+    """The page of a tab, as the person in front of it sees it."""
+    return next(page for page in browser.pages if name in page.url)
 
 
 def settings(hub: LiveHub) -> dict[str, Any]:
@@ -138,9 +144,71 @@ async def test_an_approved_call_runs_and_the_history_says_who_approved_it(
     assert await call == 42
     await expect(card).to_have_count(0)
     await go(panel, "activity")
-    row = panel.locator(".call", has_text="Run").first
+    row = panel.locator(".call", has_text="Run JavaScript in the page").first
     await row.locator("summary").click()
-    await expect(row).to_contain_text("allowed once by panel")
+    await expect(row).to_contain_text("Done · allowed once in the panel · waited ")
+
+
+async def test_an_approval_names_and_shows_the_element_and_is_withdrawn_when_that_changes(
+    panel: Page, hub: LiveHub, agent: Caller, zoo: Zoo
+) -> None:
+    await visit(panel.context, agent, zoo.at("act_buttons.html"))
+    ref = (await agent.get("browser_find", text="Plain"))["elements"][0]["ref"]
+    change(hub, {"permissions.browser.tools.browser_click_element": "ask"})
+    try:
+        call = asyncio.ensure_future(agent.call("browser_click_element", ref=ref))
+        card = panel.locator("[data-approval]")
+        await expect(card.get_by_role("heading")).to_contain_text('wants to click "Plain"')
+        await expect(card.get_by_role("img", name="The element in its page")).to_be_visible()
+        assert await violations(panel) == []
+        page = page_of(panel.context, "act_buttons.html")
+        assert await page.evaluate("log.length") == 0  # nobody acted to find out
+        await card.get_by_role("button", name="Show me").click()
+        outline = "getComputedStyle(document.documentElement, '::before').position"
+        await page.wait_for_function(f"{outline} === 'fixed'")
+        assert await page.evaluate("document.visibilityState") == "visible"
+        await panel.bring_to_front()
+        # the button becomes another one: the question is asked again, and says so
+        await page.evaluate("plain.textContent = 'Delete all'")
+        await expect(card.get_by_role("heading")).to_contain_text('wants to click "Delete all"')
+        await expect(card).to_contain_text("The page has changed")
+        await settled(panel)
+        await card.get_by_role("button", name="Allow once").click()
+        assert not (await call).get("isError")
+        assert "click plain true" in await page.evaluate("log.join()")
+        await go(panel, "activity")
+        await expect(panel.locator(".call").first).to_contain_text('Click "Delete all"')
+    finally:
+        change(hub, {"permissions.browser.tools.browser_click_element": None})
+
+
+async def test_an_approved_call_never_acts_on_another_element_than_the_person_was_shown(
+    panel: Page, hub: LiveHub, agent: Caller, zoo: Zoo
+) -> None:
+    await visit(panel.context, agent, zoo.at("act_buttons.html"))
+    # no look meanwhile: the change is found when the call is about to act
+    change(hub, {"permissions.browser.tools.browser_click_element": "ask", "limits.approval_look_again": "600"})
+    page = page_of(panel.context, "act_buttons.html")
+    changes = {
+        "renamed": "plain.textContent = 'Delete all'",
+        "replaced": "plain.outerHTML = '<button id=plain>Plain</button>'",
+        "gone": "plain.remove()",
+    }
+    try:
+        for name, code in changes.items():
+            await page.reload()
+            call = asyncio.ensure_future(agent.fail("browser_click_element", text="Plain"))
+            card = panel.locator("[data-approval]")
+            await expect(card.get_by_role("heading")).to_contain_text('wants to click "Plain"')
+            await settled(panel)
+            await page.evaluate(code)
+            await card.get_by_role("button", name="Allow once").click()
+            error = await call
+            assert "The person approved button" in error["text"], name
+            assert error["outcome"] == "not_sent"
+            assert "click" not in await page.evaluate("log.join()")
+    finally:
+        change(hub, {"permissions.browser.tools.browser_click_element": None, "limits.approval_look_again": None})
 
 
 @pytest.mark.req("B26")
@@ -214,8 +282,10 @@ async def test_always_asks_once(panel: Page, hub: LiveHub, agent: Caller, site: 
     call = asyncio.ensure_future(agent.run("return 1"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
     await settled(panel)
+    await expect(panel.get_by_role("button", name="Always allow")).to_contain_text("run scripts on 127.0.0.1")
+    await panel.get_by_text("What “Always allow” means").click()
     await expect(panel.locator("[data-approval]")).to_contain_text(f"may always run scripts on {site.url}")
-    await panel.get_by_role("button", name="Always:").click()
+    await panel.get_by_role("button", name="Always allow").click()
     assert await call == 1
     assert await agent.run("return 2") == 2
     await go(panel, "sites")
@@ -227,7 +297,7 @@ async def test_always_asks_once(panel: Page, hub: LiveHub, agent: Caller, site: 
     await go(panel, "approvals")
     await expect(panel.locator("[data-approval]")).to_have_count(1)
     await settled(panel)
-    await panel.get_by_role("button", name="Deny:").click()
+    await panel.locator("[data-approval]").get_by_role("button", name="Deny").click()
     assert (await asked)["isError"]
 
 
@@ -261,7 +331,7 @@ async def test_for_this_session_asks_again_in_another_session(
     call = asyncio.ensure_future(agent.run("return 1"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
     await settled(panel)
-    await panel.get_by_role("button", name="For this session").click()
+    await panel.get_by_role("button", name="Allow for this session").click()
     assert await call == 1
     assert await agent.run("return 2") == 2
     async with live.caller(hub) as other:

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -186,7 +186,7 @@ async def test_what_a_snapshot_leaves_out_is_read_on_without_repeating_anything(
     shown = answer["structuredContent"]["snapshot"]
     handle = answer["_meta"]["tabhub/result"]["handle"]
     assert f'tabhub_read_result {{"handle": "{handle}"}}' in answer["content"][-1]["text"]
-    rest, offset = "", 0
+    rest, offset = "", cast("int | None", 0)
     while offset is not None:
         page = await guest.get("tabhub_read_result", handle=handle, limit=80_000, offset=offset)
         rest, offset = rest + page["text"], page.get("nextOffset")
@@ -234,11 +234,13 @@ async def test_text_and_structured_content_agree(guest: Caller, zoo: Zoo) -> Non
     assert facts["elements"] == facts["snapshot"].count("ref=")
 
 
+@pytest.mark.req("A10")
 async def test_the_snapshot_of_a_page_that_scripts_build_has_its_first_content(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("built_late.html"))
     assert "Notebook" in (await guest.get("browser_snapshot"))["snapshot"]
 
 
+@pytest.mark.req("A10")
 async def test_an_empty_snapshot_says_that_the_page_shows_nothing(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("built_never.html"))
     seen = await guest.get("browser_snapshot")

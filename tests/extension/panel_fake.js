@@ -10,6 +10,28 @@ const RELAY = {
   ...{ phase: "off", reason: null, retryAt: null, questions: [] },
 };
 
+/** A picture of a button in a page. */
+function picture() {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [420, 200];
+  const paint = canvas.getContext("2d");
+  const fill = (colour, ...box) => {
+    paint.fillStyle = colour;
+    paint.fillRect(...box);
+  };
+  fill("#ffffff", 0, 0, 420, 200);
+  fill("#d7dbe2", 24, 20, 180, 14);
+  fill("#e9ecf1", 24, 48, 372, 8);
+  fill("#e9ecf1", 24, 66, 300, 8);
+  fill("#1d7a46", 150, 84, 120, 36);
+  paint.fillStyle = "#ffffff";
+  paint.font = "bold 15px sans-serif";
+  paint.fillText("Place order", 167, 107);
+  fill("#e9ecf1", 24, 144, 340, 8);
+  const place = { x: 150 / 420, y: 84 / 200, width: 120 / 420, height: 36 / 200, ratio: 2.1 };
+  return { picture: canvas.toDataURL("image/jpeg", 0.9).split(",")[1], place };
+}
+
 /** The hub's handling of a request. */
 const ANSWERS = {
   "hub.pause": (state) =>
@@ -17,6 +39,8 @@ const ANSWERS = {
   "hub.resume": (state) => void (state.paused = null),
   "config.setSkipPermissions": (state, { skip }) => void (state.skipPermissions = skip),
   "confirmation.response": (state, { id }) => void (state.approvals = state.approvals.filter((each) => each.id !== id)),
+  "approvals.picture": () => picture(),
+  "approvals.show": () => ({ ok: true }),
   "sessions.end": (state, { id }) => void (state.sessions = state.sessions.filter((each) => each.id !== id)),
   "audit.list": (state, { tool: wanted = "", ok }) => ({
     entries: state.activity.filter((each) => each.tool.includes(wanted) && (ok === undefined || each.success === ok)),

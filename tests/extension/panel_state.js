@@ -98,6 +98,9 @@ globalThis.panelState = {
   approvals: [
     {
       id: "a1",
+      sentence: 'laptop (Claude Code) wants to click "Place order"',
+      sessionScope: "click and type on shop.nordlicht.example",
+      pictured: true,
       tool: "browser_click_element",
       plugin: "browser",
       client: "Claude Code",
@@ -113,6 +116,8 @@ globalThis.panelState = {
     },
     {
       id: "a2",
+      sentence: 'Cursor wants to use "Send message" of mail with to "team@example.com", subject "Release notes" and 1 more',
+      sessionScope: "use the plugin tool mail_send_message",
       tool: "mail_send_message",
       plugin: "mail",
       client: "Cursor",
@@ -131,6 +136,7 @@ globalThis.panelState = {
     },
     {
       id: "a3",
+      sentence: 'Claude Code wants to use "write file" of files with path "notes/today.md", text "- call the dentist"',
       tool: "mcp__files__write_file",
       plugin: "files",
       client: "Claude Code",
@@ -145,6 +151,7 @@ globalThis.panelState = {
     {
       timestamp: iso(4_000),
       tool: "browser_snapshot",
+      what: "read the page",
       source: "browser",
       success: true,
       durationMs: 84.2,
@@ -157,6 +164,8 @@ globalThis.panelState = {
     {
       timestamp: iso(9_000),
       tool: "browser_click_element",
+      what: 'click "Add to basket"',
+      waitedMs: 8200,
       source: "browser",
       success: true,
       durationMs: 312,
@@ -169,6 +178,7 @@ globalThis.panelState = {
     {
       timestamp: iso(31_000),
       tool: "mail_list_messages",
+      what: 'use "List messages" of mail',
       source: "plugin:mail",
       success: true,
       durationMs: 1240,

@@ -7,11 +7,12 @@ from typing import Any
 
 from tests.e2e import png
 from tests.extension.conftest import Chromium, Site
-from tests.extension.fakehub import FakeHub, Wire
+from tests.extension.fakehub import FakeHub, Refused, Wire
 from tests.extension.pagetab import PageTab
+from tests.harness.waiting import becomes
 
 MARK = "getComputedStyle(document.documentElement, '::after').content"
-SHOWN = '\'"Claude" / ""\''
+SHOWN = '\'"■ Stop │ Claude" / ""\''
 
 
 def mark(tab: int, label: str = "Claude", color: str = "blue") -> dict[str, Any]:
@@ -58,6 +59,58 @@ async def test_an_agents_screenshot_does_not_show_the_badge(
     session = (await chromium.devtools("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
     assert len(colours((await chromium.devtools("Page.captureScreenshot", session=session))["data"])) > 2
     await wire.notify("agents.marks", tabs=[])
+
+
+async def test_the_stop_button_takes_the_tab_from_the_agent_unseen_by_the_page(
+    wire: Wire, tab: int, chromium: Chromium, site: Site
+) -> None:
+    page = PageTab(wire, tab, 0)
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/strict")
+    await wire.ask("activateTab", tabId=tab)
+    await page.run("globalThis.clicks = 0; addEventListener('click', () => clicks += 1); 1")
+    await wire.notify("agents.marks", tabs=[{**mark(tab), "doing": 'clicking "Pay now"'}])
+    await page.until(f"{MARK}.includes('Claude: clicking')")
+    width = "parseFloat(getComputedStyle(document.documentElement, '::after').width)"
+    x, y = await page.run(f"[document.documentElement.clientWidth - 8 - {width} + 20, innerHeight - 18]")
+    press = {"x": x, "y": y, "button": "left", "clickCount": 1}
+    # A click of the agent in that place is not the person's: it reaches the page, and stops nobody.
+    for kind in ("mousePressed", "mouseReleased"):
+        await wire.cdp(tab, "Input.dispatchMouseEvent", type=kind, **press)
+    await page.until("clicks === 1")
+    await page.until(f"{MARK}.includes('Claude: clicking')")
+    # One that does not come from the agent is.
+    targets = (await chromium.devtools("Target.getTargets"))["targetInfos"]
+    (target,) = [target["targetId"] for target in targets if target["url"] == f"{site.url}/strict"]
+    session = (await chromium.devtools("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+    for kind in ("mousePressed", "mouseReleased"):
+        await chromium.devtools("Input.dispatchMouseEvent", session=session, type=kind, **press)
+
+    async def stopped() -> bool:
+        try:
+            await wire.cdp(tab, "Runtime.evaluate", expression="1")
+        except Refused as error:
+            return "The person stopped you" in str(error)
+        return False
+
+    await becomes(stopped, True)
+    clicks = await chromium.devtools("Runtime.evaluate", session=session, expression="clicks")
+    assert clicks["result"]["value"] == 1
+    await wire.ask("resumeTab", tabId=tab)
+    await wire.notify("agents.marks", tabs=[])
+
+
+async def test_an_outline_is_shown_for_a_moment_around_the_element(wire: Wire, tab: int, site: Site) -> None:
+    page = PageTab(wire, tab, 0)
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/strict")
+    elements = await page.run("document.documentElement.outerHTML")
+    box = {"x": 30, "y": 40, "width": 100, "height": 20, "color": "#18733a", "long": True}
+    await wire.notify("agents.outline", tabId=tab, **box)
+    before = "getComputedStyle(document.documentElement, '::before')"
+    await page.until(f"{before}.left === '27px'")
+    assert await page.run(f"[{before}.width, {before}.pointerEvents]") == ["106px", "none"]
+    assert await page.run("document.documentElement.outerHTML") == elements
+    await wire.cdp(tab, "Page.captureScreenshot", format="png")  # for which it is taken away
+    await page.until(f"{before}.content === 'none' || {before}.content === 'normal'")
 
 
 async def test_without_a_hub_there_is_no_badge(wire: Wire, tab: int, hub: FakeHub, site: Site) -> None:

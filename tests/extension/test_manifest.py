@@ -30,6 +30,7 @@ def test_the_manifest_requests_only_used_permissions(manifest: dict[str, Any]) -
     assert manifest["permissions"] == [
         "tabs", "debugger", "alarms", "storage", "scripting", "tabGroups", "webNavigation",
         "history", "bookmarks", "sessions", "downloads", "cookies", "browsingData", "notifications", "sidePanel",
+        "contextMenus",
     ]  # fmt: skip
     assert manifest["host_permissions"] == ["<all_urls>"]
     for way_in in ("externally_connectable", "web_accessible_resources", "content_scripts"):

@@ -30,7 +30,8 @@ RECORD = """(() => {
 
 async def test_an_agents_notification_cannot_look_like_an_approval(wire: Wire, chromium: Chromium) -> None:
     await in_worker(chromium, RECORD)
-    await wire.notify("confirmation.request", id="real", client="c", token="cursor", tool="browser_click", notify=True)
+    said = {"sentence": 'Cursor wants to click "Pay now"', "title": "Payments", "origin": "https://bank.example"}
+    await wire.notify("confirmation.request", id="real", client="c", tool="browser_click", notify=True, **said)
     await becomes(lambda: in_worker(chromium, "shownNotices.length"), 1)
     (real,) = await in_worker(chromium, "shownNotices")
     copy = {"title": real["title"], "message": real["message"], "contextMessage": real["contextMessage"]}
@@ -39,7 +40,9 @@ async def test_an_agents_notification_cannot_look_like_an_approval(wire: Wire, c
         await wire.ask("showNotification", agent="Tabhub", **copy),
     ]
     (_, *copies) = await in_worker(chromium, "shownNotices")
-    assert real["title"] == "cursor · c wants to use browser_click"
+    assert real["title"] == said["sentence"]
+    assert real["message"] == "Payments · bank.example"
+    assert [each["title"] for each in real["buttons"]] == ["Review", "Deny"]
     assert [each["title"] for each in copies] == [
         f"Message from {agent}: {real['title']}" for agent in ("cursor", "Tabhub")
     ]

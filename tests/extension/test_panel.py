@@ -43,7 +43,7 @@ async def test_empty_views_are_accessible(browser: Browser, address: str, kind: 
             assert await violations(page) == [], view
 
 
-@pytest.mark.parametrize("width", [400, 760])
+@pytest.mark.parametrize("width", [200, 400, 760])
 async def test_nothing_is_cut_off_at_intermediate_widths(browser: Browser, address: str, width: int) -> None:
     async with panel(browser, address, width=width) as page:
         for view in VIEWS:
@@ -135,7 +135,7 @@ async def test_the_list_of_conversations_begins_at_its_top(browser: Browser, add
 async def test_buttons_that_end_or_remove_name_their_target(browser: Browser, address: str) -> None:
     async with panel(browser, address) as page:
         for view, names in (
-            ("agents", ["End laptop · Claude Code", "End Cursor", "End nightly-report"]),
+            ("agents", ["End laptop (Claude Code)", "End Cursor", "End nightly-report"]),
             ("plugins", ["Remove Example Mail"]),
             ("servers", ["Remove files", "Remove weather"]),
         ):

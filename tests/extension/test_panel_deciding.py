@@ -17,7 +17,7 @@ async def test_a_long_title_does_not_break_the_card(browser: Browser, address: s
         await request(page, json.dumps({**facts, "title": "W" * 4000 + "\u200b"}))
         await settled(page)
         card = page.locator("[data-approval=long]")
-        await expect(card.locator(".approval-who")).to_contain_text("an⟨U+202E⟩agent")
+        await expect(card.get_by_role("heading")).to_have_text("an⟨U+202E⟩agent wants to t")
         await expect(card.locator(".tab-title")).to_contain_text("W⟨U+200B⟩")
         assert await page.evaluate("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(main)") == 0
         picture = await card.locator(".approval-where > svg").bounding_box()
@@ -31,13 +31,19 @@ async def test_an_approval_shows_agent_tool_site_and_parameters(browser: Browser
     async with panel(browser, address, "approvals") as page:
         card = page.locator("[data-approval=a1]")
         for words in (
-            "Claude Code",
-            "Click",
-            "browser_click_element",
+            "Checkout · Nordlicht Outdoor",
             "shop.nordlicht.example",
+            "browser_click_element",
             "button[name=place-order]",
         ):
             await expect(card).to_contain_text(words)
+        await expect(card.get_by_role("heading")).to_have_text('laptop (Claude Code) wants to click "Place order"')
+        await expect(card.get_by_role("img", name="The element in its page")).to_be_visible()
+        scoped = "Allow for this session click and type on shop.nordlicht.example"
+        await expect(card.get_by_role("button", name=scoped)).to_be_visible()
+        # the call itself only on request, but for tools of others, which are judged by what they are given
+        await expect(card.get_by_text("button[name=place-order]")).to_be_hidden()
+        await expect(page.locator("[data-approval=a2]").get_by_text("Hello all")).to_be_visible()
         await expect(card.locator(".countdown")).to_contain_text("1:4")
         changed = page.locator("[data-approval=a3] .diff")
         await expect(changed.locator(".removed")).to_have_text("removed: - Writes below the project's folder.")

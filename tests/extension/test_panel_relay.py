@@ -87,12 +87,12 @@ async def test_an_approval_over_the_relay_is_listed_with_the_others(
         await expect(panel.locator("main [data-approval]")).to_have_count(0)
         await panel.get_by_role("button", name="Review").click()
         card = panel.locator("[data-approval]")
-        await expect(card).to_contain_text(f"An agent over 127.0.0.1:{relay.port} wants to")
-        await expect(card.get_by_role("heading")).to_have_text("Act in the page")
+        said = f"An agent over 127.0.0.1:{relay.port} wants to act in the page"
+        await expect(card.get_by_role("heading")).to_have_text(said)
         await expect(card).to_contain_text(site.url.removeprefix("http://"))
         await expect(card).to_contain_text("until the agent disconnects")
         await expect(card.locator(".countdown")).to_contain_text(":")
-        await expect(card.locator(".approval-actions button")).to_have_text(["Allow", "Deny"])
+        await expect(card.locator(".choice")).to_have_text(["Allow", "Deny"])
         assert await violations(panel) == []
         assert await panel.evaluate("chrome.notifications.getAll()") == {}
         await go(panel, "home")

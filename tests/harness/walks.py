@@ -168,7 +168,7 @@ def _answer_cdp(params: dict[str, Any]) -> Any:
 
 def _answer_script(code: str) -> Any:
     button = {"ref": "e1", "label": 'button "Send"'}
-    if "makeKit(" in code:
+    if "tabhubKit.begin(" in code:
         return ["token", "e"]
     if "kit.find(" in code:
         return {**button, "value": {"x": 10, "y": 20, "url": _SITE, "label": button["label"]}}

@@ -92,6 +92,7 @@ class TestCaller:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.via = "test"
+        self.structured = True
         self.answers: Answers | None = None
         self.reported: list[float] = []
         self.params: Mapping[str, Any] = {}

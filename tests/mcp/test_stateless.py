@@ -312,6 +312,7 @@ async def test_a_first_call_opens_a_background_tab_and_its_handle_leads_back_to_
         assert (await browser.next_request("createTab"))["params"]["active"] is False  # without a handle: another tab
 
 
+@pytest.mark.req("C3")
 async def test_a_second_tab_opened_with_the_handle_belongs_to_the_same_session(hub: RunningHub) -> None:
     async with FakeExtension(hub), client(hub) as http:
         listed = (await ask(http, "tools/list")).json()["result"]["tools"]

@@ -3,8 +3,10 @@
  */
 
 import { h } from "../dom.js";
-import { HIGHLIGHT_MS, agentName, ago, duration, host, toolTitle } from "../format.js";
-import { badge, button, dot, empty, searchField, section } from "../components.js";
+import { HIGHLIGHT_MS, agentName, ago, capital, duration, host, toolTitle } from "../format.js";
+import { glyph } from "../glyphs.js";
+import { button, dot, empty, searchField, section } from "../components.js";
+import { OUTCOMES, approvedBy, outcome } from "../outcomes.js";
 import { values, visible } from "./values.js";
 
 /** @typedef {import("../types.js").App} App */
@@ -38,7 +40,7 @@ function running(app) {
               "li",
               { key: call.callId, class: "call running" },
               dot("live"),
-              h("span", { class: "call-what" }, toolTitle(app.state, call.tool), " ", h("code", null, call.tool)),
+              h("span", { class: "call-what", dir: "auto" }, whatOf(app, call)),
               h("span", { class: "call-who" }, agentName(call.client, call.token)),
               h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
             ),
@@ -165,13 +167,23 @@ function choice(app, key, label, options) {
 }
 
 /**
+ * What a call does, or did.
+ * @param {App} app
+ * @param {{ tool: string, what?: string | undefined }} call
+ */
+export function whatOf(app, { tool, what }) {
+  return visible(what ? capital(what) : toolTitle(app.state, tool));
+}
+
+/**
  * One ended call; it opens to show the details.
  * @param {App} app
  * @param {Entry} entry
  */
 export function row(app, entry) {
-  const { timestamp, tool, success, durationMs, client, tokenName, origin, error } = entry;
-  const allowed = allowedBy(entry);
+  const { timestamp, tool, durationMs, waitedMs, client, tokenName, origin, error } = entry;
+  const how = outcome(entry);
+  const { glyph: shape, tone } = OUTCOMES[how];
   return h(
     "li",
     {
@@ -184,47 +196,43 @@ export function row(app, entry) {
       h(
         "summary",
         null,
-        dot(success ? "good" : "bad"),
-        h(
-          "span",
-          { class: "call-what" },
-          toolTitle(app.state, tool),
-          success ? null : h("span", { class: "unseen" }, " (failed)"),
-        ),
+        h("span", { class: `outcome ${tone}`, title: capital(how) }, glyph(shape, 14)),
+        h("span", { class: "call-what", dir: "auto" }, whatOf(app, entry), h("span", { class: "unseen" }, ` (${how})`)),
         h("span", { class: "call-who" }, [agentName(client, tokenName), host(origin)].filter(Boolean).join(" · ")),
-        h("span", { class: "call-time" }, duration(durationMs)),
+        h("span", { class: "call-time" }, how === "done" ? duration(durationMs) : h("span", { class: `how ${tone}` }, how)),
         h("span", { class: "call-ago", "data-ago": Date.parse(timestamp) }, ago(Date.parse(timestamp), Date.now())),
       ),
       h(
         "div",
         { class: "call-more" },
-        error?.message ? h("p", { class: "call-error" }, visible(error.message)) : null,
+        error?.message ? h("p", { class: "call-error", dir: "auto" }, visible(error.message)) : null,
+        h("p", { class: "quiet" }, timing(how, durationMs, waitedMs, approvedBy(entry))),
         values(details(entry), ""),
-        allowed ? badge(allowed) : null,
       ),
     ),
   );
 }
 
-/** @param {Entry} entry */
-function details(entry) {
-  const { tool, timestamp, session, tabId, origin, outcome, source, arguments: given } = entry;
-  const all = { tool, when: new Date(timestamp).toLocaleString(), source, session, tab: tabId, site: origin, outcome };
-  const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== null);
-  return { ...Object.fromEntries(known), ...(given ? { arguments: given } : {}) };
+/**
+ * How it ended, who approved it, and how long it took, without the time it waited for the person.
+ * @param {string} how
+ * @param {number} ms
+ * @param {number | undefined} waited
+ * @param {string} by
+ */
+function timing(how, ms, waited, by) {
+  return [capital(how), by, waited === undefined ? "" : `waited ${duration(waited)} for you`, `took ${duration(ms)}`]
+    .filter((part) => part && part !== how)
+    .filter((part, at, all) => all.indexOf(part) === at)
+    .join(" · ");
 }
 
 /** @param {Entry} entry */
-function allowedBy({ approval }) {
-  if (!approval || typeof approval !== "object") return null;
-  const { decision, by } = approval;
-  const labels = /** @type {Record<string, string>} */ ({
-    allow_once: "allowed once",
-    allow_session: "allowed for the session",
-    allow_always: "always allowed",
-    deny: "denied",
-  });
-  return `${labels[decision] ?? decision ?? "decided"}${by ? ` by ${by}` : ""}`;
+function details(entry) {
+  const { tool, timestamp, session, tabId, origin, outcome: sent, source, arguments: given } = entry;
+  const all = { tool, when: new Date(timestamp).toLocaleString(), source, session, tab: tabId, site: origin, outcome: sent };
+  const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== null);
+  return { ...Object.fromEntries(known), ...(given ? { arguments: given } : {}) };
 }
 
 /** @type {View} */

@@ -3,9 +3,10 @@
  */
 
 import { h } from "../dom.js";
-import { agentName, counted, duration, host, span, toolTitle } from "../format.js";
+import { agentName, counted, duration, host, span } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { badge, button, command, dot, empty, confirmButton } from "../components.js";
+import { whatOf } from "./activity.js";
 import { stoppedTabs } from "./stopped.js";
 
 /** @typedef {import("../types.js").App} App */
@@ -46,6 +47,7 @@ function draw(app) {
  */
 function card(app, session) {
   const { id, client, kind, token, leases, callsInFlight, connected, idleSeconds } = session;
+  const name = session.agent ?? agentName(client, token);
   const calls = [...app.running.values()].filter((call) => belongsTo(call.session, id));
   const busy = callsInFlight > 0 || calls.length > 0;
   const state = busy ? "working" : idleText(connected, idleSeconds);
@@ -58,12 +60,12 @@ function card(app, session) {
       h(
         "span",
         { class: `avatar${session.color ? " painted" : ""}`, "aria-hidden": "true", paint: session.color },
-        initial(agentName(client, token).replace(/^The /, "")),
+        initial(name.replace(/^The /, "")),
       ),
       h(
         "div",
         { class: "card-title" },
-        h("h2", null, agentName(client, token)),
+        h("h2", { title: `${client}, since ${since(session.openSeconds)}`, dir: "auto" }, name),
         h(
           "p",
           { class: "quiet" },
@@ -80,14 +82,15 @@ function card(app, session) {
         "End",
         "End now?",
         () => void app.act("sessions.end", { id }, `The session of ${client} was ended. Its tabs are closing.`),
-        agentName(client, token),
+        name,
       ),
     ),
+    leftover(app, session, name),
     calls.map((call) =>
       h(
         "p",
         { key: call.callId, class: "call running" },
-        h("span", { class: "call-what" }, toolTitle(app.state, call.tool)),
+        h("span", { class: "call-what", dir: "auto" }, whatOf(app, call)),
         h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
       ),
     ),
@@ -105,6 +108,27 @@ function card(app, session) {
 }
 
 /**
+ * An agent that is gone leaves its tabs behind until its session ends: they can be closed at once.
+ * @param {App} app
+ * @param {SessionFacts} session
+ * @param {string} name
+ */
+function leftover(app, { id, gone, ownTabs = [] }, name) {
+  if (!gone || ownTabs.length === 0) return null;
+  const tabs = counted(ownTabs.length, "tab");
+  return h(
+    "p",
+    { class: "leftover" },
+    h("span", null, `${name} has disconnected and left ${tabs} open.`),
+    button(`Close ${tabs}`, {
+      small: true,
+      name: `Close ${tabs} that ${name} left open`,
+      onclick: () => void app.act("sessions.end", { id }, `The tabs of ${name} are closing.`),
+    }),
+  );
+}
+
+/**
  * @param {App} app
  * @param {SessionFacts} session
  * @param {SessionFacts["leases"][number]} lease
@@ -117,7 +141,7 @@ function heldTab(app, session, { tabId, title, url, heldSeconds }) {
     h(
       "span",
       { class: "tab" },
-      h("span", { class: "tab-title" }, title || "Untitled"),
+      h("span", { class: "tab-title", dir: "auto" }, title || "Untitled"),
       h("span", { class: "quiet" }, `${host(url) || "no page"} · held for ${span(heldSeconds)}`),
     ),
     tabId === session.tabId ? badge("current", "accent") : null,
@@ -156,6 +180,17 @@ function idleText(connected, seconds) {
  */
 function belongsTo(short, id) {
   return short === id || (short?.endsWith("…") === true && id.startsWith(short.slice(0, -1)));
+}
+
+/**
+ * The time of day at which a session began, which tells several of one agent apart.
+ * @param {number} seconds
+ */
+function since(seconds) {
+  const at = new Date(Date.now() - seconds * 1000);
+  const today = at.toDateString() === new Date().toDateString();
+  const time = at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  return today ? time : `${at.toLocaleDateString(undefined, { month: "short", day: "numeric" })}, ${time}`;
 }
 
 /** @param {string} name */

@@ -1,10 +1,10 @@
 /**
- * Pending approvals: which agent wants to call which tool, where, and with which parameters. A card is one approval, and
- * its buttons answer only that one. Keys on a focused card: A once, S this session, W always, D deny.
+ * Pending approvals: which agent wants to do what, where, and how that looks in the page. A card is one approval, and its
+ * buttons answer only that one. Keys on a focused card: A once, S this session, W always, D deny.
  */
 
-import { h } from "../dom.js";
-import { agentName, clock, host, toolTitle } from "../format.js";
+import { h, svg } from "../dom.js";
+import { clock, host, sentenceOf } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { badge, button, disclosure, empty, confirmButton } from "../components.js";
 import { values, visible } from "./values.js";
@@ -17,12 +17,12 @@ import { values, visible } from "./values.js";
 
 /** @type {Record<string, Decision>} */
 const KEYS = { a: "allow_once", s: "allow_session", w: "allow_always", d: "deny" };
-/** @type {readonly { decision: Decision, label: string, kind: "primary" | "danger" | "plain" }[]} */
+/** @type {readonly { decision: Decision, label: string, kind: "primary" | "danger" | "plain", key: string }[]} */
 const ANSWERS = [
-  { decision: "allow_once", label: "Allow once", kind: "primary" },
-  { decision: "deny", label: "Deny", kind: "danger" },
-  { decision: "allow_session", label: "For this session", kind: "plain" },
-  { decision: "allow_always", label: "Always", kind: "plain" },
+  { decision: "allow_once", label: "Allow once", kind: "primary", key: "A" },
+  { decision: "deny", label: "Deny", kind: "danger", key: "D" },
+  { decision: "allow_session", label: "Allow for this session", kind: "plain", key: "S" },
+  { decision: "allow_always", label: "Always allow", kind: "plain", key: "W" },
 ];
 /** Reasons for an approval other than the level `ask`. @type {Record<string, { title: string, text: string }>} */
 const REASONS = {
@@ -38,6 +38,10 @@ const REASONS = {
   page: { title: "The page asks for confirmation", text: "The page wants you to confirm before it continues." },
 };
 
+const SCRIPT = "browser_execute_script";
+/** Where an element is in its picture, in shares of it, and how wide that is compared to its height. @typedef {{ x: number, y: number, width: number, height: number, ratio: number }} Place */
+/** The width of a picture in its own units. */
+const UNITS = 420;
 /** What the first choice allows an agent over a relay. @type {Record<string, string>} */
 const RELAY_SCOPES = {
   allow_session: "Allows this on this site until the agent disconnects.",
@@ -92,12 +96,12 @@ export function cards(app, level = 3) {
  * @param {number} level of its heading
  */
 export function card(app, approval, level) {
-  const { id, tool, params, expiresAt, choices: offered = ANSWERS.map(({ decision }) => decision) } = approval;
+  const { id, tool, plugin, params, expiresAt, steps = [], choices: offered = ANSWERS.map(({ decision }) => decision) } = approval;
   const reasons = /** @type {Record<string, string>} */ (app.ui["reasons"] ??= {});
   const decide = (/** @type {Decision} */ decision) =>
     app.decide(approval, decision, reasons[id]?.trim(), decision === "allow_always" ? widened(app, id) : []);
   const why = REASONS[approval.reason ?? ""];
-  const title = approval.relay ? tool : toolTitle(app.state, tool);
+  const title = visible(sentenceOf(approval));
   return h(
     "article",
     {
@@ -117,13 +121,7 @@ export function card(app, approval, level) {
     h(
       "div",
       { class: "approval-head" },
-      h(
-        "p",
-        { class: "approval-who" },
-        glyph("agents", 14),
-        h("strong", null, visible(agentName(approval.client, approval.token))),
-        approval.relay ? " wants to" : " wants to use",
-      ),
+      h(`h${level}`, { id: `title-${id}`, dir: "auto" }, title),
       expiresAt
         ? h(
             "span",
@@ -133,26 +131,39 @@ export function card(app, approval, level) {
           )
         : null,
     ),
-    h(`h${level}`, { id: `title-${id}` }, visible(title), " ", approval.relay ? null : h("code", null, tool)),
-    place(approval),
-    why
+    place(app, approval),
+    approval.changed
+      ? notice("The page has changed", `The question before does not count any more: ${approval.changed}.`)
+      : null,
+    why ? notice(why.title, approval.message || why.text) : null,
+    steps.length > 0
       ? h(
-          "div",
-          { class: "approval-why" },
-          glyph("alert"),
-          h("div", null, h("strong", null, why.title), h("p", null, visible(approval.message || why.text))),
+          "ol",
+          { class: "approval-steps" },
+          steps.map((step) => h("li", { dir: "auto" }, visible(step))),
         )
       : null,
+    picture(app, approval),
     approval.diff ? diff(approval.diff) : null,
-    approval.relay ? h("p", { class: "quiet" }, RELAY_SCOPES[offered[0] ?? ""]) : values(params, "No parameters."),
-    approval.scope && offered.includes("allow_always") ? alwaysScope(app, approval) : null,
+    approval.relay ? h("p", { class: "quiet" }, RELAY_SCOPES[offered[0] ?? ""]) : null,
     h(
       "div",
       { class: "approval-actions" },
-      answers(approval, offered).map(({ decision, label, kind }) =>
-        button(label, { kind, onclick: () => decide(decision), name: `${label}: ${visible(title)}`, key: decision }),
-      ),
+      answers(approval, offered).map((answer) => choice(app, approval, answer, title, () => decide(answer.decision))),
     ),
+    approval.scope && offered.includes("allow_always") ? alwaysScope(app, approval) : null,
+    approval.relay
+      ? null
+      : disclosure(
+          "details",
+          "Details",
+          [
+            h("p", { class: "quiet" }, h("code", null, visible(tool)), approval.token ? ` · ${visible(approval.client)}` : null),
+            values(params, "No parameters."),
+          ],
+          // A script is judged by its code, and a tool of others by all it is given.
+          { open: tool === SCRIPT || (plugin !== undefined && plugin !== "browser") },
+        ),
     // A relay cannot carry a reason.
     approval.relay
       ? null
@@ -164,6 +175,7 @@ export function card(app, approval, level) {
             "aria-label": "Reason, sent to the agent if you deny",
             placeholder: "Sent to the agent if you deny",
             maxlength: "300",
+            dir: "auto",
             value: reasons[id] ?? "",
             oninput: (/** @type {Event} */ event) => {
               reasons[id] = /** @type {HTMLInputElement} */ (event.target).value;
@@ -176,47 +188,123 @@ export function card(app, approval, level) {
   );
 }
 
+/**
+ * One choice, with its scope and its key.
+ * @param {App} app
+ * @param {Approval} approval
+ * @param {{ decision: Decision, label: string, kind: "primary" | "danger" | "plain", key?: string }} answer
+ * @param {string} title of the card
+ * @param {() => void} onclick
+ */
+function choice(app, approval, { decision, label, kind, key }, title, onclick) {
+  const scope = scopeOf(app, approval, decision);
+  return h(
+    "button",
+    {
+      type: "button",
+      class: `button ${kind}${kind === "plain" ? " scoped" : ""}`,
+      key: decision,
+      "aria-keyshortcuts": key,
+      onclick,
+    },
+    h("span", { class: "choice" }, label, scope ? h("small", null, ` ${scope}`) : null),
+    // So that the buttons of several cards differ for screen readers.
+    h("span", { class: "unseen" }, `: ${title}`),
+    key ? h("kbd", { "aria-hidden": "true" }, key) : null,
+  );
+}
+
+/**
+ * What a choice beyond this call covers.
+ * @param {App} app
+ * @param {Approval} approval
+ * @param {Decision} decision
+ */
+function scopeOf(app, { id, sessionScope }, decision) {
+  if (!sessionScope || (decision !== "allow_session" && decision !== "allow_always")) return "";
+  const wide = decision === "allow_always" ? widened(app, id) : [];
+  const shown = wide.includes("every_site") ? sessionScope.replace(/ on \S+/g, " on every site") : sessionScope;
+  return visible(wide.includes("every_agent") ? `${shown}, every agent` : shown);
+}
+
+/**
+ * @param {string} title
+ * @param {string} text
+ */
+function notice(title, text) {
+  return h(
+    "div",
+    { class: "approval-why" },
+    glyph("alert"),
+    h("div", null, h("strong", null, title), h("p", { dir: "auto" }, visible(text))),
+  );
+}
+
+/**
+ * The element in its page.
+ * @param {App} app
+ * @param {Approval} approval
+ */
+function picture(app, { id, pictured }) {
+  if (!pictured) return null;
+  const known = /** @type {Record<string, { data: string, place: Place } | null>} */ (app.ui["pictures"] ??= {});
+  if (known[id] === undefined) {
+    known[id] = null;
+    app.ask("approvals.picture", { id }).then(
+      ({ picture: data, place: at }) => {
+        known[id] = typeof data === "string" ? { data: `data:image/jpeg;base64,${data}`, place: at } : null;
+        app.changed();
+      },
+      () => {}, // without a picture, the sentence has to do
+    );
+  }
+  const shown = known[id];
+  if (!shown) return null;
+  const { x, y, width, height, ratio } = shown.place;
+  const [across, down] = [UNITS, UNITS / ratio];
+  return svg(
+    "svg",
+    { class: "approval-picture", viewBox: `0 0 ${across} ${down}`, role: "img", "aria-label": "The element in its page" },
+    svg("image", { href: shown.data, width: across, height: down }),
+    svg("rect", { x: x * across - 4, y: y * down - 4, width: width * across + 8, height: height * down + 8, rx: 6 }),
+  );
+}
+
 /** @type {Record<WiderScope, string>} */
 const WIDER = { every_site: "on every site", every_agent: "for every agent" };
 
 /**
- * What “Always” would allow, and how that can be widened.
+ * What “Always” would allow, how that can be widened, and where it is undone.
  * @param {App} app
  * @param {Approval} approval
  */
 function alwaysScope(app, { id, scope = "", wider = [] }) {
   const chosen = widened(app, id);
-  return h(
-    "div",
-    { class: "approval-scope" },
+  return disclosure(
+    "wider",
+    "What “Always allow” means",
     h(
-      "p",
-      { class: "quiet" },
-      h("strong", null, "Always"),
-      ` means: ${visible(scope)}${chosen.length > 0 ? `, widened: ${chosen.map((each) => WIDER[each]).join(" and ")}` : ""}.`,
-    ),
-    wider.length === 0
-      ? null
-      : disclosure(
-          "wider",
-          "Widen “Always”",
-          wider.map((each) =>
-            h(
-              "label",
-              { key: each },
-              h("input", {
-                type: "checkbox",
-                checked: chosen.includes(each),
-                onchange: (/** @type {Event} */ event) => {
-                  const on = /** @type {HTMLInputElement} */ (event.target).checked;
-                  app.ui["wider"][id] = on ? [...chosen, each] : chosen.filter((other) => other !== each);
-                  app.changed();
-                },
-              }),
-              ` ${WIDER[each]}`,
-            ),
-          ),
+      "div",
+      { class: "approval-scope" },
+      h("p", { dir: "auto" }, `${visible(scope)}${chosen.length > 0 ? `, widened: ${chosen.map((each) => WIDER[each]).join(" and ")}` : ""}.`),
+      wider.map((each) =>
+        h(
+          "label",
+          { key: each },
+          h("input", {
+            type: "checkbox",
+            checked: chosen.includes(each),
+            onchange: (/** @type {Event} */ event) => {
+              const on = /** @type {HTMLInputElement} */ (event.target).checked;
+              app.ui["wider"][id] = on ? [...chosen, each] : chosen.filter((other) => other !== each);
+              app.changed();
+            },
+          }),
+          ` ${WIDER[each]}`,
         ),
+      ),
+      h("p", null, "You can undo it at any time: ", h("a", { href: "#sites" }, "Sites"), " lists what is always allowed."),
+    ),
   );
 }
 
@@ -240,21 +328,34 @@ function answers({ relay }, offered) {
     decision,
     label: decision === "deny" ? "Deny" : "Allow",
     kind: /** @type {"primary" | "danger"} */ (decision === "deny" ? "danger" : "primary"),
+    key: decision === "deny" ? "D" : decision === "allow_once" ? "A" : "S",
   }));
 }
 
-/** @param {Approval} approval */
-function place({ origin, title, url, tabId, plugin }) {
+/**
+ * @param {App} app
+ * @param {Approval} approval
+ */
+function place(app, { id, origin, title, url, tabId, plugin, pictured, relay }) {
   const where = host(origin ?? url);
   if (!where && tabId === undefined)
-    return plugin ? h("p", { class: "approval-where" }, glyph("plugins", 14), `with ${plugin}`) : null;
+    return plugin && plugin !== "browser" ? h("p", { class: "approval-where" }, glyph("plugins", 14), `with ${plugin}`) : null;
   return h(
     "p",
     { class: "approval-where" },
     glyph("tab", 14),
-    title ? h("span", { class: "tab-title", title: visible(title) }, visible(title)) : null,
+    title ? h("span", { class: "tab-title", title: visible(title), dir: "auto" }, visible(title)) : null,
     where ? h("span", { class: "origin" }, where) : null,
     tabId === undefined || title ? null : badge(`tab ${tabId}`),
+    tabId === undefined || relay
+      ? null
+      : button("Show me", {
+          kind: "link",
+          small: true,
+          key: "show",
+          name: pictured ? "Show me the element in its page" : "Show me the tab",
+          onclick: () => void app.act("approvals.show", { id }),
+        }),
   );
 }
 

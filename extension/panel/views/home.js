@@ -4,12 +4,12 @@
  */
 
 import { h } from "../dom.js";
-import { agentName, counted, duration, toolTitle } from "../format.js";
+import { agentName, counted, duration } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { command, dot, section } from "../components.js";
 import { explanation, nextAttempt } from "../connection_text.js";
 import { cards } from "./approvals.js";
-import { row } from "./activity.js";
+import { row, whatOf } from "./activity.js";
 import { suggestion } from "./sites.js";
 import { stoppedTabs } from "./stopped.js";
 
@@ -183,7 +183,7 @@ function working(app) {
             "li",
             { key: call.callId, class: "call running" },
             dot("live"),
-            h("span", { class: "call-what" }, toolTitle(app.state, call.tool)),
+            h("span", { class: "call-what", dir: "auto" }, whatOf(app, call)),
             h("span", { class: "call-who" }, agentName(call.client, call.token)),
             h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
           ),

@@ -65,6 +65,8 @@ function draw(app) {
   ];
 }
 
+const NATURAL = new Intl.Collator(undefined, { numeric: true });
+
 /**
  * @param {App} app
  * @param {HubState} state
@@ -86,23 +88,15 @@ function defaultPermission(app, state) {
           : "Applies to every tool without its own setting.",
       ),
     ),
-    own === null
-      ? permissionSwitch({
-          id: "default",
-          label: "Default",
-          own,
-          effective: /** @type {any} */ (""),
-          from: "the kind of tool",
-          pick: (value) => setDefault(app, value),
-        })
-      : permissionSwitch({
-          id: "default",
-          label: "Default",
-          own,
-          effective: own,
-          pick: (value) => setDefault(app, value),
-          reset: () => setDefault(app, null),
-        }),
+    permissionSwitch({
+      id: "default",
+      label: "Default",
+      own,
+      effective: own,
+      from: "the kind of tool",
+      pick: (value) => setDefault(app, value),
+      recommended: () => setDefault(app, null),
+    }),
   );
 }
 
@@ -122,6 +116,9 @@ function setDefault(app, value) {
  */
 function sourcesOf(state) {
   const one = (/** @type {ToolFacts[]} */ tools) => [{ name: "", tools: tools ?? [] }];
+  const named = (/** @type {ToolFacts} */ tool) => tool.title || tool.name;
+  // 2 before 10.
+  const ordered = (/** @type {ToolFacts[]} */ tools) => (tools ?? []).toSorted((a, b) => NATURAL.compare(named(a), named(b)));
   return [
     {
       key: "browser",
@@ -135,7 +132,7 @@ function sourcesOf(state) {
       title: page.origin.replace(/^https?:\/\//, ""),
       glyph: "tab",
       own: page,
-      families: one(page.tools),
+      families: one(ordered(page.tools)),
     })),
     ...(state.plugins ?? []).map((plugin) => ({
       key: plugin.name,

@@ -1,6 +1,6 @@
 """The built-in browser tools.
 
-`browser_tools` returns all of them, ready to be registered.
+`make_toolbox` makes what they share, `bind_tools` returns all of them, ready to be registered.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tabhub.trust.value_mask import ValueMask
 from tabhub.trust.visibility import View
 
 
-def browser_tools(
+def make_toolbox(
     browsers: Browsers,
     choice: TabChoice,
     files_dir: Path | None,
@@ -46,8 +46,8 @@ def browser_tools(
     view: Callable[[Session], View] = everything,
     read_fields: ReadFields = read_secret_fields,
     report_download: ReportDownload = no_report,
-) -> list[tuple[Tool, Runner]]:
-    """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
+) -> Toolbox:
+    """What all tools share. `choice` knows which tab a session uses. Without `files_dir` no tool uses files.
 
     `view` is what calls of a session may show. `report_download` records downloads that were deleted because the
     agent that caused them is kept off their site.
@@ -82,4 +82,16 @@ def browser_tools(
     )
     for part in (box.network_overrides, box.interceptions, box.record, box.emulation, box.style_sheets, box.traces):
         choice.on_session_end(part.end_session)
+    return box
+
+
+def bind_tools(box: Toolbox) -> list[tuple[Tool, Runner]]:
+    """All built-in tools."""
     return [spec.bind(box) for spec in SPECS]
+
+
+def browser_tools(
+    browsers: Browsers, choice: TabChoice, files_dir: Path | None, **more: Any
+) -> list[tuple[Tool, Runner]]:
+    """All built-in tools with a toolbox of their own; for `more` see `make_toolbox`."""
+    return bind_tools(make_toolbox(browsers, choice, files_dir, **more))

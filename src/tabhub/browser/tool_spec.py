@@ -176,25 +176,28 @@ class Call(msgspec.Struct, eq=False):
         """The tabs that the agent may know of; the others are counted."""
         return self.view.keep(tabs, self.hides_tab, lambda tab: ("tab", tab.tab_id)) if self.view.active else list(tabs)
 
-    async def page(self, *, leaves: bool = False) -> Page:
+    async def page(self, *, leaves: bool = False, settle: bool = True) -> Page:
         """The page of the named tab, or of the session's, which is opened if needed.
 
         SiteChanged if the tab shows another site than the one the call was permitted for, unless the tool only `leaves`
-        it. The first command of a tool that is not read-only is recorded as sent.
+        it. The first command of a tool that is not read-only is recorded as sent. With `settle`, the page first reacts
+        to the last action.
         """
         box, ctx = self.box, self.ctx
+        activity = box.activity
         ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(ctx.session)
         if leaves:
             ctx.visit(ref.tab.tab_id, ref.tab.site)
         else:
-            await box.activity.settled((ref.link, ref.tab.chrome_id))
-            # It may have navigated or closed itself meanwhile.
-            ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
+            if settle and activity.is_reacting(ref.key):
+                await activity.settled(ref.key)
+                # It may have navigated or closed itself meanwhile.
+                ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
             ctx.work_on(ref.tab)
         acting = None if self.read_only else ctx
-        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
+        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, activity.is_requesting)
         if self.repeats_page:
             await box.read_fields(page, True)
         return page
@@ -202,8 +205,18 @@ class Call(msgspec.Struct, eq=False):
     def secret_fields(self) -> list[FieldMask]:
         """What the secret fields of the call's tab hold, or of all tabs if it worked on none."""
         tabs, page = self.box.watch.tabs, self.worked_on
-        states = tabs.values() if page is None else [state] if (state := tabs.get(page.key)) is not None else []
-        return [state.fields for state in states if state.fields.in_use]
+        if page is None:
+            return [state.fields for state in tabs.values() if state.fields.in_use]
+        state = tabs.get(page.key)
+        return [state.fields] if state is not None and state.fields.in_use else []
+
+    def mask_text(self, text: str) -> str:
+        """A text of the page without the known secrets. It comes before redaction by name, which leaves the words after
+        the first one of a value with spaces; nothing would recognise those later."""
+        text = self.box.secrets.mask_text(text)
+        for fields in self.secret_fields():
+            text = fields.text(text)
+        return text
 
     def mask_file(self, data: bytes) -> bytes:
         """What is written to a file, without the secrets that a result would not show."""
@@ -220,8 +233,16 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
 
 
 def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes; agents read their JSON as text."""
+    """The facts with their notes; agents read what was done in a line, or the facts as JSON."""
+    if "did" in facts:
+        return text_result(did_line(facts, "tabId"), facts, *notes)
     return json_result(orjson.dumps(with_note(facts, *notes) if notes else facts))
+
+
+def did_line(facts: dict[str, Any], *omitted: str) -> str:
+    """What was done, with all else that is reported of it except its note."""
+    rest = {name: value for name, value in facts.items() if name not in ("did", "note", *omitted)}
+    return f"{facts['did']} {orjson.dumps(rest).decode()}" if rest else str(facts["did"])
 
 
 def json_result(facts: bytes) -> ToolResult:
@@ -270,8 +291,25 @@ class ToolSpec:
 
         async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
             call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
-            result = await _run_masked(run, call)
+            wants_changes = not read_only and args.get("changes") is True
+            try:
+                if wants_changes:
+                    await box.changes.begin(call)
+                answer = await run(call)
+                if wants_changes and (changes := await box.changes.read(call)):
+                    answer = _with_changes(answer, changes)
+            except TabhubError as error:
+                for fields in call.secret_fields():
+                    fields.error(error)
+                raise
             page = call.worked_on
+            if page is not None and not repeats and _PROBLEMS in (answer.facts or b""):
+                # They are texts of the page's scripts, which may repeat what was typed into it.
+                with suppress(TabhubError):
+                    await box.read_fields(page, True)
+            result = answer.form(structured=ctx.structured)
+            for fields in call.secret_fields():
+                result = result.with_payload(fields.result(result.payload))
             if page is not None and box.downloads.may_have_news(page.key):
                 reports = await box.downloads.reports(page.key, call.view)
                 result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
@@ -283,31 +321,6 @@ class ToolSpec:
 
 _PROBLEMS = b'"problems":['
 """In a result: what went wrong in the page (browser.page_problems)."""
-
-
-async def _run_masked(run: Run, call: Call) -> ToolResult:
-    """Run a tool; what its answer repeats of secret fields is masked."""
-    wants_changes = call.args.get("changes") is True and not call.read_only
-    try:
-        if wants_changes:
-            await call.box.changes.begin(call)
-        answer = await run(call)
-        if wants_changes and (changes := await call.box.changes.read(call)):
-            answer = _with_changes(answer, changes)
-    except TabhubError as error:
-        for fields in call.secret_fields():
-            error.message = fields.text(error.message)
-            error.hint = error.hint and fields.text(error.hint)
-        raise
-    if _PROBLEMS in (answer.facts or b"") and call.worked_on is not None and not call.repeats_page:
-        # They are texts of the page's scripts, which may repeat what was typed into it.
-        with suppress(TabhubError):
-            await call.box.read_fields(call.worked_on, True)
-    result = answer.form(structured=call.ctx.structured)
-    payload = result.payload
-    for fields in call.secret_fields():
-        payload = fields.result(payload)
-    return result.with_payload(payload)
 
 
 def _with_changes(answer: ToolResult, changes: str) -> ToolResult:

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.protocols import Answers, Caller, Questions
-from tabhub.core.calls import Call
+from tabhub.core.calls import Area, Call
+from tabhub.core.shown_elements import TargetKey
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.trust.approvals import (
@@ -67,6 +68,11 @@ class Context(Call, kw_only=True):
 
     def conceal(self, text: str) -> None:
         self.concealed = (*self.concealed, text)
+
+    def note_target(self, target: TargetKey, label: str, area: Area | None = None) -> None:
+        super().note_target(target, label)
+        if area is not None:
+            self.engine.on_target(self, area)
 
     def begin_step(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
         self.step, self.step_site, self.step_frames = (tool, arguments), "", ()

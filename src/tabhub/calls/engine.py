@@ -12,21 +12,23 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tabhub.browser.secrets.text import check_places
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.browser_wait import BrowserWait
+from tabhub.calls.call_words import call_phrase
 from tabhub.calls.context import Context
 from tabhub.calls.pause import Pause
 from tabhub.calls.protocols import Answers, Caller, InputRequired, Questions, Waits, Watcher
 from tabhub.config.settings import Config
-from tabhub.core.calls import Calls
+from tabhub.core.calls import Area, Calls
 from tabhub.core.origins import BLANK
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
 from tabhub.core.results.rest import MIME, take_rest, with_handle
 from tabhub.core.sessions import Session, Sessions
+from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements
 from tabhub.core.tools import BROWSER, Source, Tool, ToolResult
 from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError
 from tabhub.limits import Limits
@@ -59,6 +61,24 @@ _BIG = 256 * 1024
 """Results above this are cut to budget in a thread."""
 
 
+class Begun(NamedTuple):
+    """What a call has that is attempted again."""
+
+    approval: Approval | None = None
+    permitted: str | None = None
+    """The site that the approval was for."""
+    shown: ShownElements = NOTHING_SHOWN
+    waited: float = 0.0
+    """Seconds that it waited for people."""
+
+
+FRESH = Begun()
+
+
+def _show_nothing(call: Context, area: Area) -> None:
+    """Nobody is shown what a call works on."""
+
+
 @dataclass(eq=False)
 class Engine:
     """Everything a surface needs to call tools."""
@@ -74,6 +94,8 @@ class Engine:
     calls: Calls[Context]
     session_ended: Callable[[Session], None] | None = None
     """Called with every session that has ended, to release its tabs."""
+    on_target: Callable[[Context, Area], None] = _show_nothing
+    """Called with each element that a call works on, and where it is in the tab."""
     keep_arguments: bool = False
     mask: ValueMask = field(default_factory=ValueMask)
     """The secrets used so far, which no answer and no log may have."""
@@ -106,15 +128,15 @@ class Engine:
         name: str,
         arguments: dict[str, Any],
         found: Entry | None = None,
-        approval: Approval | None = None,
-        permitted: str | None = None,
+        begun: Begun = FRESH,
     ) -> ToolResult:
         """Run one call to its one answer; failures are raised, after they are in the audit log.
 
         `found` is what runs where that is nothing of the registry's: an external server's resource, or a prompt.
-        `approval` is given for a call that a person has approved already, and `permitted` is the site it was for.
+        `begun` is what the call has from an attempt before.
         """
         began = self.clock()
+        approval, permitted, elements, waited = begun
         canonical = canonical_json(arguments)
         call: Context | None = None
         source = UNKNOWN
@@ -137,16 +159,22 @@ class Engine:
                 if isinstance(outcome, Denied):
                     raise outcome.error
                 if isinstance(outcome, Ask):
-                    approval = await permission.ask(caller, tool, arguments, outcome)
-                    starts = self.clock()
+                    waits = self.clock()
+                    try:
+                        approval, elements = await permission.ask(caller, tool, arguments, outcome)
+                    finally:
+                        starts = self.clock()
+                        waited += starts - waits
                     tab = permission.tab(session, tool, arguments)
                 else:
                     approval = outcome.approval
             if permitted is None:
                 permitted = BLANK if tab is None else tab.site
             while self.pause.paused is not None and not tool.read_only:
+                waits = self.clock()
                 await self.pause.wait(caller, tool, tool.timeout or self.limits.call_timeout)
                 starts = self.clock()
+                waited += starts - waits
                 permission.recheck(session, tool, arguments)
             task = asyncio.current_task(self.loop)
             call = Context(
@@ -159,6 +187,7 @@ class Engine:
                 permitted=permitted,
                 arguments=arguments,
             )
+            call.shown, call.waited = elements, waited
             self.calls.open(call, starts)
             for watcher in self._watchers:
                 watcher.began(call, caller, arguments)
@@ -199,16 +228,21 @@ class Engine:
                     if call is not None:
                         for watcher in self._watchers:
                             watcher.ended(call, self.clock() - began, error, success=False)
-                    return await self.call(caller, name, arguments, found, approval, permitted if approval else None)
+                    begun = Begun(approval, permitted if approval else None, elements, waited)
+                    return await self.call(caller, name, arguments, found, begun)
                 error = failure
             self._mask_error(error)
             # An unknown name is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
-            self._record(caller, shown, source, arguments, canonical, began, call, error, approval)
+            waited = waited if call is None else call.waited
+            self._record(caller, shown, source, arguments, canonical, began, call, error, approval, waited, found)
             if (visibility := self.permission.visibility(caller.session.token)).active:
                 visibility.mask_error(error)
             raise error from None
-        self._record(caller, name, source, arguments, canonical, began, call, None, approval, failed=result.is_error)
+        self._record(
+            *(caller, name, source, arguments, canonical, began, call, None, approval, call.waited, found),
+            failed=result.is_error,
+        )
         if call.sites:
             self.permission.call_answered(caller.session, call)
         return result
@@ -227,18 +261,25 @@ class Engine:
         """Keep a call that is open from acting while agents are paused; that time is not the call's own."""
         if self.pause.paused is None or call.tool.read_only:
             return
-        call.deadline = call.latest
+        call.deadline, waits = call.latest, self.clock()
         await self.pause.wait(call.caller, call.tool, call.timeout)
+        call.waited += self.clock() - waits
         self.calls.progress(call, self.clock())
         self.permission.recheck(call.session, call.tool)
 
     async def ask_within(self, call: Context, arguments: Mapping[str, Any], ask: Ask) -> Approval:
         """Ask the person in the middle of a call, before it acts; that time is not the call's own."""
         call.deadline = call.latest
-        approval = await self.permission.ask(call.caller, call.tool, arguments, ask)
+        waits = self.clock()
+        try:
+            asked = await self.permission.ask(call.caller, call.tool, arguments, ask)
+        finally:
+            call.waited += self.clock() - waits
+        if asked.shown:
+            call.shown = {**call.shown, **asked.shown}
         self.calls.progress(call, self.clock())
         await self.hold(call)
-        return approval
+        return asked.approval
 
     async def _turn(self, call: Context) -> None:
         """Wait until the source has room for the call, or its failure is decided."""
@@ -340,11 +381,13 @@ class Engine:
         call: Context | None,
         error: TabhubError | None,
         approval: Approval | None,
+        waited: float,
+        found: Entry | None,
         *,
         failed: bool = False,
     ) -> None:
         """Put the call in the audit log; this happens before its answer leaves."""
-        duration, session = self.clock() - began, caller.session
+        duration, session = self.clock() - began - waited, caller.session
         record = CallRecord(
             tool=name,
             plugin=source.key,
@@ -358,13 +401,17 @@ class Engine:
             args_digest=fingerprint(canonical),
             approval=approval,
         )
+        if found is not None:
+            record.what = session.did = call_phrase(found.tool, arguments, call, with_text=self.keep_arguments)
+        if waited:
+            record.waited_ms = round(waited * 1000)
         if call is not None:
             for watcher in self._watchers:
                 watcher.ended(call, duration, error, success=record.success)
             record.tab_id, record.origin, record.frames = call.tab, call.origin, call.frames or None
             record.approval = call.approval or approval
-            if len(call.sites) > 1 or (call.sites and call.sites[0] != call.origin):
-                record.sites = tuple(call.sites)
+            if (sites := call.sites) and sites != [call.origin]:
+                record.sites = tuple(sites)
         if error is not None:
             record.error, record.outcome = call_error(error), error.outcome
             record.approval = record.approval or (error.data or {}).get("approval")

@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.driver.page import open_tab
 from tabhub.calls.orphan_tabs import OrphanTabs
 from tabhub.config.settings import Config
+from tabhub.core.agent_colours import AgentColours
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tab_matching import TabFingerprint, match_tabs
 from tabhub.core.tabs import Tab
 from tabhub.errors import TabLeased, TabNotFound, TabStopped
 from tabhub.links.browsers import Browsers, Change, TabRef
+from tabhub.trust.sentences.agents import agent_name
 
 _TITLE = 60
 
@@ -34,6 +36,7 @@ class TabBinding:
     browsers: Browsers
     clock: Callable[[], float]
     runs_calls: Callable[[str], bool]
+    colours: AgentColours = field(default_factory=AgentColours)
 
     def __post_init__(self) -> None:
         self.reading = True
@@ -121,8 +124,10 @@ class TabBinding:
         self.leases.bind(session, tab_id, self.clock(), acting=True, opened=True)
 
     def tab_group(self, session: Session) -> dict[str, str]:
+        """One for all sessions of an agent, in its colour."""
         self._assign_id(session)
-        return {"key": session.id, "title": session.name[:_TITLE]}
+        agent = agent_name(session.client, session.token)
+        return {"key": f"agent {agent}", "title": agent[:_TITLE], "color": self.colours.of(session)}
 
     @staticmethod
     def _assign_id(session: Session) -> None:

@@ -18,11 +18,13 @@ from tabhub.cli.terminal import count, paint, safe
 from tabhub.client_errors import UsageError
 
 _CHOICES = {
-    "a": ("allow_once", "[a]llow once"),
+    "y": ("allow_once", "[y]es, once"),
     "s": ("allow_session", "for this [s]ession"),
     "w": ("allow_always", "al[w]ays"),
-    "d": ("deny", "[d]eny"),
+    "n": ("deny", "[n]o"),
 }
+_ALSO = {"a": "y", "d": "n"}
+"""Other letters for some of them: allow, deny."""
 _WIDER = {"every_site": "every site", "every_agent": "every agent"}
 _LATER = "[l]ater"
 _POLL = 0.5
@@ -57,6 +59,7 @@ def _decide(hub: Hub, call: dict[str, Any], pending: int) -> None:
     prompt = ", ".join([*(label for _, label in offered.values()), _LATER])
     while True:
         typed = _typed(f"{prompt}: ").strip().lower()[:1]
+        typed = _ALSO.get(typed, typed)
         if typed == "l":
             print("Left for later.\n")
             return
@@ -96,26 +99,31 @@ def _widen(call: dict[str, Any]) -> list[str]:
 
 def _show(call: dict[str, Any], pending: int) -> None:
     left = max(0, round(float(call.get("expiresAt", 0)) / 1000 - time.time()))
-    client = f"{call['token']} ({call.get('client')})" if call.get("token") else str(call.get("client"))
-    print(paint(f"{safe(client)} wants to run {safe(str(call.get('tool')))}", "bold"))
-    if pending > 1:
-        print(f"{count(pending, 'pending call')}.")
-    print(safe(str(call.get("message", ""))))
-    if call.get("tabId") is not None:
-        print(f"Tab {call['tabId']}: {safe(str(call.get('title', '')))} {safe(str(call.get('url', '')))}")
-    elif call.get("origin"):
-        print(f"Site: {safe(str(call['origin']))}")
-    print("Parameters:")
-    for line in json.dumps(call.get("params"), indent=2, ensure_ascii=False).split("\n"):
-        print(f"  {safe(line)}")
+    print(paint(safe(str(call.get("sentence") or f"{call.get('client')} wants to run {call.get('tool')}")), "bold"))
+    for number, step in enumerate(call.get("steps", ()), 1):
+        print(f"  {number}. {safe(str(step))}")
+    where = [call.get("title"), call.get("url") or call.get("origin")]
+    tab = f" (tab {call['tabId']})" if call.get("tabId") is not None else ""
+    if any(where):
+        print(f"{safe(', '.join(str(each) for each in where if each))}{tab}")
+    if call.get("changed"):
+        print(paint(f"The page has changed. Before, this was: {safe(str(call['changed']))}", "yellow"))
+    if call.get("reason") != "permission" or not call.get("sentence"):
+        print(paint(safe(str(call.get("message", ""))), "yellow"))
     if call.get("diff"):
         print("What changed since it was approved:")
         for line in str(call["diff"]).split("\n"):
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
             print(f"  {paint(safe(line), style)}")
+    print(paint(f"Details: {safe(str(call.get('tool')))}", "dim"))
+    for line in json.dumps(call.get("params"), indent=2, ensure_ascii=False).split("\n"):
+        print(paint(f"  {safe(line)}", "dim"))
+    if call.get("sessionScope"):
+        print(f"For this session would mean: {safe(str(call['sessionScope']))}.")
     if call.get("scope"):
         print(f"Always would mean: {safe(str(call['scope']))}.")
-    print(f"The request expires in {left} s.")
+    waiting = f"{count(pending, 'pending call')}. " if pending > 1 else ""
+    print(f"{waiting}The request expires in {left} s.")
 
 
 COMMAND = Command(

@@ -1,4 +1,4 @@
-"""`tabhub audit`: which tools were called, by whom, and how it went.
+"""`tabhub audit`: what agents did, where, who approved it, and how it went.
 
 Owns the command's filters and the table; entries come from the running hub, or with --file from the log on disk.
 """
@@ -8,17 +8,21 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, datetime, timedelta
+from textwrap import wrap
 from typing import Any
 from urllib.parse import urlencode
 
 from tabhub.cli.command import JSON, Command, option, positive
 from tabhub.cli.hub.client import fetch, unexpected_form
-from tabhub.cli.terminal import count, cut, line, paint, print_json, safe, show_warning, width
+from tabhub.cli.terminal import count, duration, line, paint, print_json, safe, show_warning, width
 from tabhub.client_errors import HubDownError, UsageError
+from tabhub.trust.sentences.agents import agent_name
+from tabhub.trust.sentences.outcomes import approved_by, outcome
 
 _MOST = 500
-_NARROW = 72
-"""Columns below which date and duration are left out, to have room for the tool's name."""
+_OUTCOME = 9
+"""Columns of the outcome."""
+_MOST_LINES = 3
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -29,7 +33,11 @@ def audit(args: Namespace) -> None:
     if not entries:
         filtered = any(value is not None for value in (args.plugin, args.tool, args.since, args.success))
         return print("No matching calls." if filtered else "No calls.")
+    day = ""
     for entry in entries:
+        if width() is not None and (now := _local(entry, "%A, %d %B %Y")) != day:
+            day = now
+            print(paint(day, "dim"))
         print(_row(entry))
     calls = [entry for entry in entries if entry.get("event") is not True]
     failed = sum(1 for entry in calls if entry.get("success") is not True)
@@ -76,35 +84,58 @@ def _time(entry: dict[str, Any]) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _row(entry: dict[str, Any]) -> str:
+def _local(entry: dict[str, Any], shape: str) -> str:
     moment = _time(entry)
+    return moment.astimezone().strftime(shape) if moment.year > 1 else "?"
+
+
+def _row(entry: dict[str, Any]) -> str:
+    """A call in one line; on a terminal, without its date, and continued below its outcome if it is longer."""
     columns = width()
-    narrow = columns is not None and columns < _NARROW
-    shape = "%H:%M:%S" if narrow else "%Y-%m-%d %H:%M:%S"
-    when = moment.astimezone().strftime(shape) if moment.year > 1 else "?".ljust(8 if narrow else 19)
+    when = _local(entry, "%Y-%m-%d %H:%M:%S" if columns is None else "%H:%M:%S")
     if entry.get("event") is True:
-        return cut(safe(f"{when}  {_event(entry, narrow=narrow)}"), columns)
-    good = entry.get("success") is True
-    took = "" if narrow else f"{_milliseconds(entry.get('durationMs')).rjust(9)}  "
-    who = str(entry.get("session") or entry.get("client") or "")
-    way = f"{entry['via']} " if isinstance(entry.get("via"), str) else ""
+        return _folded(safe(f"{when}  {'page'.ljust(_OUTCOME)}  {_event(entry)}"), columns, len(when))
+    how = outcome(entry)
     error = entry.get("error")
-    message = str(error.get("message", "")) if isinstance(error, dict) else ""
-    text = f"{when}  {'ok    ' if good else 'failed'}  {took}{entry.get('tool', '?')}"
-    text += f"  [{way}{who}]" if who else ""
-    text = cut(safe(f"{text}  {line(message)}".rstrip()), columns)
-    return text if good else paint(text, "red")
+    message = line(str(error.get("message", ""))) if isinstance(error, dict) else ""
+    parts = [f"{_who(entry)}: {entry.get('what') or entry.get('tool', '?')}", str(entry.get("origin") or "")]
+    parts += [approved_by(entry), _waited(entry), _milliseconds(entry.get("durationMs")), message]
+    text = f"{when}  {how.ljust(_OUTCOME)}  {', '.join(filter(None, parts))}"
+    folded = _folded(safe(text), columns, len(when))
+    return folded if how == "done" else paint(folded, "yellow" if how in ("denied", "cancelled") else "red")
 
 
-def _event(entry: dict[str, Any], *, narrow: bool) -> str:
-    """An entry that is not a call: a page changed its tools."""
+def _folded(text: str, columns: int | None, indent: int) -> str:
+    if columns is None:
+        return text
+    more = " " * (indent + _OUTCOME + 4)
+    return "\n".join(wrap(text, max(columns, 40), subsequent_indent=more, max_lines=_MOST_LINES, placeholder=" …"))
+
+
+def _who(entry: dict[str, Any]) -> str:
+    token = entry.get("tokenName")
+    name = agent_name(str(entry.get("client") or ""), token if isinstance(token, str) else None)
+    return name if entry.get("client") or token else str(entry.get("session") or "?")
+
+
+def _waited(entry: dict[str, Any]) -> str:
+    waited = entry.get("waitedMs")
+    return f"waited {duration(waited / 1000)} for the person" if isinstance(waited, int | float) else ""
+
+
+def _event(entry: dict[str, Any]) -> str:
+    """An entry that is not a call: a page changed its tools, or a person was asked."""
+    if entry.get("tool") == "approval":
+        asked = str(entry.get("sentence") or entry.get("of", "?"))
+        how = str(entry.get("by")) if entry.get("decision") == "none" else approved_by({"approval": entry})
+        return f"{asked}: {how}"
     changes = [
         f"{verb} {', '.join(map(str, names))}"
         for verb, names in (("offers", entry.get("added")), ("no longer offers", entry.get("removed")))
         if isinstance(names, list) and names
     ]
     where = f"{entry.get('origin', '?')} (tab {entry.get('tabId', '?')})"
-    return f"{'page'.ljust(6 if narrow else 17)}  {where} {'; '.join(changes)}"
+    return f"{where} {'; '.join(changes)}"
 
 
 def _milliseconds(value: object) -> str:

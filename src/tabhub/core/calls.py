@@ -8,19 +8,25 @@ every later close gets None and is counted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from tabhub.core.sessions import Session
+from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements, TargetKey
 from tabhub.core.tools import Source, Tool
 from tabhub.errors import Busy, CallTimeout, TabhubError
 from tabhub.limits import Limits
 
 _LANES_KEPT = 1000
 _SITES_NOTED = 200
+_LABELS_NOTED = 100
+
+
+Area = tuple[float, float, float, float]
+"""Left, top, width and height in CSS pixels of a tab's viewport."""
 
 
 class Call(msgspec.Struct, eq=False):
@@ -48,12 +54,22 @@ class Call(msgspec.Struct, eq=False):
     failure: TabhubError | None = None
     lane: _Lane[Any] | None = None
     """The calls of its source, set when the call is opened."""
+    shown: ShownElements = NOTHING_SHOWN
+    """The elements that a person was shown when they approved the call: it may act on these only."""
+    labels: dict[TargetKey, str] = {}
+    """The elements that it worked on, as tools call them, for the audit log."""
+    waited: float = 0.0
+    """Seconds that it waited for a person."""
 
     def visit(self, tab: int | None, site: str | None) -> None:
         """Note the tab and site that the call works on from now on."""
         self.tab, self.origin = tab, site
         if site is not None and site not in self.sites and len(self.sites) < _SITES_NOTED:
             self.sites.append(site)
+
+    def note_target(self, target: TargetKey, label: str, area: Area | None = None) -> None:
+        if len(self.labels) < _LABELS_NOTED:
+            self.labels[target] = label
 
     def note_site(self, site: str | None) -> None:
         """Note a site of which the call reads something."""
@@ -105,9 +121,10 @@ class Calls(Generic[C]):
                 f"{tool.source} already runs {lane.limit} calls and {len(lane.queue)} more are waiting.",
                 hint="Wait for calls in flight to end, then call again.",
             )
-        timeout = tool.timeout or limits.call_timeout
-        call.opened, call.timeout = now, timeout
-        call.deadline, call.latest = now + timeout, now + limits.call_timeout_max
+        call.opened = now
+        call.timeout = timeout = tool.timeout or limits.call_timeout
+        call.deadline = now + timeout
+        call.latest = now + limits.call_timeout_max
         call.id = number = self._next
         self._next = number + 1
         self._open[number] = call
@@ -120,7 +137,7 @@ class Calls(Generic[C]):
         self._lanes[source.label] = lane
         return lane
 
-    def close(self, call: C, now: float) -> list[C] | None:
+    def close(self, call: C, now: float) -> Sequence[C] | None:
         """Answer a call: returns the calls that may start now, or None if it was answered already."""
         lane = call.lane
         if self._open.pop(call.id, None) is None or lane is None:
@@ -128,8 +145,10 @@ class Calls(Generic[C]):
             return None
         if call.waiting:
             lane.queue.remove(call)
-            return []
+            return ()
         lane.running -= 1
+        if not lane.queue:
+            return ()
         started: list[C] = []
         while lane.queue and lane.running < lane.limit:
             nxt = lane.queue.popleft()

@@ -7,6 +7,7 @@ session holds is decided in leases.py. Ids and times are passed in.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import count
 from types import EllipsisType
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ import msgspec
 
 from tabhub.errors import Busy, SessionNotFound
 from tabhub.limits import Limits
+from tabhub.trust.sentences.agents import agent_name
 
 SessionKind = Literal["mcp", "handle", "rest", "bridge"]
 _SHORT = 8
@@ -47,6 +49,10 @@ class Session(msgspec.Struct, eq=False):
     ended: bool = False
     asker: Asker | None = None
     """How to send its client a request; set by the surface while that is possible."""
+    number: int = 1
+    """Tells the sessions of one agent apart: the smallest that was free when this one opened."""
+    did: str = ""
+    """What its last call did, in words."""
     token: str | None = None
     """The name of its client's token: who it is, while `client` is what it calls itself."""
 
@@ -64,6 +70,12 @@ class Session(msgspec.Struct, eq=False):
     def short(self) -> str:
         """The id as others may see it: enough to tell sessions apart, too little to use one."""
         return self.id if self.kind == "rest" or len(self.id) <= _SHORT else f"{self.id[:_SHORT]}…"
+
+    @property
+    def agent(self) -> str:
+        """The agent's name for a person, numbered from its second session on."""
+        name = agent_name(self.client, self.token)
+        return name if self.number == 1 else f"{name} {self.number}"
 
     @property
     def label(self) -> str:
@@ -103,9 +115,15 @@ class Sessions:
                 f"{len(self._all)} sessions are open, which is the limit.",
                 hint="End sessions that are not needed, or raise limits.sessions.",
             )
+        self._number(session)
         self._all[session.id] = session
         self.changes += 1
         return session
+
+    def _number(self, session: Session) -> None:
+        agent = (session.token, session.client)
+        used = {each.number for each in self._all.values() if (each.token, each.client) == agent}
+        session.number = next(number for number in count(1) if number not in used)
 
     def adopt(self, session: Session, session_id: str) -> None:
         """Add a session that so far existed for one request only."""

@@ -15,6 +15,7 @@ import orjson
 from tabhub.core.results.rest import rest_block
 from tabhub.core.schemas.argument_errors import explain_arguments, problems_of
 from tabhub.core.schemas.validators import CompiledSchema, Schema
+from tabhub.core.shown_elements import ShownElements, TargetKey
 from tabhub.errors import InvalidArguments
 from tabhub.wire.param_headers import MARK as HEADER_MARK
 from tabhub.wire.param_headers import ParamHeader, declared
@@ -73,7 +74,7 @@ class ToolResult(msgspec.Struct):
     """Whether it has a block with what its tool left out; see `core.results.rest`."""
 
     def with_payload(self, payload: bytes) -> ToolResult:
-        """The same result, encoded anew."""
+        """The same result, with another payload."""
         return self if payload is self.payload else msgspec.structs.replace(self, payload=payload)
 
     @classmethod
@@ -300,6 +301,8 @@ class CallContext(Protocol):
     tab: int | None
     """The tab the call works on, and the origin there: for the audit log and the data flow guard."""
     origin: str | None
+    shown: ShownElements
+    """The elements that a person was shown when they approved the call."""
 
     @property
     def session(self) -> Session:
@@ -333,6 +336,9 @@ class CallContext(Protocol):
 
     def note_site(self, site: str | None) -> None:
         """Note a site of which the call reads something."""
+
+    def note_target(self, target: TargetKey, label: str, area: tuple[float, float, float, float] | None = None) -> None:
+        """Note an element that the call works on, and where it is: for the audit log, and to show it to the person."""
 
     def begin_step(self, tool: Tool, arguments: dict[str, Any]) -> None:
         """What is done from now on is a step of the call, which is checked like a call of its own."""

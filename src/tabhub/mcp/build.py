@@ -6,6 +6,7 @@ Owns the order in which they are built, and how the server describes itself to c
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from tabhub.calls.results import read_result_tool
 from tabhub.calls.sources.page_tools import PageTools
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
+from tabhub.core.agent_colours import AgentColours
 from tabhub.core.calls import Calls
 from tabhub.core.leases import Leases
 from tabhub.core.listing.catalogue import Catalogues, HiddenFrom, nothing_hidden
@@ -72,6 +74,7 @@ class TabParts:
         self.wall = wall
         self.registry = Registry()
         self.sessions = Sessions(limits)
+        self.colours = AgentColours()
         self.calls: Calls[Context] = Calls(limits)
         more = {} if advice is None else {"advice": advice}
         self.browsers = Browsers(limits, wall=wall, starting=starting, **more)
@@ -82,6 +85,7 @@ class TabParts:
             self.browsers,
             clock=clock,
             runs_calls=lambda session_id: bool(self.calls.of_session(session_id)),
+            colours=self.colours,
         )
         self.transport = LinkTransport(self.browsers)
 
@@ -111,6 +115,7 @@ class TabParts:
         mask: ValueMask,
         *,
         keep_arguments: bool = False,
+        **more: Any,
     ) -> Engine:
         engine = Engine(
             registry=self.registry,
@@ -125,6 +130,7 @@ class TabParts:
             wall=self.wall,
             session_ended=self.binding.session_ended,
             keep_arguments=keep_arguments,
+            **more,
         )
         self.register(HUB, [read_result_tool(results, self.limits, engine.result_owner)])
         return engine
@@ -160,6 +166,10 @@ def build_listing(
     return Listing(notices, Profiles(FAMILIES, CORE), catalogues)
 
 
+def _random_id() -> str:
+    return secrets.token_hex(16)
+
+
 def make_endpoint(
     engine: Engine,
     surface: Surface,
@@ -168,8 +178,12 @@ def make_endpoint(
     session_rate: SlidingWindow,
     *,
     pages: Callable[[], dict[str, Any]],
+    new_id: Callable[[], str] = _random_id,
 ) -> McpEndpoint:
-    """The endpoint of a surface, in both eras; `pages` gives what is known of pages' tools."""
+    """The endpoint of a surface, in both eras.
+
+    `pages` gives what is known of pages' tools, `new_id` the id of a new session.
+    """
     server = {"name": "tabhub", "title": "Tabhub", "version": __version__}
 
     def capabilities() -> dict[str, Any]:
@@ -187,6 +201,7 @@ def make_endpoint(
         capabilities=lambda: {**capabilities(), "logging": {}},
         instructions=INSTRUCTIONS,
         session_rate=session_rate,
+        new_id=new_id,
     )
     stateless = StatelessEdge(
         engine, surface, listing.notices, resources, server=server, capabilities=capabilities, instructions=INSTRUCTIONS

@@ -11,22 +11,27 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
-from tabhub.browser import browser_tools
+from tabhub.browser import bind_tools, make_toolbox
 from tabhub.browser.secrets.text import SecretText
+from tabhub.calls.approvals.element_lookup import ElementLookup, Seen
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
+from tabhub.calls.approvals.requests import Request
 from tabhub.calls.call_sites import CallSites
+from tabhub.calls.context import Context
 from tabhub.calls.situations import Situations
 from tabhub.calls.sources.page_resources import PageResources
 from tabhub.calls.sources.plugin_logs import PluginLogs
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
+from tabhub.config.public_suffixes import load_list
 from tabhub.config.settings import Config
+from tabhub.core.calls import Area
 from tabhub.core.listing.profiles import DEFAULT
 from tabhub.core.registry import Entry
 from tabhub.core.resources import ResourceDirectory
@@ -46,8 +51,6 @@ from tabhub.mcp.subscriptions import ResourceSubscribers
 from tabhub.mcp.surface import FullSurface, Surface
 from tabhub.platform.memory import FreedMemory, return_freed_memory
 from tabhub.platform.socket_path import bridge_path
-from tabhub.plugins.install import Installer
-from tabhub.plugins.npm import find_registry
 from tabhub.server.access import Access, PersonKey
 from tabhub.server.admin_routes import Admin
 from tabhub.server.approval_routes import ApprovalRoutes
@@ -59,8 +62,10 @@ from tabhub.server.panel.agent import PanelAgent
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.panel.panel import Panel
 from tabhub.server.panel.plugins import PluginPanel, show_folder
+from tabhub.server.panel.previews import Previews
 from tabhub.server.panel.sites import SitePanel
 from tabhub.server.panel.state import PanelState
+from tabhub.server.panel.tab_marks import TabMarks
 from tabhub.server.permission_routes import PermissionRoutes
 from tabhub.server.reload import Reload
 from tabhub.server.routes import make_routes
@@ -90,6 +95,7 @@ from tabhub.wire.mcp import LISTS
 if TYPE_CHECKING:
     from tabhub.config.setting_types import RelaySettings
     from tabhub.links.relays import Relays
+    from tabhub.plugins.install import Installer
 
 log = logging.getLogger("tabhub.hub")
 
@@ -118,6 +124,7 @@ class Hub:
         self._port = port
         self._managed = managed
         self._upkeep: asyncio.Task[None] | None = None
+        self._loading_list: asyncio.Task[Any] | None = None
         self._freed = FreedMemory()
         self.settings = settings = Settings(home, config_file)
         self.extension_key = ExtensionKey(home, extension_key)
@@ -145,6 +152,10 @@ class Hub:
         pins = PinStore(home.root / "pins.json")
         memory = ApprovalMemory(pins, GrantStore(home, limits.grants), wall)
         binding.on_session_end(lambda session: memory.forget_session(session.id))
+
+        def look(request: Request) -> Awaitable[Seen] | None:
+            return self._lookup.look(request.session, request.acts, request.tab_id)
+
         self.approvals = approvals = ApprovalInbox(
             config,
             limits=limits,
@@ -154,6 +165,7 @@ class Hub:
             clock=clock,
             wall=wall,
             memory=memory,
+            look=look,
         )
 
         def plugin_tabs(plugin: str) -> list[Tab]:
@@ -177,7 +189,25 @@ class Hub:
         )
         results = ResultStore(home.results, limits, clock=wall)
         mask = mask or ValueMask()
-        self.engine = engine = tabs.engine(permission, audit, results, mask, keep_arguments=config.audit_arguments)
+
+        def outline(call: Context, area: Area) -> None:
+            self._marks.outline(call, area)
+
+        self.engine = engine = tabs.engine(
+            permission,
+            audit,
+            results,
+            mask,
+            keep_arguments=config.audit_arguments,
+            on_target=outline,
+        )
+        self._marks = TabMarks(
+            engine,
+            browsers,
+            tabs.leases,
+            tabs.colours,
+            lambda browser: managed is not None and managed.headless and browsers.is_managed(browser),
+        )
 
         # what agents are shown
         listing = build_listing(
@@ -269,7 +299,7 @@ class Hub:
             what = "download deleted" if deleted else "download not deleted"
             audit.event(what, BROWSER, tab_id=tab_id, origin=site)
 
-        built_in = browser_tools(
+        self._toolbox = make_toolbox(
             browsers,
             binding,
             home.files_folder(config.files_dir),
@@ -281,9 +311,11 @@ class Hub:
             view=permission.view,
             report_download=report_download,
         )
-        tabs.register(BROWSER, (Entry(tool, run) for tool, run in built_in))
+        self._lookup = ElementLookup(self._toolbox)
+        tabs.register(BROWSER, (Entry(tool, run) for tool, run in bind_tools(self._toolbox)))
         tabs.transport.settings(_page_settings(config))
         browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
+        browsers.on_change(lambda _: engine.browser_wait.expect(limits.extension_back), "connected")
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
@@ -336,7 +368,13 @@ class Hub:
             managed=managed,
             relays=self.relays,
         )
-        installer = Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
+
+        def installer() -> Installer:
+            from tabhub.plugins.install import Installer
+            from tabhub.plugins.npm import find_registry
+
+            return Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
+
         self.plugin_panel = PluginPanel(plugins, installer, self.reload, show_folder)
         upstream_routes = UpstreamRoutes(upstream, limits)
         panels = OpenPanels()
@@ -355,19 +393,25 @@ class Hub:
             self.plugin_panel,
             upstream,
             site_panel,
+            tabs.colours,
         )
+        previews = Previews(approvals, self._lookup, self._marks, tabs.colours)
         self.panel = Panel(
             panel_state,
             settings,
             engine,
             browsers,
-            tabs.leases,
             self.session_control,
             approvals,
             permission,
             memory,
             panels,
-            self.plugin_panel.methods() | upstream_routes.methods() | self.agent.methods() | site_panel.methods(),
+            self._marks,
+            previews.methods()
+            | self.plugin_panel.methods()
+            | upstream_routes.methods()
+            | self.agent.methods()
+            | site_panel.methods(),
         )
         refused: Counter[int] = Counter()
         routes = make_routes(
@@ -435,6 +479,8 @@ class Hub:
             self._managed.begin(connected=lambda: bool(self.browsers.links()), on_failure=browser_wait.stop_waiting)
         if self.relays is not None:
             self.relays.start()
+        # Now, because later it would hold up calls.
+        self._loading_list = asyncio.create_task(asyncio.to_thread(load_list))
 
     def closing(self) -> None:
         """Notify agents and browsers before connections are closed."""
@@ -469,7 +515,7 @@ class Hub:
             await self.persistence.save()
             self.engine.audit.flush()
             self.reload.check_files()
-            self.panel.mark_tabs()
+            self._marks.update()
             await self.bridge.restore_socket()
             await self.pages.keep()
             self.plugins.watcher.poll()

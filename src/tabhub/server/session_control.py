@@ -101,6 +101,11 @@ class SessionControl:
             held = ", ".join(str(lease.tab) for lease in self.leases.of(session)) or "none"
             raise TabNotFound(f"{session.label} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")
 
+    def give(self, session: Session, tab_id: int) -> None:
+        """Bind a session to a tab of the person's choice; its calls without `tabId` go there from now on."""
+        self.binding.acquire(session, tab_id)
+        session.lost_tab = None
+
     def release_tab(self, tab_id: int) -> bool:
         """Free a tab, whichever session holds it."""
         lease = self.leases.get(tab_id)

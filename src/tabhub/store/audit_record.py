@@ -44,6 +44,10 @@ class CallRecord(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel
     """How the call came in."""
     token_name: str | None = None
     args_digest: str
+    what: str = ""
+    """What the call did, in words that follow "wants to"."""
+    waited_ms: int | None = None
+    """Milliseconds that it waited for people, which `duration_ms` leaves out."""
     tab_id: int | None = None
     origin: str | None = None
     sites: tuple[str, ...] | None = None

@@ -17,6 +17,8 @@ from urllib.parse import quote, quote_plus
 
 import orjson
 
+from tabhub.errors import TabhubError
+
 FIELD_MASK = "•••"
 """What is shown instead of the value of a secret field, as in `browser/js/kit/secret_fields.js`."""
 _MOST_CODES = 100
@@ -105,17 +107,14 @@ class FieldMask:
     """The values that the secret fields of one tab held lately."""
 
     def __init__(self) -> None:
+        self.in_use = False
+        """Whether there are any values."""
         self._values: dict[str, None] = {}
         self._mask = ValueMask()
         self._short: frozenset[str] = frozenset()
         self._has_short: re.Pattern[bytes] | None = None
         self._stale = False
         """Whether values were added since the patterns were compiled, which only masking needs."""
-
-    @property
-    def in_use(self) -> bool:
-        """Whether there are any values."""
-        return bool(self._values)
 
     def update(self, values: Iterable[str]) -> None:
         """Add the values of fields as they are now; the oldest ones give way."""
@@ -127,6 +126,7 @@ class FieldMask:
         while len(self._values) > _MOST_FIELDS:
             del self._values[next(iter(self._values))]
         self._stale = self._stale or fresh
+        self.in_use = bool(self._values)
 
     def result(self, payload: bytes) -> bytes:
         """An encoded tool result."""
@@ -138,6 +138,12 @@ class FieldMask:
     def text(self, text: str) -> str:
         self._compile()
         return FIELD_MASK if text.strip() in self._short else self._mask.text(text)
+
+    def error(self, error: TabhubError) -> None:
+        """The texts of an error, among them what a page said in a dialog."""
+        error.message = self.text(error.message)
+        error.hint = error.hint and self.text(error.hint)
+        error.data = _mask_value(error.data, self.text)
 
     def data(self, data: bytes) -> bytes:
         """What is written to a file."""

@@ -267,6 +267,8 @@ class InvocationStart(Sent):
     client: str | None
     token: str | None = None
     tab_id: int | None = None
+    what: str = ""
+    """What it does, in words."""
 
 
 InvocationError = sent("InvocationError", "Why a call failed.", message=str, category=str)
@@ -281,9 +283,27 @@ class AgentTab(Sent):
 
     tab_id: TabId
     label: str
+    """The agent's name."""
     color: str
+    doing: str = ""
+    """What it does there now."""
 
 
+class AgentOutline(Sent):
+    """An element that an agent works on, in CSS pixels of its tab's viewport."""
+
+    tab_id: TabId
+    x: int
+    y: int
+    width: int
+    height: int
+    color: str
+    long: bool = False
+    """Whether the person asked to see it."""
+
+
+ActiveAgent = sent("ActiveAgent", "An agent that may be given a tab.", session=str, name=str)
+AgentWork = sent("AgentWork", "The state of all agents' work.", paused=bool, working=int, agents=[ActiveAgent])
 AgentTabs = sent("AgentTabs", "All tabs that show which agent works in them.", tabs=list[AgentTab])
 
 
@@ -302,6 +322,20 @@ class ConfirmationRequest(Sent):
     choices: list[str]
     expires_at: float
     """Milliseconds since 1970."""
+    agent: str
+    """The agent's name."""
+    sentence: str
+    """What the agent wants to do, as in: Claude Code wants to click "Pay now"."""
+    steps: list[str] = []
+    """The steps of a batch, or the fields of a form, in order."""
+    harmless: bool = False
+    """Whether the sentence is enough to allow it: it changes nothing in a page and gives nothing away."""
+    pictured: bool = False
+    """Whether the element was found, so that there is a picture of it, and it can be shown in its page."""
+    changed: str = ""
+    """The sentence of the question before, which was withdrawn because the page changed."""
+    session_scope: str | None = None
+    """What an approval for the session would allow, as in: click and type on shop.example."""
     notify: bool = False
     """Whether to show a notification where no panel is open."""
     token: str | None = None
@@ -340,6 +374,8 @@ FROM_HUB: dict[str, type[msgspec.Struct] | None] = {
     "panel.changed": PanelChanged,
     "agent.event": None,
     "agents.marks": AgentTabs,
+    "agents.outline": AgentOutline,
+    "agents.work": AgentWork,
     "pages.settings": page_tools.PageSettings,
     "extension.reload": Empty,
     "ping": Empty,

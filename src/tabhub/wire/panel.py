@@ -42,6 +42,19 @@ class ConfirmationResponse(ApprovalDecision, kw_only=True):
     by: Literal["panel", "notification"] = "panel"
 
 
+class OneApproval(Received):
+    """A pending approval."""
+
+    id: Text
+
+
+class GiveTab(Received):
+    """A tab of this browser that the person gives to an agent, by the agent's session."""
+
+    session: Text
+    tab_id: int
+
+
 # settings
 
 
@@ -236,6 +249,9 @@ class OneConversation(Received):
 
 REQUESTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "confirmation.response": (ConfirmationResponse,),
+    "approvals.picture": (OneApproval,),
+    "approvals.show": (OneApproval,),
+    "sessions.give": (GiveTab,),
     "config.getState": (NoParams,),
     "config.setToolPermission": (ToolPermission,),
     "config.setPluginPermission": (SourcePermission,),

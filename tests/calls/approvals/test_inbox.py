@@ -88,6 +88,7 @@ async def test_the_request_names_client_and_tool_and_the_audit_log_the_approver(
             "reason": "permission",
             "notify": True,
         }
+        assert request["sentence"] == 'test (raw) wants to use "write" of notes with text "hello"'
         assert request["expiresAt"] > hub.hub.engine.wall() * 1000
         done = (await panel.next_notification("confirmation.done"))["params"]
         assert done == {"id": request["id"], "decision": "allow_once", "by": "panel"}
@@ -95,6 +96,9 @@ async def test_the_request_names_client_and_tool_and_the_audit_log_the_approver(
         assert line["approval"] == {"by": "panel", "decision": "allow_once"}
         (event,) = events(hub, "approval")
         assert (event["of"], event["decision"], event["by"]) == ("notes_write", "allow_once", "panel")
+        assert event["sentence"] == 'test (raw) wants to use "write" of notes'  # what was typed is not logged
+        assert line["what"] == 'use "write" of notes'
+        assert line["waitedMs"] >= 0
         # what only reads is not asked for, and the next act is asked for anew
         assert "error" not in await agent.call("notes_read")
         calling = asyncio.create_task(agent.call("notes_write", {}))
@@ -231,7 +235,9 @@ async def test_the_agents_own_client_is_asked_at_the_same_time_and_the_first_ans
                 "allow_session",
                 "deny",
             ]
-            assert 'Parameters: {"text": "x"}' in question["params"]["message"]
+            message = question["params"]["message"]
+            assert message.startswith('test (raw) wants to use "write" of notes with text "x".')
+            assert 'Details: notes_write {"text": "x"}' in message
             request = await panel.request()
             content = {"decision": "allow_once"}
             await agent.post(
@@ -409,6 +415,7 @@ class Client:
 
     via = "test"
     answers = None
+    structured = True
 
     def __init__(self, session: Session) -> None:
         self.params: dict[str, Any] = {}

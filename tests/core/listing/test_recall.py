@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
 from tabhub.browser.families import SPECS
 from tabhub.core.listing.search import ToolIndex
+from tabhub.core.tools import Source
 from tests.core.listing.corpus import PAGE_TOOLS, PLUGIN_TOOLS, Need, needs, page_tools, plugin_tools
 
 
@@ -18,11 +19,15 @@ def index() -> ToolIndex:
     return ToolIndex([*(spec.tool for spec in SPECS), *plugin_tools(), *page_tools()])
 
 
+def _is_near(own: int | None, _: Source, tab: int | None) -> bool:
+    return own is not None and tab == own
+
+
 def missed(wanted: Iterable[Need], first: int) -> list[tuple[str, list[str]]]:
     """The needs whose tool is not among the first ones, and what is."""
     found = []
     for need in wanted:
-        tools = index().search(need.text, near=lambda _, tab, own=need.tab: own is not None and tab == own)
+        tools = index().search(need.text, near=partial(_is_near, need.tab))
         names = [tool.name for tool in tools[:first]]
         if need.tools.isdisjoint(names):
             found.append((need.text, names))

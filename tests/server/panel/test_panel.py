@@ -149,13 +149,24 @@ def _received(panel: Panel) -> list[dict[str, Any]]:
 async def test_a_tab_held_by_an_agent_has_a_badge_with_its_name(hub: RunningHub) -> None:
     async with Panel(hub) as panel, Agent(hub) as agent:
         await agent.call(TOOL, ARGUMENTS)
-        hub.hub.panel.mark_tabs()
+        hub.hub.panel.marks.update()
         (mark,) = (await panel.next_notification("agents.marks"))["params"]["tabs"]
-        assert (mark["tabId"], mark["label"]) == (7, AGENT)
-        assert mark["color"].startswith("#")
+        assert (mark["tabId"], mark["label"]) == (7, f"{AGENT} (raw)")
+        assert mark["doing"] == "running JavaScript in the page"
+        state = await panel.get("config.getState")
+        assert mark["color"] == state["sessions"][0]["color"]
         hub.hub.session_control.end(agent.headers["Mcp-Session-Id"], "done")
-        hub.hub.panel.mark_tabs()
+        hub.hub.panel.marks.update()
         assert (await panel.next_notification("agents.marks"))["params"] == {"tabs": []}
+
+
+async def test_a_browser_without_a_window_gets_no_badges(hub: RunningHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub.hub._marks, "is_headless", lambda browser: browser == "headless")
+    async with Panel(hub, "headless") as panel, Agent(hub) as agent:
+        await agent.call(TOOL, ARGUMENTS)
+        hub.hub._marks.update()
+        await panel.settle()
+        assert all(each["method"] != "agents.marks" for each in _received(panel))
 
 
 async def test_a_browser_that_connects_later_gets_pending_approvals(tmp_path: Path) -> None:

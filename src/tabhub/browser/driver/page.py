@@ -14,6 +14,7 @@ import orjson
 
 from tabhub.browser.driver.tab_watch import TOP, Dialog, TabState, TabWatch
 from tabhub.core.origins import browser_origin, origin_of
+from tabhub.core.shown_elements import ShownElement, target_key
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import CallContext
 from tabhub.errors import (
@@ -89,7 +90,7 @@ class Page:
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id
         """The hub's id of the tab."""
-        self.key = (ref.link, ref.tab.chrome_id)
+        self.key = ref.key
         self.watch = watch
         self.browsers = browsers
         self._acting = acting
@@ -232,6 +233,18 @@ class Page:
             if site != tab.site:
                 await self._acting.require_frame(self.tab_id, site)
         self._frame = (frame_id, sites[0]) if frame_id is not None else None
+
+    def shown_element(self, target: Mapping[str, Any]) -> ShownElement | None:
+        """The element that the person was shown for a target, if the call was approved for it."""
+        acting = self._acting
+        return acting.shown.get(target_key(target)) if acting is not None and acting.shown else None
+
+    def note_target(
+        self, target: Mapping[str, Any], label: str, area: tuple[float, float, float, float] | None = None
+    ) -> None:
+        """Note the element that a call which may change something works on."""
+        if self._acting is not None:
+            self._acting.note_target(target_key(target), label, area)
 
     @property
     def frames_matter(self) -> bool:

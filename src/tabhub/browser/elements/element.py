@@ -14,14 +14,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import parse_number, parse_objects
+from tabhub.browser.driver.cdp_values import parse_number, parse_object, parse_objects
 from tabhub.browser.driver.frames import FollowUp, Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.driver.worlds import World, literal, source
 from tabhub.browser.elements import pointer
 from tabhub.browser.elements.element_errors import missing_error, problem_error
-from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
+from tabhub.core.shown_elements import ShownElement
+from tabhub.errors import CommandFailed, ElementChanged, InvalidArguments, PageNavigated
 
 TARGET: dict[str, Any] = {
     "selector?": "string",
@@ -145,6 +146,14 @@ class _Check:
 
     argument: dict[str, Any]
     follow: FollowUp | None
+    shown: ShownElement | None = None
+    """What the person was shown of the element."""
+
+    @property
+    def literal(self) -> str:
+        shown = self.shown
+        more = {} if shown is None else {"shown": {"role": shown.role, "name": shown.name}}
+        return literal({**self.argument, **more})
 
 
 def target_of(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +169,9 @@ async def find_element(page: Page, args: Mapping[str, Any], *, wait: float = 0.0
 
     Waits up to `wait` seconds for it to appear. The error for a missing element lists the nearest matches.
     """
-    return (await _find(page, args, None, wait))[0]
+    element = (await _find(page, args, None, wait))[0]
+    page.note_target(target_of(args), element.label)
+    return element
 
 
 async def wait_actionable(
@@ -179,6 +190,8 @@ async def wait_actionable(
         element, answer = await _find(page, args, check, min(left, limits.element_appear))
         facts = answer if isinstance(answer, dict) else {}
         if isinstance(problem := facts.get("problem"), dict):
+            if problem.get("why") == "changed" and (shown := page.shown_element(target_of(args))) is not None:
+                raise ElementChanged(shown.text, f"it is {problem.get('detail')} now")
             if problem.get("why") == "detached" and left > 0 and "ref" not in args:
                 # The page replaced it between the lookup and the check.
                 continue
@@ -204,7 +217,17 @@ async def wait_actionable(
         page.state.worlds.acted.add((element.frame.session_id, element.frame.frame_id))
         label = facts.get("label")
         element = replace(element, label=label[:500]) if isinstance(label, str) else element
+        page.note_target(target_of(args), element.label, _area(facts, x, y))
         return ActionableElement(element, x, y, point, str(facts.get("kind")), facts)
+
+
+def _area(facts: Mapping[str, Any], x: float, y: float) -> tuple[float, float, float, float] | None:
+    """Where the element is in the tab's viewport, as its point is known there and in its own frame."""
+    box = facts.get("box")
+    if not isinstance(box, list) or len(box) != 4:
+        return None
+    left, top, width, height = (parse_number(side) for side in box)
+    return x + left - parse_number(facts.get("x")), y + top - parse_number(facts.get("y")), width, height
 
 
 async def _hover(element: Element, point: Any) -> None:
@@ -247,6 +270,12 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
             "No element is named.",
             hint="Give a ref (from browser_snapshot), a selector, a text, a role, or a field's label.",
         )
+    if (shown := page.shown_element(wanted)) is not None:
+        if check is not None:
+            check = replace(check, shown=shown)
+        if shown.ref is not None:
+            # No other element will do, whichever the target names by now.
+            return await _find_shown(page, shown, check)
     loop = asyncio.get_running_loop()
     until, attempt = loop.time() + wait, 0
     while True:
@@ -265,9 +294,13 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
                 page.require_top()
             else:
                 await element.frame.require_permitted()
+            shown = page.shown_element(wanted)
             if check is None or "value" in found:
+                if shown is not None and (check is None or check.shown is not shown):
+                    await _require_shown(element, shown)
                 return element, found.get("value")
-            checked = await _look_in_frame(element.frame, {"ref": element.ref}, check, near=False)
+            again = replace(check, shown=shown) if shown is not None else check
+            checked = await _look_in_frame(element.frame, {"ref": element.ref}, again, near=False)
             if "value" not in checked:
                 raise element.gone_error()
             return element, checked["value"]
@@ -277,6 +310,28 @@ async def _find(page: Page, args: Mapping[str, Any], check: _Check | None, wait:
             raise missing_error(page, wanted, found)
         await asyncio.sleep(min(poll_pause(attempt), max(0.0, until - loop.time())))
         attempt += 1
+
+
+async def _find_shown(page: Page, shown: ShownElement, check: _Check | None) -> tuple[Element, Any]:
+    """The very element that the person was shown; ElementChanged if it is gone or has another name."""
+    found = await _look(page, {"ref": shown.ref}, None, near=False)
+    element = found.get("element")
+    if not isinstance(element, Element):
+        raise ElementChanged(shown.text, "it is no longer there")
+    await element.frame.require_permitted()
+    if check is None:
+        await _require_shown(element, shown)
+        return element, None
+    checked = await _look_in_frame(element.frame, {"ref": element.ref}, check, near=False)
+    if "value" not in checked:
+        raise ElementChanged(shown.text, "it is no longer there")
+    return element, checked["value"]
+
+
+async def _require_shown(element: Element, shown: ShownElement) -> None:
+    seen = parse_object(await element.call("identity"))
+    if (seen.get("role"), seen.get("name")) != (shown.role, shown.name):
+        raise ElementChanged(shown.text, f"it is {element.label} now")
 
 
 async def _look(page: Page, wanted: dict[str, Any], check: _Check | None, *, near: bool) -> dict[str, Any]:
@@ -326,7 +381,7 @@ async def _look_in_frame(frame: Frame, wanted: dict[str, Any], check: _Check | N
         # A match that other frames may still beat is not checked.
         code = (
             f"const found = {find};\nif (!found?.ref || found.frames) return found;\n"
-            f"return kit.waitActionable.call(kit.element(found.ref), {literal(check.argument)})"
+            f"return kit.waitActionable.call(kit.element(found.ref), {check.literal})"
             ".then((value) => ({ ...found, value, go: Boolean(value?.go) }));"
         )
     found = await frame.run_code(code, follow)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.browser.driver.cdp_values import parse_number
 from tabhub.browser.driver.page import Page
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, ElementMissing
 
 if TYPE_CHECKING:
     from tabhub.browser.elements.element import Element
@@ -58,29 +58,31 @@ _PROBLEMS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def missing_error(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -> CommandFailed:
+def missing_error(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -> ElementMissing:
     why, where = missing.get("why"), f"tab {page.tab_id} ({page.tab.url[:200]})"
     nearest = [str(name)[:300] for name in missing.get("nearest") or []]
     if why == "gone":
-        return CommandFailed(
+        return ElementMissing(
             f"The ref {wanted['ref']} names nothing in {where}: its element or its whole document is gone.",
             hint="Take a new browser_snapshot and use one of its refs.",
         )
     if why == "invalid":
-        return CommandFailed(
+        return ElementMissing(
             f"The selector {wanted['selector']!r} is not valid CSS: {missing.get('message')}",
             hint="`selector` accepts CSS only. Put the element's text into `text` and its role into `role`.",
         )
     described = describe_target(wanted)
     if why == "several":
-        return CommandFailed(
+        error = ElementMissing(
             f"{missing.get('count')} elements match {described} in {where}.",
             hint=f"Choose one by its ref: {', '.join(nearest)}.",
             data={"nearest": nearest},
         )
+        error.several = True
+        return error
     kind = "field" if "label" in wanted else "element"
     nothing = "Nothing on the page has a similar id, class or name; browser_snapshot shows what there is."
-    return CommandFailed(
+    return ElementMissing(
         f"No {kind} matches {described} in {where}.",
         hint=f"Nearest matches: {', '.join(nearest)}." if nearest else nothing,
         data={"nearest": nearest},

@@ -8,7 +8,7 @@ from typing import Any
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.hidden_frames import require_focus_outside
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, ElementChanged
 
 _ACTIVE = (
     "let active = document.activeElement;\n"
@@ -34,6 +34,13 @@ async def focused_target(page: Page) -> dict[str, Any]:
         f"Nothing in tab {page.tab_id} has the focus. Nothing was typed.",
         hint="Name the field by a ref (from browser_snapshot), a selector or its name as `label`, or click it first.",
     )
+
+
+async def require_shown_focus(page: Page) -> None:
+    """Raise ElementChanged if the person was shown which element has the focus, and it is another one now."""
+    shown = page.shown_element({})
+    if shown is not None and (await focused_target(page)).get("ref") != shown.ref:
+        raise ElementChanged(shown.text, "another element has the focus now")
 
 
 async def _frame_in(page: Page, outer: Frame, ref: str) -> Frame | None:

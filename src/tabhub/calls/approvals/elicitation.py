@@ -57,10 +57,13 @@ def question_of(request: ConfirmationRequest) -> tuple[str, dict[str, Any]]:
             "message": request.message,
             "requestedSchema": {"type": "object", "properties": {}},
         }
-    where = f" in tab {request.tab_id} ({request.url or request.title})" if request.tab_id is not None else ""
     params = json.dumps(request.params, ensure_ascii=False, default=str)
     shown = params if len(params) <= _PARAMS else f"{params[:_PARAMS]}… ({len(params)} characters)"
-    parts = [f"{request.client} wants to run {request.tool}{where}.", request.message, f"Parameters: {shown}"]
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(request.steps, 1))
+    where = ", ".join(filter(None, (request.title, request.url or request.origin)))
+    changed = f"The page has changed. Before, this was: {request.changed}." if request.changed else ""
+    why = request.message if request.reason != "permission" else ""
+    parts = [f"{request.sentence}.", steps, where, changed, why, f"Details: {request.tool} {shown}"]
     if request.diff:
         parts.append(f"What changed:\n{request.diff[:_DIFF]}")
     offered = _offered(request)

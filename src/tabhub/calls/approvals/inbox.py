@@ -8,27 +8,28 @@ answer: `answer` is reached only from the panel's link, with the person's key, o
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
-import orjson
 
+from tabhub.browser.elements.element import Element
 from tabhub.calls.approvals import elicitation
+from tabhub.calls.approvals.element_lookup import NOTHING_SEEN, Act, Seen
 from tabhub.calls.approvals.memory import ApprovalMemory, granted
+from tabhub.calls.approvals.requests import Request, logged_sentence, make_request, tab_of
 from tabhub.calls.held_calls import cancelled_before_sending
 from tabhub.calls.protocols import Caller, InputRequired
 from tabhub.config.settings import Config
 from tabhub.core.descriptions import visible
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import Tool
-from tabhub.errors import Busy
+from tabhub.errors import Busy, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog, digest
-from tabhub.trust.approvals import Answer, Approver, Ask, choices_for, unanswered, wider_scopes
+from tabhub.trust.approvals import Answer, Approver, Ask, unanswered
 from tabhub.trust.grants import grant_text
 from tabhub.trust.redact import clean
 from tabhub.wire.extension_link import ConfirmationRequest
@@ -38,6 +39,15 @@ _PROGRESS_EVERY = 3.0
 """Seconds between progress notifications to an agent whose call waits."""
 _REASON = 500
 _NO_ANSWER = "nobody answered"
+_PAGE_CHANGED = "the page changed"
+
+Look = Callable[[Request], Awaitable[Seen] | None]
+"""Finds the elements of a call; None if it names none."""
+
+
+def look_at_nothing(request: Request) -> None:
+    """For hubs without pages to look at."""
+    return
 
 
 class Answered(NamedTuple):
@@ -46,6 +56,21 @@ class Answered(NamedTuple):
     request: ConfirmationRequest
     ask: Ask
     answer: Answer
+    seen: Seen
+
+
+class _Replaced(Exception):
+    """The page changed under the question: it is asked again about what is there now."""
+
+
+@dataclass(slots=True, eq=False)
+class _Looking:
+    """A call whose elements are looked up before the person is asked."""
+
+    caller: Caller
+    tool: Tool
+    work: asyncio.Future[Seen]
+    failure: TabhubError | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +82,9 @@ class _Pending:
     ask: Ask
     session: Session
     tool: Tool
+    seen: Seen
+    logged: str
+    """The sentence for the audit log, without what is typed."""
     same_call: str
     """Recognises the same call in its next round, where there are rounds: who calls what with which arguments."""
     answered: asyncio.Future[Answer]
@@ -78,6 +106,8 @@ class ApprovalInbox:
     clock: Callable[[], float]
     wall: Callable[[], float]
     memory: ApprovalMemory
+    look: Look = look_at_nothing
+    _looking: list[_Looking] = field(default_factory=list, init=False)
 
     def __post_init__(self, config: Config) -> None:
         self.version = 0
@@ -101,7 +131,13 @@ class ApprovalInbox:
     # asking
 
     async def ask(
-        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask, tab_id: int | None = None
+        self,
+        caller: Caller,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        ask: Ask,
+        tab_id: int | None = None,
+        steps: Sequence[Act] = (),
     ) -> Answered:
         """Wait for a person's answer; PermissionDenied if there is none in time."""
         session = caller.session
@@ -110,85 +146,83 @@ class ApprovalInbox:
         if given is not None:
             same_call = f"{session.id} {session.token} {session.client} {tool.name} {digest(arguments)}"
             pending = self._previous_round(given, same_call)
-        if pending is None:
-            pending = self._add(caller, tool, arguments, ask, tab_id, same_call)
-        if given is not None and self._elicits and caller.can("elicitation"):
-            answer = self._answer_in_rounds(pending, given)
-        else:
-            answer = await self._wait(pending, caller)
-        if pending.saving is not None:
-            await asyncio.wait([pending.saving])  # so that the agent's next call finds it
-        return Answered(pending.request, pending.ask, answer)
+        request = Request(session, tool, arguments, ask, steps, tab_id or tab_of(session, tool, arguments))
+        expires, changed = self.clock() + self._timeout, ""
+        while True:
+            if pending is None:
+                self._require_room()
+                looking = self.look(request)
+                seen = NOTHING_SEEN if looking is None else await self._look(caller, tool, looking)
+                pending = self._add(request, seen, same_call, expires, changed)
+            if given is not None and self._elicits and caller.can("elicitation"):
+                answer = self._answer_in_rounds(pending, given)
+            else:
+                try:
+                    answer = await self._wait(pending, caller, request)
+                except _Replaced:
+                    changed, pending = pending.request.sentence, None
+                    continue
+            if pending.saving is not None:
+                await asyncio.wait([pending.saving])  # so that the agent's next call finds it
+            return Answered(pending.request, pending.ask, answer, pending.seen)
 
     async def confirm(self, caller: Caller, tool: Tool, ask: Ask, tab_id: int) -> Answer:
         """Ask the person to confirm something in the middle of a call: for a page, or for another agent's tab."""
         return (await self.ask(caller, tool, {"confirm": ask.message}, ask, tab_id)).answer
 
-    def _add(
-        self,
-        caller: Caller,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        ask: Ask,
-        tab_id: int | None,
-        same_call: str,
-    ) -> _Pending:
-        if len(self._open) >= self.limits.approvals:
+    def open_request(self, request_id: str) -> tuple[Session, int | None, Element | None] | None:
+        """Of an open request: whose it is, its tab, and the first of its elements."""
+        pending = self._open.get(request_id)
+        return (pending.session, pending.request.tab_id, pending.seen.first) if pending is not None else None
+
+    def _require_room(self) -> None:
+        if len(self._open) + len(self._looking) >= self.limits.approvals:
             raise Busy(
                 f"{len(self._open)} calls are waiting for approval already, which is the limit.",
                 hint="Nothing was sent. Wait until the person has answered some of them.",
             )
-        session, kind = caller.session, tool.source.kind
-        page = (tool.meta or {}).get("tabhub/page", {}) if kind == "page" else {}
-        if tab_id is None:
-            tab_id = arguments.get("tabId", session.tab) if kind in ("browser", "plugin") else page.get("tabId")
-        tab = self.browsers.book.get(tab_id) if type(tab_id) is int else None
-        choices = choices_for(ask, session_lasts=self.sessions.knows(session))
-        always = "allow_always" in choices
-        request = ConfirmationRequest(
-            id=secrets.token_urlsafe(18),
-            tool=tool.name,
-            plugin=tool.source.key,
-            source=tool.source.label,
-            client=session.client,
-            token=session.token,
-            session=session.short,
-            params=self._shortened(arguments),
-            reason=ask.why,
-            message=ask.message,
-            expires_at=round((self.wall() + self._timeout) * 1000),
-            tab_id=tab.tab_id if tab is not None else None,
-            title=tab.title if tab is not None else None,
-            url=tab.url if tab is not None else None,
-            origin=ask.target or page.get("origin") or (tab.origin if tab is not None else None),
-            diff=ask.diff,
-            choices=choices,
-            scope=grant_text(session.token, ask.scope) if always else None,
-            wider=list(wider_scopes(ask)) if always else [],
+
+    async def _look(self, caller: Caller, tool: Tool, work: Awaitable[Seen]) -> Seen:
+        looking = _Looking(caller, tool, asyncio.ensure_future(work))
+        self._looking.append(looking)
+        try:
+            return await looking.work
+        except asyncio.CancelledError:
+            if looking.failure is not None:
+                raise looking.failure from None
+            raise
+        finally:
+            looking.work.cancel()
+            self._looking.remove(looking)
+
+    def _add(self, request: Request, seen: Seen, same_call: str, expires: float, changed: str) -> _Pending:
+        shown = make_request(
+            request,
+            seen,
+            self.browsers.book,
+            expires_at=round((self.wall() + expires - self.clock()) * 1000),
+            session_lasts=self.sessions.knows(request.session),
+            longest=self.limits.approval_params,
+            changed=changed,
         )
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        pending = self._open[request.id] = _Pending(
-            request, self.clock() + self._timeout, ask, session, tool, same_call, answered
+        pending = self._open[shown.id] = _Pending(
+            *(shown, expires, request.ask, request.session, request.tool, seen),
+            *(logged_sentence(request, seen), same_call, answered),
         )
         self.version += 1
-        self.browsers.notify_local("confirmation.request", {**msgspec.to_builtins(request), "notify": True})
+        self.browsers.notify_local("confirmation.request", {**msgspec.to_builtins(shown), "notify": True})
         return pending
-
-    def _shortened(self, arguments: Mapping[str, Any]) -> Any:
-        """The parameters as the person sees them: in full, unless they would fill the panel."""
-        limit = self.limits.approval_params
-        text = orjson.dumps(dict(arguments), option=orjson.OPT_INDENT_2, default=str).decode()
-        if len(text) <= limit:
-            return dict(arguments)
-        return {"cut": f"{len(text)} characters, of which the first {limit}", "beginning": text[:limit]}
 
     # waiting
 
-    async def _wait(self, pending: _Pending, caller: Caller) -> Answer:
+    async def _wait(self, pending: _Pending, caller: Caller, request: Request) -> Answer:
         pending.caller = caller
         tasks = []
         if pending.ask.why not in ("page", "tab"):  # there the call runs, and reports progress itself
             tasks.append(asyncio.ensure_future(self._report_progress(pending, caller)))
+        if pending.seen.shown:
+            tasks.append(asyncio.ensure_future(self._watch(pending, request)))
         if self._elicits and caller.answers is None and caller.can("elicitation"):
             tasks.append(asyncio.ensure_future(self._elicit(pending, caller)))
         try:
@@ -197,12 +231,25 @@ class ApprovalInbox:
         except TimeoutError:
             self._close(pending, _NO_ANSWER)
             raise unanswered(pending.request, self._timeout) from None
+        except _Replaced:
+            raise
         except BaseException as error:
             self._close(pending, "the call was cancelled" if isinstance(error, asyncio.CancelledError) else str(error))
             raise
         finally:
             for task in tasks:
                 task.cancel()
+
+    async def _watch(self, pending: _Pending, request: Request) -> None:
+        """Look at the elements again while the person decides; the question is withdrawn once they have changed."""
+        while True:
+            await asyncio.sleep(self.limits.approval_look_again)
+            looking = self.look(request)
+            seen = NOTHING_SEEN if looking is None else await looking
+            if not seen.same_as(pending.seen) and not pending.answered.done():
+                self._close(pending, _PAGE_CHANGED)
+                pending.answered.set_exception(_Replaced())
+                return
 
     async def _report_progress(self, pending: _Pending, caller: Caller) -> None:
         """Keep the agent's client waiting: a person takes longer to answer than clients wait for a call."""
@@ -286,7 +333,13 @@ class ApprovalInbox:
         del self._open[request.id]
         self.version += 1
         decision, by = (answer.decision, answer.by) if answer is not None else (None, why)
-        facts: dict[str, Any] = {"of": request.tool, "decision": decision or "none", "by": by, "why": request.reason}
+        facts: dict[str, Any] = {
+            "of": request.tool,
+            "sentence": pending.logged,
+            "decision": decision or "none",
+            "by": by,
+            "why": request.reason,
+        }
         if answer is not None and answer.reason:
             facts["reason"] = answer.reason
         if answer is not None and decision == "allow_always":
@@ -300,6 +353,10 @@ class ApprovalInbox:
     # cancelling
 
     def cancel(self, which: Callable[[Caller | None, Session], bool], reason: str) -> None:
+        for looking in self._looking:
+            if which(looking.caller, looking.caller.session):
+                looking.failure = cancelled_before_sending(reason, looking.tool)
+                looking.work.cancel()
         for pending in [*self._open.values(), *self._answered.values()]:
             if not which(pending.caller, pending.session):
                 continue

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tabhub.calls.held_calls import HeldCalls
 from tabhub.calls.protocols import Caller, Waits
 from tabhub.core.calls import Call
 from tabhub.core.sessions import Session
+from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Tool
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Outcome
@@ -16,6 +17,14 @@ from tabhub.trust.site_rules import SiteRules
 from tabhub.trust.visibility import Visibility
 
 _NOTHING_HIDDEN = Visibility(SiteRules(), None)
+
+
+class Asked(NamedTuple):
+    """What a person approved."""
+
+    approval: Approval
+    shown: ShownElements = NOTHING_SHOWN
+    """The elements that they were shown: the call may act on these only."""
 
 
 class Permission:
@@ -44,7 +53,7 @@ class Permission:
         """Whether `check` may have different outcomes for frames of different sites."""
         return False
 
-    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
+    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Asked:
         """Wait for the approval that `check` asked for; PermissionDenied without one."""
         raise NotImplementedError
 

@@ -20,7 +20,7 @@ from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.sources.page_calls import PageCalls
 from tabhub.calls.sources.tab_calls import TabCalls
 from tabhub.calls.tab_binding import TabBinding
-from tabhub.config.public_suffixes import load_list, site_of
+from tabhub.config.public_suffixes import site_of
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line
 from tabhub.core.origins import origin_of
@@ -82,7 +82,6 @@ class PageTools:
     def __post_init__(self, sites: Sites, limits: Limits, leases: TabBinding, approvals: ApprovalInbox | None) -> None:
         self.pages = PageToolTable(limits)
         self._limits = limits
-        load_list()  # now, because later it would hold up calls
         self._namer = ToolNamer()
         self._numbers = TabNumbers()
         self._keys: dict[str, set[PageKey]] = {}

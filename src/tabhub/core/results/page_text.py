@@ -15,7 +15,8 @@ from tabhub.core.results.budget import prefix_within, tidy_end
 from tabhub.core.results.result_reader import find_places
 from tabhub.core.results.tokens import count_tokens
 
-_MARK = re.compile("\x0e([1-9])")
+_MARK = re.compile("\x0e([1-9]?)")
+_END_OF_TITLE = re.compile("[\n\x0e]")
 _AROUND = 300
 """Characters before and after a match."""
 _TITLE = 100
@@ -47,10 +48,10 @@ class PageText:
             parts.append(marked[done : mark.start()])
             length += mark.start() - done
             done = mark.end()
-            title = marked[done : done + _TITLE].partition("\n")[0].lstrip("# ").replace("\x0e", "")
-            if title:
+            title = _END_OF_TITLE.split(marked[done : done + _TITLE], maxsplit=1)[0].lstrip("# ")
+            if title and mark[1]:
                 headings.append(Heading(length, int(mark[1]), title))
-        return cls("".join((*parts, marked[done:])).replace("\x0e", ""), headings)
+        return cls("".join((*parts, marked[done:])), headings)
 
     def end_of_part(self, offset: int, most: int, max_tokens: int) -> int:
         """Where a part ends that begins at the offset and has at most so many characters and tokens."""

@@ -11,7 +11,6 @@ when something is counted for the first time.
 from __future__ import annotations
 
 import re
-import sys
 from array import array
 from bisect import bisect_left
 from functools import cache
@@ -69,7 +68,7 @@ _SLICES = 64
 @cache
 def _table() -> array[int]:
     table: array[int] = array("I", files("tabhub.core.results").joinpath("tokens.crc32").read_bytes())
-    if sys.byteorder == "big":
+    if array("H", (1,)).tobytes() == b"\0\1":  # the machine is big-endian, the file is not
         table.byteswap()
     return table
 

@@ -71,6 +71,7 @@ class RelayEngine:
         *,
         limits: Limits,
         audit: AuditLog,
+        new_id: Callable[[], str],
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
@@ -109,6 +110,7 @@ class RelayEngine:
             ),
             SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
+            new_id=new_id,
         )
         self.links = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
         self.task = node.spawn(self._run())
@@ -136,6 +138,11 @@ class RelayEngine:
         """The token has expired: open requests end. The sessions wait for a newer token."""
         self.last_used = self._engine.clock()
         self._cancel_calls("the token has expired")
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call runs."""
+        return bool(len(self._engine.calls))
 
     def has_session(self, session_id: str) -> bool:
         return session_id in self._endpoint.handshake.sessions

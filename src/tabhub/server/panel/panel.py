@@ -1,7 +1,8 @@
 """The hub's side of the panel: the methods of the person's own extension, and its notifications.
 
 Owns the table of methods for links of this machine's extensions, and what is sent to them: calls as they run, which
-parts changed, and the badges of tabs that agents hold. The state a panel shows is state.py's. Agents cannot reach this.
+parts changed. What tabs show of agents is tab_marks.py's, the state a panel shows is state.py's. Agents cannot reach
+this.
 """
 
 from __future__ import annotations
@@ -16,21 +17,23 @@ from typing import Any
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
+from tabhub.calls.call_words import call_phrase
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import locate
 from tabhub.core.calls import Call
-from tabhub.core.leases import Leases
-from tabhub.errors import InvalidParams, SessionNotFound, TabhubError
+from tabhub.errors import InvalidParams, SessionNotFound, TabhubError, TabNotFound
 from tabhub.links.browsers import Browsers
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.panel.open_panels import OpenPanels
-from tabhub.server.panel.state import PanelState, colour
+from tabhub.server.panel.state import PanelState
+from tabhub.server.panel.tab_marks import TabMarks
 from tabhub.server.session_control import SessionControl
 from tabhub.server.settings import Settings
 from tabhub.wire.panel import (
     AuditFilter,
     ConfirmationResponse,
+    GiveTab,
     HeldTab,
     NoParams,
     OneSession,
@@ -47,7 +50,6 @@ log = logging.getLogger("tabhub.panel")
 _POLL = 0.1
 """Seconds between checks for changes, while a panel is open."""
 _TEXT = 300
-_LABEL = 40
 
 
 @dataclass(slots=True, eq=False)
@@ -58,18 +60,17 @@ class Panel:
     settings: Settings
     engine: Engine
     browsers: Browsers
-    leases: Leases
     sessions: SessionControl
     approvals: ApprovalInbox
     permission: PermissionCheck
     memory: ApprovalMemory
     panels: OpenPanels
+    marks: TabMarks
     methods: dict[str, Handler]
     """All methods that links of this machine's extensions are given: those of other parts, to which the panel adds its
     own."""
     _polling: asyncio.Task[None] | None = None
     _versions: dict[str, Any] = field(default_factory=dict)
-    _marks: dict[ExtensionLink, list[dict[str, Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.methods |= {
@@ -80,6 +81,7 @@ class Panel:
             "config.set": self._set,
             "sessions.end": self._end_session,
             "sessions.release": self._release,
+            "sessions.give": self._give,
             "hub.pause": self._pause,
             "hub.resume": self._resume,
             "audit.list": self._audit,
@@ -141,10 +143,24 @@ class Panel:
         return {"ok": self.sessions.release_tab(held.tab_id)}
 
     async def _pause(self, _link: ExtensionLink, pause: Pause) -> dict[str, Any]:
-        return {"paused": await self.sessions.pause("the panel", pause.reason, pause.mode)}
+        paused = await self.sessions.pause("the panel", pause.reason, pause.mode)
+        self.marks.update()
+        return {"paused": paused}
 
     async def _resume(self, _link: ExtensionLink, _params: NoParams) -> dict[str, Any]:
-        return {"callsReleased": await self.sessions.resume()}
+        released = await self.sessions.resume()
+        self.marks.update()
+        return {"callsReleased": released}
+
+    def _give(self, link: ExtensionLink, given: GiveTab) -> dict[str, Any]:
+        """The person gives a tab of this browser to an agent."""
+        tab = self.browsers.book.find(link.browser_id, given.tab_id)
+        if tab is None:
+            raise TabNotFound(f"There is no tab {given.tab_id} in this browser.")
+        session = self.sessions.require(given.session)
+        self.sessions.give(session, tab.tab_id)
+        self.marks.update()
+        return {"agent": session.agent, "title": tab.title}
 
     def _audit(self, _link: ExtensionLink, wanted: AuditFilter) -> dict[str, Any]:
         calls = self.engine.audit.recent(self.engine.limits.audit_ring)
@@ -158,7 +174,7 @@ class Panel:
         if link.local:
             for request in self.approvals.pending():
                 link.notify("confirmation.request", {**request, "notify": False})
-            self.mark_tabs()
+            self.marks.update()
 
     def _watch(self, link: ExtensionLink, panel: PanelOpen) -> None:
         if panel.open:
@@ -183,7 +199,7 @@ class Panel:
             if changed:
                 self.panels.notify("panel.changed", {"what": changed})
             if "sessions" in changed:
-                self.mark_tabs()
+                self.marks.update()
         self.engine.unwatch(self)
 
     def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None:
@@ -192,6 +208,7 @@ class Panel:
         tab_id = named if type(named) is int else session.tab
         facts: dict[str, Any] = {"callId": str(call.id), "tool": call.tool.name, "source": str(call.tool.source)}
         facts |= {"session": session.short, "client": session.client, "token": session.token}
+        facts["what"] = call_phrase(call.tool, arguments, None)
         self.panels.notify("tool.invocationStart", facts | ({} if tab_id is None else {"tabId": tab_id}))
 
     def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None:
@@ -199,23 +216,6 @@ class Panel:
         if error is not None:
             facts["error"] = {"message": error.message[:_TEXT], "category": error.category}
         self.panels.notify("tool.invocationEnd", facts)
-
-    def mark_tabs(self) -> None:
-        """Mark the tabs that agents hold, each in its own browser, with the agent's name."""
-        marks: dict[str, list[dict[str, Any]]] = {}
-        for lease in self.leases:
-            tab = self.browsers.book.get(lease.tab)
-            if tab is not None:
-                label = (lease.holder.token or lease.holder.name)[:_LABEL]
-                mark = {"tabId": tab.chrome_id, "label": label, "color": colour(lease.holder)}
-                marks.setdefault(tab.browser_id, []).append(mark)
-        links = [link for link in self.browsers.links() if link.local]
-        self._marks = {link: sent for link, sent in self._marks.items() if link in links}
-        for link in links:
-            now = marks.get(link.browser_id, [])
-            if now != self._marks.get(link, []):
-                link.notify("agents.marks", {"tabs": now})
-                self._marks[link] = now
 
     def stop(self) -> None:
         self.panels.clear()

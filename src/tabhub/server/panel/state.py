@@ -16,7 +16,7 @@ from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.engine import Engine
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
-from tabhub.core.sessions import Session
+from tabhub.core.agent_colours import COLOURS, AgentColours
 from tabhub.core.tools import BROWSER, HUB, Source, Tool
 from tabhub.links.browsers import Browsers
 from tabhub.server.health import Health
@@ -27,15 +27,9 @@ from tabhub.server.settings import Settings
 
 _ACTIVITY = 50
 _SCOPES = {"tool": "this tool", "source": "its source", "default": "the default"}
-_COLOURS = ("#3b6fd4", "#b4531f", "#2f8055", "#8a4fc1", "#a8325e", "#1f7d8c", "#8a6d00", "#5a6472")
 _UNSHOWN = ("settings", "permissions", "sites", "limits")
 """Settings that are shown elsewhere, or too long for a panel."""
 _BySource = defaultdict[Source, list[Tool]]
-
-
-def colour(session: Session) -> str:
-    """A session's colour, the same wherever it is shown."""
-    return _COLOURS[sum(session.id.encode()) % len(_COLOURS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +47,7 @@ class PanelState:
     plugin_panel: PluginPanel
     upstream: Upstreams
     sites: SitePanel
+    colours: AgentColours
 
     def snapshot(self) -> dict[str, Any]:
         config = self.settings.current
@@ -110,7 +105,7 @@ class PanelState:
         session = self.engine.sessions.get(facts["id"])
         if session is None:
             return facts
-        return {**facts, "color": colour(session)}
+        return {**facts, "color": COLOURS[self.colours.of(session)], "agent": session.agent}
 
     def tool(self, tool: Tool) -> dict[str, Any]:
         """A tool with its own permission, the effective one, and where that comes from."""

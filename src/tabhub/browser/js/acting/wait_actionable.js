@@ -1,7 +1,8 @@
 // Waits until the element is actionable and returns the point to act on, or the problem when the time is over.
 // need: click, hover (only a point), edit (text), field (any form field), key (the focus), look (only in view).
-// `all`: what is there is selected; `keep`: the cursor stays where it is.
-async function ({ need, within, settle, patient, all, keep, value }) {
+// `all`: what is there is selected; `keep`: the cursor stays where it is. `shown`: what a person was shown of the element,
+// who agreed to act on that only.
+async function ({ need, within, settle, patient, all, keep, value, shown: agreed }) {
   const begun = performance.now();
   const TEXTS = ["text", "search", "url", "tel", "email", "password", "number"];
   const NO_TEXT = "input, summary, a[href]:not([role=combobox]), button:not([role=combobox])";
@@ -203,6 +204,10 @@ async function ({ need, within, settle, patient, all, keep, value }) {
   let scrolled = false;
   const look = async () => {
     if (!element.isConnected) return { why: "detached" };
+    if (agreed) {
+      const { role, name } = kit.identity(this);
+      if (role !== agreed.role || name !== agreed.name) return { why: "changed", detail: kit.label(this) };
+    }
     if (element.localName === "option") return { why: "option" };
     if (need === "edit" && ["select", "check", "radio", "file"].includes(kind)) return { why: "notText", detail: kind };
     if (need === "edit" && kind === "other" && element.matches(NO_TEXT)) return { why: "notText", detail: element.localName };
@@ -366,7 +371,7 @@ async function ({ need, within, settle, patient, all, keep, value }) {
   if (!found.at) for (const root of new Set([document, ...roots(element)])) watcher.observe(root, changes);
   const settled = () => performance.now() - changed >= settle && !kit.changing();
   for (let pause = 10; !found.at && performance.now() - begun < within && !settled(); pause = Math.min(pause * 2, 100)) {
-    if (["detached", "option", "notText", "file"].includes(found.why)) break;
+    if (["detached", "changed", "option", "notText", "file"].includes(found.why)) break;
     await tick(pause);
     looks += 1;
     found = await look();
@@ -382,9 +387,11 @@ async function ({ need, within, settle, patient, all, keep, value }) {
   if (need === "key") element.focus({ preventScroll: true });
   if (typed) listen();
   if (typed && !(await focus())) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
+  const outer = (bodies()[0] || element).getBoundingClientRect();
   return {
     x: found.at.x,
     y: found.at.y,
+    box: [outer.x, outer.y, outer.width, outer.height],
     kind,
     // A code editor selects its text by keys.
     go: typed && kind !== "code",

@@ -1,5 +1,6 @@
 // The hub's toolkit in its isolated world of a document: elements by short refs that are stable for its lifetime.
-const makeKit = (token, prefix) => {
+const makeKit = () => {
+  let [token, prefix] = ["", ""];
   const elements = new Map();
   const refs = new WeakMap();
   let count = 0;
@@ -17,10 +18,18 @@ const makeKit = (token, prefix) => {
     const found = elements.get(name)?.deref();
     return found?.isConnected ? found : null;
   };
+  const nameShown = (found, role) => {
+    const content = isSecretField(found) || editable(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
+    return cut(wholeName(found, role) || content, 80);
+  };
+  // What a person knows an element by.
+  const identity = (found) => {
+    const role = lookup(found).role || found.localName;
+    return { role, name: nameShown(found, role) };
+  };
   const label = (found) => {
     const role = lookup(found).role || found.localName;
-    const content = isSecretField(found) || editable(found) || FIELD_ROLES.has(role) ? "" : squeeze(contentText(found));
-    const name = cut(wholeName(found, role) || content, 80);
+    const name = nameShown(found, role);
     const hint = name ? "" : hintOf(found, holdsActing(found));
     const more = moreOf(found, "", name);
     return `${role}${name ? ` ${JSON.stringify(name)}` : ""}${more} [${ref(found)}${hint && ` ${hint}`}]`;
@@ -31,11 +40,18 @@ const makeKit = (token, prefix) => {
     return own ? null : label(active);
   };
   return {
-    token,
-    prefix,
+    get token() {
+      return token;
+    },
+    // The hub names each world once.
+    begin: (newToken, newPrefix) => {
+      if (!token) [token, prefix] = [newToken, newPrefix];
+      return [token, prefix];
+    },
     ref,
     element,
     label,
+    identity,
     focusOutside,
     role: roleOf,
     asRole,
@@ -60,6 +76,9 @@ const makeKit = (token, prefix) => {
     drawn,
     secretFields,
     secretValues,
+    secretsRead,
+    secretsBeforeScript,
+    secretsAfterScript,
     maskValues,
     maskMarkup,
     visible: seen,

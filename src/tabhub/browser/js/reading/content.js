@@ -165,8 +165,12 @@ async function ({ markdown, maxLength, framed }) {
       }
     };
     const written = [];
+    // What is not drawn yet is not written by the browser either, so it is compared with what is there.
+    const size = (text) => text.replace(/\s+/g, "").length;
     const native = (node) => {
-      const text = node.innerText.replace(UNSEEN, "").replace(/\u00a0/g, " ").replace(/^\n+|\s+$/g, "");
+      const all = node.innerText;
+      if (size(all) < size(node.textContent)) return null;
+      const text = all.replace(UNSEEN, "").replace(/\u00a0/g, " ").replace(/^\n+|\s+$/g, "");
       return text && `\u000f${written.push(text) - 1}\u000f`;
     };
     const insertWritten = (text) => text.replace(/\u000f(\d+)\u000f/g, (_, place) => written[place]);
@@ -187,7 +191,7 @@ async function ({ markdown, maxLength, framed }) {
       const isHeading = node.matches(HEADINGS);
       if (!markdown && !isHeading && !state.hidden && !special.has(node) && BLOCK.test(style.display)) {
         const text = native(node);
-        return node.localName === "p" ? paragraph(text) : LINE + text + LINE;
+        if (text !== null) return node.localName === "p" ? paragraph(text) : LINE + text + LINE;
       }
       if (node.isContentEditable && kit.isSecret(node)) return "";
       const pre = style.whiteSpace === "pre-line" ? "line" : style.whiteSpace.startsWith("pre") || style.whiteSpace === "break-spaces";

@@ -14,7 +14,7 @@ from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.element import TARGET, ActionableElement, names_element, wait_actionable
 from tabhub.browser.elements.field_formats import canonical
-from tabhub.browser.elements.focus import focused_target
+from tabhub.browser.elements.focus import focused_target, require_shown_focus
 from tabhub.browser.elements.input_frames import require_focus_permitted
 from tabhub.browser.reactions import send_watched
 from tabhub.browser.schemas import list_of
@@ -55,6 +55,8 @@ async def type_text(call: Call) -> ToolResult:
         )
     with box.activity.track_action(page) as action:
         named = names_element(field_target(args))
+        if not named:
+            await require_shown_focus(page)
         wanted = field_target(args) if named else await focused_target(page)
         keep = not named and not clear
         follow = None if secret or insert else _follow_up_keys(text, submit=submit)
@@ -184,6 +186,7 @@ async def press_key(call: Call) -> ToolResult:
             await action.tolerate_navigation(pointer.send_events(page, events))
         else:
             await require_focus_permitted(page)
+            await require_shown_focus(page)
             await action.unless_navigating(action.tolerate_navigation(send_watched(page, events)))
         await action.round_trip()
         return data_result(await action.result(f"Pressed {args['key']}{place}"))

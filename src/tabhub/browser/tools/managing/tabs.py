@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import orjson
+
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page, open_tab, validate_url
@@ -170,7 +172,7 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
     page = await call.page(leaves=True)
-    return data_result(await _navigate(call, page, url, call.args.get("waitUntil", "load")))
+    return _navigated(await _navigate(call, page, url, call.args.get("waitUntil", "load")), url)
 
 
 def _history_tool(direction: str) -> ToolSpec:
@@ -184,7 +186,7 @@ def _history_tool(direction: str) -> ToolSpec:
     async def go(call: Call) -> ToolResult:
         page = await call.page()
         answer = await _move(call, page, f"go{direction.title()}", f"go {direction}")
-        return data_result(_navigation_facts(call, page, answer))
+        return _navigated(_navigation_facts(call, page, answer))
 
     return go
 
@@ -204,7 +206,7 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
 async def reload_tab(call: Call) -> ToolResult:
     page = await call.page()
     params = {"ignoreCache": call.args.get("ignoreCache", False)}
-    return data_result(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
+    return _navigated(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
 
 
 @tool(
@@ -287,6 +289,16 @@ async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[s
         facts["httpStatus"] = status
         facts["ok"] = facts["ok"] and status < 400
     return facts
+
+
+def _navigated(facts: dict[str, Any], wanted: str = "") -> ToolResult:
+    """As text, the page in the notation of snapshots, and what is not as usual; the URL unless it is the wanted one."""
+    usual = {"status": "complete", "ok": True, "httpStatus": 200}
+    shown = ("tabId", "url", "title", "note")
+    rest = {name: value for name, value in facts.items() if name not in shown and value != usual.get(name)}
+    there = "" if facts["url"] in (wanted, f"{wanted}/") else f" {facts['url']}"
+    line = f"page {orjson.dumps(facts['title']).decode()}{there}"
+    return text_result(f"{line} {orjson.dumps(rest).decode()}" if rest else line, facts)
 
 
 def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:

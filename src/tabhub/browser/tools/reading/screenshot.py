@@ -60,6 +60,8 @@ async def screenshot_tab(call: Call) -> ToolResult:
     params: dict[str, Any] = {"format": kind}
     if kind != "png":
         params["quality"] = args.get("quality", 80)
+    elif path is None and whole is None:
+        params["optimizeForSpeed"] = True  # a larger picture of the same pixels
     if clip:
         params.update(clip=clip, captureBeyondViewport=True)
     marks: list[Mark] = []

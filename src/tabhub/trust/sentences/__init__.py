@@ -1,0 +1,1 @@
+"""What a call does, as a person reads it: one sentence wherever a call is shown."""

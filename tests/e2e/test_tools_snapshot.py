@@ -225,10 +225,13 @@ async def test_a_page_cannot_break_or_forge_snapshot_lines(guest: Caller, zoo: Z
     assert 'heading "Dialogs" [level=1]' in snapshot
 
 
-async def test_text_and_structured_content_agree(guest: Caller, zoo: Zoo) -> None:
+async def test_agents_get_as_text_what_programs_get_as_data_and_nothing_twice(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("covered.html"))
-    answer = await guest.call("browser_snapshot")
-    (block,), facts = answer["content"], answer["structuredContent"]
+    facts = await guest.get("browser_snapshot")
+    asked = {"json": {"arguments": {}}, "headers": {"Tabhub-Answer": "text"}}
+    answer = (await guest.http.post("/tools/browser_snapshot/call", **asked)).json()
+    assert list(answer) == ["content"]
+    (block,) = answer["content"]
     head = f'page "Covered" {facts["url"]} (tab {facts["tabId"]}, {facts["elements"]} elements)'
     assert block["text"] == f"{head}\n{facts['snapshot']}"
     assert facts["elements"] == facts["snapshot"].count("ref=")

@@ -228,8 +228,9 @@ async def test_a_page_cannot_break_or_forge_snapshot_lines(guest: Caller, zoo: Z
 async def test_agents_get_as_text_what_programs_get_as_data_and_nothing_twice(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("covered.html"))
     facts = await guest.get("browser_snapshot")
-    asked = {"json": {"arguments": {}}, "headers": {"Tabhub-Answer": "text"}}
-    answer = (await guest.http.post("/tools/browser_snapshot/call", **asked)).json()
+    as_text = {"Tabhub-Answer": "text"}
+    reply = await guest.http.post("/tools/browser_snapshot/call", json={"arguments": {}}, headers=as_text)
+    answer = reply.json()
     assert list(answer) == ["content"]
     (block,) = answer["content"]
     head = f'page "Covered" {facts["url"]} (tab {facts["tabId"]}, {facts["elements"]} elements)'

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.held_loop import BEAT
-from bench.rows import Hub, running
+from bench.rows import Hub, Outcome, running
 from tests.core.listing.corpus import page_tools
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import FakeExtension, tab
@@ -121,6 +121,18 @@ async def _steady(hub: Hub) -> None:
     while (now := hub.child.rss_mb()) != last:
         last = now
         await asyncio.sleep(1.2)
+
+
+async def l9(count: int = 5000) -> Outcome:
+    """First list, first search and re-registration with thousands of tools, and their memory."""
+    facts = await measure(count)
+    held = tuple(
+        (f"ms the loop was held, {name.removesuffix('_held_ms').replace('_', ' ')}", value, 5)
+        for name, value in facts.items()
+        if name.endswith("_held_ms") and name != "register_held_ms"
+    )
+    memory = ("KB of memory a tool, searched", round(facts["kb_indexed"], 1), 6)
+    return Outcome("L9", f"{count} tools of pages, listed, searched and registered again", (), (*held, memory))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ KINDS = {
 TRUTH = r"""
 const hidden = "[aria-hidden=true], [inert]";
 const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getClientRects().length && !e.closest(hidden);
-const inside = (e) => e.innerText || e.textContent || e.querySelector("img")?.alt;
+const inside = (e) => (e.innerText ?? "").trim() || e.textContent.trim() || e.querySelector("img")?.alt;
 const written = (e) => inside(e) || e.value || e.placeholder || e.title || "";
 const name = (e) => (e.getAttribute("aria-label") || written(e)).replace(/\s+/g, " ").trim().slice(0, 80);
 const found = [];

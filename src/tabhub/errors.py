@@ -281,6 +281,7 @@ class ElementMissing(CommandFailed):
     """No element, or not exactly one, is what a target names."""
 
     several = False
+    """Whether it names more than one."""
 
 
 class TabFailed(CommandFailed, outcome="unknown"):

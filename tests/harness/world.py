@@ -96,6 +96,7 @@ class TestCaller:
         self.answers: Answers | None = None
         self.reported: list[float] = []
         self.params: Mapping[str, Any] = {}
+        self.structured = True
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         self.reported.append(progress)

@@ -149,7 +149,9 @@ async def simon(p: Product, v: View) -> None:
     lit: list[int] = []
     before = -1
     quiet = 0
-    while quiet < 12 or not lit:
+    for _ in range(80):
+        if lit and quiet >= 12:
+            break
         classes = [node.fact("class") for node in await p.elements("#area button", "class")]
         now = next((at for at, name in enumerate(classes) if "push" in name), -1)
         if now >= 0 and before < 0:

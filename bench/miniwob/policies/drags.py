@@ -122,8 +122,8 @@ async def calendar(p: Product, v: View) -> None:
     taken = [_half_hours(node) for node in await p.elements(".event", "style")]
     free = next(
         first
-        for first in range(2 * _HOURS[start] + 1, 2 * _HOURS[end] - halves)
-        if all(first + halves < busy[0] or first > busy[1] for busy in taken)
+        for first in range(2 * _HOURS[start], 2 * _HOURS[end] - halves + 1)
+        if all(first + halves <= busy[0] or first > busy[1] for busy in taken)
     )
     area, first = (await p.elements("#area"))[0], (await p.elements(f"#hh-{free}"))[0]
     offset = first.centre.y - area.at(0, 0.4).y

@@ -45,7 +45,7 @@ class Tabhub:
         return str(json.loads(text)["content"]) if text.startswith("{") else text
 
     async def elements(self, selector: str, *attributes: str) -> list[Node]:
-        asked = {"selector": selector, "attributes": list(attributes), "limit": 200}
+        asked = {"selector": selector} | ({"attributes": list(attributes)} if attributes else {})
         return parse_elements(await self._client.call("browser_query_elements", asked))
 
 

@@ -176,11 +176,12 @@ class Call(msgspec.Struct, eq=False):
         """The tabs that the agent may know of; the others are counted."""
         return self.view.keep(tabs, self.hides_tab, lambda tab: ("tab", tab.tab_id)) if self.view.active else list(tabs)
 
-    async def page(self, *, leaves: bool = False) -> Page:
+    async def page(self, *, leaves: bool = False, settle: bool = True) -> Page:
         """The page of the named tab, or of the session's, which is opened if needed.
 
         SiteChanged if the tab shows another site than the one the call was permitted for, unless the tool only `leaves`
-        it. The first command of a tool that is not read-only is recorded as sent.
+        it. The first command of a tool that is not read-only is recorded as sent. With `settle`, the page first reacts
+        to the last action.
         """
         box, ctx = self.box, self.ctx
         activity = box.activity
@@ -190,7 +191,7 @@ class Call(msgspec.Struct, eq=False):
         if leaves:
             ctx.visit(ref.tab.tab_id, ref.tab.site)
         else:
-            if activity.is_reacting(ref.key):
+            if settle and activity.is_reacting(ref.key):
                 await activity.settled(ref.key)
                 # It may have navigated or closed itself meanwhile.
                 ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import Any
 
-from tabhub.core.backoff import FullJitter
+from tabhub.core.backoff import Backoff, FullJitter
 from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
@@ -26,6 +26,7 @@ log = logging.getLogger("tabhub.relay")
 
 STABLE = 10.0
 """Seconds after which a connection counts as successful and resets the backoff."""
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
 _FIRST_WINDOW, _LONGEST_WINDOW = 5.0, 30.0
 """Seconds within which all clients of a node that ended come back: the first time, and after several failures."""
 _AT_LEAST = {NOT_AUTHENTICATED: 15.0, TRY_AGAIN_LATER: 5.0}
@@ -39,7 +40,13 @@ Dial = Callable[[str], AbstractAsyncContextManager[RelayLink]]
 Poll = Callable[[], Awaitable[None]]
 
 
+def _link_backoff() -> Backoff:
+    """For a link to one browser. When all links end at once, the connection over which they are listed comes first."""
+    return Backoff(_FIRST_DELAY, _LONGEST_DELAY, jitter=partial(random.uniform, 1.0, 1.3))
+
+
 def reconnect_backoff() -> FullJitter:
+    """For the connection to a relay over which its browsers are listed."""
     return FullJitter(_FIRST_WINDOW, _LONGEST_WINDOW, random.random)
 
 
@@ -63,7 +70,7 @@ class RelayBrowsers:
         self._list_link: RelayLink | None = None
         """The connection over which the browsers are listed."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._backoffs: dict[str, FullJitter] = {}
+        self._backoffs: dict[str, Backoff] = {}
         self._connecting: set[str] = set()
         self._direct_ids: dict[str, str] = {}
         """For listed browsers, the id they use when they are connected directly to this hub."""
@@ -140,7 +147,7 @@ class RelayBrowsers:
 
     async def _keep(self, ident: str) -> None:
         """One connection to one browser, and the delay before `_update` may start the next."""
-        backoff = self._backoffs.setdefault(ident, reconnect_backoff())
+        backoff = self._backoffs.setdefault(ident, _link_backoff())
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:

@@ -53,8 +53,6 @@ class Finder:
         wanted, given = arguments["name"], arguments.get("arguments", {})
         if caller.via == "mcp":
             caller.via = "gateway"
-        if wanted in NAMES:
-            return await self.call(caller, wanted, given, run)
         try:
             return await run(caller, wanted, given)
         except InvalidArguments as error:

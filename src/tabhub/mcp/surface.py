@@ -107,16 +107,18 @@ class FullSurface:
         if not name.startswith(_OWN):
             self._catalogues.uses.note(caller.session.token, name)
         elif self._finder.has(name):
-            return self._finder.call(caller, name, arguments, self._called)
+            return self._finder.call(caller, name, arguments, self._run_found)
         return self.run(caller, name, arguments)
 
     def run(self, caller: Caller, name: str, arguments: dict[str, Any]) -> Coroutine[Any, Any, ToolResult]:
         """Call a tool of the registry."""
         return self._engine.call(caller, name, arguments)
 
-    def _called(self, caller: Caller, name: str, arguments: dict[str, Any]) -> Coroutine[Any, Any, ToolResult]:
+    def _run_found(self, caller: Caller, name: str, arguments: dict[str, Any]) -> Coroutine[Any, Any, ToolResult]:
         """Call a tool for an agent that found it."""
-        return self.call(caller, name, arguments)
+        if not name.startswith(_OWN):
+            self._catalogues.uses.note(caller.session.token, name)
+        return self.run(caller, name, arguments)
 
 
 def failure_result(error: TabhubError) -> ToolResult:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from bisect import bisect_right, insort
 from collections.abc import Iterable
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -48,8 +49,10 @@ class Revocations:
         """Users, by key, and the latest time up to which their tokens are revoked."""
         self._minutes: dict[int, dict[str, int]] = {}
         """The entries by the minute in which they end, and the hash of each."""
-        self._digests: dict[int, Digest] = {}
-        """By the minute after which entries count; empty after a change."""
+        self._order: list[int] = []
+        """Those minutes, in order."""
+        self._hash = 0
+        """Of all entries."""
         self.refused = 0
         """Entries that the full list has not taken: their tokens are still valid."""
 
@@ -102,44 +105,41 @@ class Revocations:
 
     def digest(self, minute: int) -> Digest:
         """Of the entries that end after this minute: the same on all nodes that have the same entries."""
-        found = self._digests.get(minute)
-        if found is None:
-            count = total = 0
-            for at, hashes in self._minutes.items():
-                if at > minute:
-                    count += len(hashes)
-                    for each in hashes.values():
-                        total ^= each
-            found = self._digests[minute] = count, total
-        return found
+        count, total = len(self._ends), self._hash
+        for at in self._order[: bisect_right(self._order, minute)]:  # a few: they are dropped soon
+            count -= len(self._minutes[at])
+            for each in self._minutes[at].values():
+                total ^= each
+        return count, total
 
     def drop_ended(self, now: float, kept: int = _KEPT) -> None:
         """Drop entries that have ended a while ago."""
         minute = int(now) // 60 - kept
-        ended = [at for at in self._minutes if at < minute or (kept == 0 and at == minute)]
-        for at in ended:
+        for at in self._order[: bisect_right(self._order, minute)]:
             for name in list(self._minutes[at]):
                 if self._ends[name] <= now:
                     self._forget(name)
-        if ended:
-            self._digests.clear()
 
     def _set(self, name: str, end: int) -> None:
         if name in self._ends:
             self._forget(name)
         self._ends[name] = end
-        hashed = blake2b(f"{name} {end}".encode(), digest_size=8).digest()
-        self._minutes.setdefault(end // 60, {})[name] = int.from_bytes(hashed)
-        self._digests.clear()
+        hashed = int.from_bytes(blake2b(f"{name} {end}".encode(), digest_size=8).digest())
+        if end // 60 not in self._minutes:
+            self._minutes[end // 60] = {}
+            insort(self._order, end // 60)
+        self._minutes[end // 60][name] = hashed
+        self._hash ^= hashed
         if (user := _USER.fullmatch(name)) is not None:
             self._users[user[1]] = max(int(user[2]), self._users.get(user[1], 0))
 
     def _forget(self, name: str) -> None:
         end = self._ends.pop(name)
         hashes = self._minutes[end // 60]
-        del hashes[name]
+        self._hash ^= hashes.pop(name)
         if not hashes:
             del self._minutes[end // 60]
+            self._order.remove(end // 60)
         if (user := _USER.fullmatch(name)) is not None:
             times = [int(found[2]) for each in self._ends if (found := _USER.fullmatch(each)) and found[1] == user[1]]
             self._users.pop(user[1])

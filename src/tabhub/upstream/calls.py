@@ -19,6 +19,7 @@ import orjson
 
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.registry import Entry
+from tabhub.core.results.repeats import without_repeats
 from tabhub.core.results.valid_results import check_promise, valid_result
 from tabhub.core.schemas.validators import Schema
 from tabhub.core.tools import CallContext, ToolResult
@@ -67,6 +68,8 @@ class UpstreamCalls:
     ) -> ToolResult:
         answer = await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments})
         result = check_promise(valid_result(answer), connection.server.name, output)
+        if not ctx.structured:
+            result = without_repeats(result)
         return ToolResult(encode_result(result), "isError" in result)
 
     async def request(

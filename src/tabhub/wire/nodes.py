@@ -191,9 +191,10 @@ class HttpAnswer(Carried, tag="http!"):
 
 
 class HttpCancel(Carried, tag="http-"):
-    """The request or its answer has ended on the sender."""
+    """The sender no longer waits for the answer to its request; or, with `answer`, it cannot finish the answer."""
 
     number: int
+    answer: bool = False
 
 
 class Reset(Carried):

@@ -123,6 +123,25 @@ async def test_a_request_that_runs_when_its_node_is_lost_ends_with_an_unknown_ou
         await until(lambda: engine.open == 0)
 
 
+async def test_the_end_of_a_request_does_not_end_one_of_the_same_number_in_the_other_direction(two: Two) -> None:
+    first, second = token("ann"), token("bob")
+    there, here = await initialize(two.there, first), await initialize(two.here, second)
+    async with (
+        two.here.client(first) as one,
+        two.there.client(second) as other,
+        one.stream("GET", "/mcp", headers={**_JSON, "Mcp-Session-Id": there}) as stays,
+    ):
+        lines = stays.aiter_lines()
+        async with other.stream("GET", "/mcp", headers={**_JSON, "Mcp-Session-Id": here}) as ends:
+            assert (stays.status_code, ends.status_code) == (200, 200)
+        (bobs,) = two.here.engines("bob")
+        await until(lambda: bobs.open == 0)
+        async with asyncio.timeout(30):
+            assert [await anext(lines) for _ in range(6)]
+        (anns,) = two.there.engines("ann")
+        assert anns.open == 1
+
+
 def test_session_ids_name_their_node_and_cannot_be_forged() -> None:
     ids, same, other = SessionIds("node-1", b"s"), SessionIds("node-2", b"s"), SessionIds("node-1", b"t")
     made = ids.new()

@@ -21,7 +21,6 @@ from tabhub.trust.actions import phrase as kind_phrase
 from tabhub.trust.approvals import Ask, choices_for, wider_scopes
 from tabhub.trust.grants import Scope, grant_text
 from tabhub.trust.sentences import sentence as words
-from tabhub.trust.sentences.agents import agent_name
 from tabhub.wire.extension_link import ConfirmationRequest
 
 
@@ -59,7 +58,7 @@ def make_request(
     tab: Tab | None = book.get(request.tab_id) if request.tab_id is not None else None
     choices = choices_for(ask, session_lasts=session_lasts)
     always = "allow_always" in choices
-    agent = agent_name(session.client, session.token)
+    agent = session.agent
     described = _described(request, seen)
     return ConfirmationRequest(
         id=secrets.token_urlsafe(18),
@@ -98,8 +97,7 @@ def make_request(
 
 def logged_sentence(request: Request, seen: Seen) -> str:
     """The sentence without what is typed, for the audit log."""
-    session = request.session
-    return words.sentence(agent_name(session.client, session.token), _described(request, seen, private=True))
+    return words.sentence(request.session.agent, _described(request, seen, private=True))
 
 
 def _described(request: Request, seen: Seen, *, private: bool = False) -> str:

@@ -124,7 +124,7 @@ class Forwarding:
         if response is None:
             connection.send(wire.HttpAnswer(key[1], 200, (), b"", last=True))
         elif connection.streams:  # it failed in the middle
-            self._node.send_to_node(key[0], wire.HttpCancel(key[1]))
+            self._node.send_to_node(key[0], wire.HttpCancel(key[1], answer=True))
         else:
             connection.send(wire.HttpAnswer(key[1], response.status, response.headers, response.body, last=True))
 
@@ -139,10 +139,11 @@ class Forwarding:
             waiting = self._sent.get(key)
             if waiting is None or not waiting.put(message):
                 self._cancel(key)
+        elif message.answer:
+            if (waiting := self._sent.pop(key, None)) is not None:
+                waiting.put(None)
         elif (served := self._served.pop(key, None)) is not None:
             served.disconnect()
-        elif (waiting := self._sent.pop(key, None)) is not None:
-            waiting.put(None)
 
     def node_lost(self, node: str | None) -> None:
         """Another node is lost, or all are."""
@@ -182,7 +183,7 @@ class _BusConnection:
                 callback()
 
     def cancel(self) -> None:
-        self._node.send_to_node(self._key[0], wire.HttpCancel(self._key[1]))
+        self._node.send_to_node(self._key[0], wire.HttpCancel(self._key[1], answer=True))
         self.disconnect()
 
 

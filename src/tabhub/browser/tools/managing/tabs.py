@@ -172,7 +172,7 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
     page = await call.page(leaves=True)
-    return _navigated(await _navigate(call, page, url, call.args.get("waitUntil", "load")))
+    return _navigated(await _navigate(call, page, url, call.args.get("waitUntil", "load")), url)
 
 
 def _history_tool(direction: str) -> ToolSpec:
@@ -291,12 +291,13 @@ async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[s
     return facts
 
 
-def _navigated(facts: dict[str, Any]) -> ToolResult:
-    """As text, the page in the notation of snapshots, and what is not as usual."""
+def _navigated(facts: dict[str, Any], wanted: str = "") -> ToolResult:
+    """As text, the page in the notation of snapshots, and what is not as usual; the URL unless it is the wanted one."""
     usual = {"status": "complete", "ok": True, "httpStatus": 200}
     shown = ("tabId", "url", "title", "note")
     rest = {name: value for name, value in facts.items() if name not in shown and value != usual.get(name)}
-    line = f"page {orjson.dumps(facts['title']).decode()} {facts['url']}"
+    there = "" if facts["url"] in (wanted, f"{wanted}/") else f" {facts['url']}"
+    line = f"page {orjson.dumps(facts['title']).decode()}{there}"
     return text_result(f"{line} {orjson.dumps(rest).decode()}" if rest else line, facts)
 
 

@@ -134,16 +134,16 @@ async def _keys(link: ExtensionLink, chrome_id: int, text: str, times: int = 60)
 
 async def _size(agent: Agent, link: ExtensionLink, site: str, name: str) -> Size:
     """Compare a snapshot with the browser's own tree."""
-    await _data(agent, "browser_navigate_tab", url=f"{site}/{name}")
-    elements = (await _data(agent, "browser_execute_script", code="return document.body.querySelectorAll('*').length"))[
+    await data(agent, "browser_navigate_tab", url=f"{site}/{name}")
+    elements = (await data(agent, "browser_execute_script", code="return document.body.querySelectorAll('*').length"))[
         "value"
     ]
-    tab = (await _data(agent, "browser_get_tab_info"))["tabId"]
+    tab = (await data(agent, "browser_get_tab_info"))["tabId"]
     answer = await agent.call("browser_snapshot", {"maxTokens": 1_000_000, "tabId": tab})
     cut = answer["result"].get("_meta", {}).get("tabhub/result", {})
     shown: str = answer["result"]["structuredContent"]["snapshot"]
     if cut:
-        read = await _data(agent, "tabhub_read_result", handle=cut["handle"], offset=0, limit=80_000)
+        read = await data(agent, "tabhub_read_result", handle=cut["handle"], offset=0, limit=80_000)
         shown = read["text"]
     wanted = {"tabId": tab, "method": "Accessibility.getFullAXTree", "params": {}}
     tree = orjson.loads(await link.request("forwardCDPCommand", wanted, raw=True))  # larger than a tool's result may be
@@ -153,7 +153,8 @@ async def _size(agent: Agent, link: ExtensionLink, site: str, name: str) -> Size
     return Size(name, elements, size, len(axtree.rendered(documents).encode()), lost)
 
 
-async def _data(agent: Agent, name: str, **arguments: Any) -> dict[str, Any]:
+async def data(agent: Agent, name: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool that must succeed; returns its structured content."""
     answer = await agent.call(name, arguments)
     result: dict[str, Any] = answer["result"]
     if result.get("isError"):
@@ -169,11 +170,11 @@ async def measure(rounds: int, seconds: float) -> Figures:
         async with running_hub(Path(where), limits=limits) as running, Agent(running) as agent:
             link, name = await browser(running)
             figures = Figures(name)
-            tab = (await _data(agent, "browser_open_tab", url=f"{site}/target"))["tabId"]
+            tab = (await data(agent, "browser_open_tab", url=f"{site}/target"))["tabId"]
             chrome_id = running.hub.browsers.tab(tab).tab.chrome_id
             for number in range(rounds):
                 for case in CASES:
-                    await _data(agent, "browser_navigate_tab", url=f"{site}/{case.page}")
+                    await data(agent, "browser_navigate_tab", url=f"{site}/{case.page}")
                     await _run(running, agent, case, site, _WARM_UP)
                     figures.echoes.setdefault(case.name, []).append(median(await echoes(link)))
                     figures.calls.setdefault(case.name, []).append(await _run(running, agent, case, site, seconds))

@@ -18,7 +18,18 @@ BROWSER_ID = "bench-browser"
 TABS = (7, 8, 9)
 """One tab for each kind of call, so that sessions do not compete for one."""
 MARKER = "fake-extension-answer"
-RESULT = json.dumps({"result": {"type": "string", "value": MARKER}}, separators=(",", ":"))
+_SCRIPT = {"result": {"type": "string", "value": MARKER}}
+_NO_FIELDS = {"result": {"type": "object", "value": {"values": [], "go": False, "frames": False}}}
+_RESULTS: dict[str, dict[str, Any]] = {
+    "tabhubKit ??=": {"result": {"type": "boolean", "value": True}},
+    "tabhubKit.begin(": {"result": {"type": "object", "value": ["0123456789abcdef", "e"]}},
+    "secretsBeforeScript": {**_SCRIPT, "ahead": [_NO_FIELDS]},
+    "Page.getFrameTree": {"frameTree": {"frame": {"id": "F", "url": "https://site.example/"}}},
+    "Page.createIsolatedWorld": {"executionContextId": 7},
+    "secretsRead": _NO_FIELDS,
+    "": _SCRIPT,
+}
+"""What a page without secret fields answers, by a text of the request."""
 
 
 def start(port: int, key: str, where: Path) -> Child:
@@ -26,7 +37,8 @@ def start(port: int, key: str, where: Path) -> Child:
     opening = where / "opening.ndjson"
     opening.write_text("".join(json.dumps(message, separators=(",", ":")) + "\n" for message in _opening()))
     log = where / f"extension-{port}.log"
-    command = [str(program("fake_extension")), str(port), key, BROWSER_ID, _origin(), str(opening), RESULT]
+    results = [part for text, result in _RESULTS.items() for part in (text, json.dumps(result, separators=(",", ":")))]
+    command = [str(program("fake_extension")), str(port), key, BROWSER_ID, _origin(), str(opening), *results]
     child = Child(command, log=log)
     child.wait_until(lambda: "connected" in log.read_text(), "the fake extension")
     return child

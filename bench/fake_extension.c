@@ -1,9 +1,9 @@
-/* The fake extension: a WebSocket client that answers every request of the hub immediately with the same result.
+/* The fake extension: a WebSocket client that answers every request of the hub immediately.
  *
- *   fake_extension PORT SECRET BROWSER_ID ORIGIN OPENING_FILE RESULT
+ *   fake_extension PORT SECRET BROWSER_ID ORIGIN OPENING_FILE (TEXT RESULT)...
  *
- * OPENING_FILE holds the messages sent right after the handshake, one per line. ORIGIN may be empty. Once the handshake is
- * done it prints "connected". Ends with status 0 when the hub closes the connection, 1 on anything it cannot parse. */
+ * A request gets the first RESULT whose TEXT it contains. OPENING_FILE holds the messages sent right after the handshake,
+ * one per line. ORIGIN may be empty. Once the handshake is done it prints "connected". Ends with status 0 when the hub closes the connection, 1 on anything it cannot parse. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,8 +23,7 @@
 static int sock;
 static char *in, *out;
 static size_t in_len, out_len;
-static const char *result;
-static size_t result_len;
+static char **results; /* pairs of TEXT and RESULT, then NULL */
 
 static void fatal(const char *what) {
     fprintf(stderr, "fake extension: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
@@ -64,7 +63,7 @@ static void queue(unsigned char opcode, const char *data, size_t len) {
 
 static void queue_text(const char *text) { queue(1, text, strlen(text)); }
 
-/* A request has an integer id and gets the result; a ping notification gets a pong; other notifications nothing.
+/* A request has an integer id and gets a result; a ping notification gets a pong; other notifications nothing.
  * A quote inside a JSON string is escaped, so `"id":` is a key wherever it stands. */
 static void on_text(const char *text, size_t len) {
     static char answer[65536];
@@ -77,7 +76,12 @@ static void on_text(const char *text, size_t len) {
     while (*id == ' ') id++;
     size_t digits = strspn(id, "0123456789");
     if (digits == 0) return;
+    char **found = results;
+    while (found[2] != NULL && memmem(text, len, found[0], strlen(found[0])) == NULL) found += 2;
+    const char *result = found[1];
+    size_t result_len = strlen(result);
     int head = snprintf(answer, sizeof answer, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":", (int)digits, id);
+    if ((size_t)head + result_len + 1 > sizeof answer) fatal("a result is too large");
     memcpy(answer + head, result, result_len);
     answer[(size_t)head + result_len] = '}';
     queue(1, answer, (size_t)head + result_len + 1);
@@ -157,15 +161,14 @@ static void drain(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 7) {
-        fprintf(stderr, "usage: fake_extension PORT SECRET BROWSER_ID ORIGIN OPENING_FILE RESULT\n");
+    if (argc < 8 || argc % 2 != 0) {
+        fprintf(stderr, "usage: fake_extension PORT SECRET BROWSER_ID ORIGIN OPENING_FILE (TEXT RESULT)...\n");
         return 2;
     }
-    result = argv[6];
-    result_len = strlen(result);
+    results = argv + 6;
     in = malloc(BUFFER + 1);
     out = malloc(BUFFER + 1);
-    if (in == NULL || out == NULL || result_len > 60000) fatal("memory");
+    if (in == NULL || out == NULL) fatal("memory");
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1]))};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     sock = socket(AF_INET, SOCK_STREAM, 0);

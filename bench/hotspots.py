@@ -9,6 +9,9 @@ from pathlib import Path
 
 from bench import cases, load, servers
 
+TOP = 80
+"""Functions in a report of counts."""
+
 
 def main(*, case: str, mode: str, connections: int, seconds: float) -> None:
     """Load one surface of a profiled hub and print the profile."""
@@ -30,5 +33,12 @@ def main(*, case: str, mode: str, connections: int, seconds: float) -> None:
 
 
 def _per_call(text: str, requests: int) -> str:
-    instructions, calls, c_calls = (int(number) / requests for number in text.split())
-    return f"per call: {instructions:.0f} instructions, {calls:.0f} calls in Python, {c_calls:.0f} of C functions"
+    """The counts of one call, in total and of the functions with the most instructions."""
+    rows: list[tuple[list[float], str]] = []
+    for line in text.splitlines():
+        *counts, place = line.split(" ", 3)
+        rows.append(([int(count) / requests for count in counts], place))
+    total = [sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)]
+    lines = ["per call: {:.0f} instructions, {:.0f} calls in Python, {:.0f} of C functions".format(*total)]
+    lines += ["{:8.1f} {:6.2f} {:6.2f}  ".format(*counts) + place for counts, place in sorted(rows, reverse=True)[:TOP]]
+    return "\n".join(lines)

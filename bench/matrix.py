@@ -12,7 +12,7 @@ from typing import Any
 
 import uvloop
 
-from bench import fault_rows, large_rows, report, rows
+from bench import fault_rows, large_rows, report, rows, tool_cost
 from bench.rows import Hub, Outcome
 
 ON_A_HUB: dict[str, Callable[[Hub], Awaitable[Outcome]]] = {
@@ -27,6 +27,7 @@ ON_A_HUB: dict[str, Callable[[Hub], Awaitable[Outcome]]] = {
 """Rows that each get their own hub."""
 ALONE: dict[str, Callable[[], Coroutine[Any, Any, Outcome]]] = {
     "L5": large_rows.l5,
+    "L9": tool_cost.l9,
     "F10": fault_rows.f10,
     "F14": fault_rows.f14,
     "F21": fault_rows.f21,

@@ -31,6 +31,7 @@ from tabhub.links.extension import ExtensionLink
 from tabhub.links.launch.installed_browsers import find_browsers
 from tabhub.server.hub import Hub
 from tabhub.server.managed_browser import Managed
+from tabhub.store.home import DOWNLOADS
 from tabhub.wire.page_tools import PageMessage
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub, running_hub
@@ -153,7 +154,7 @@ async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
         find_browsers(os.environ)[0],
         port=running.port,
         key=running.extension_key,
-        files=running.home.files,
+        downloads=running.home.files / DOWNLOADS,
         headless=True,
         only_if_needed=False,
     )

@@ -92,6 +92,15 @@ def free_port() -> int:
         return port
 
 
+def listens(port: int) -> bool:
+    """Whether something accepts connections."""
+    try:
+        socket.create_connection(("localhost", port), timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
 def answers(port: int, path: str) -> bool:
     """Whether a GET is answered with 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)

@@ -2,8 +2,8 @@
 
 SIGUSR1 starts profiling, SIGUSR2 stops it and writes the report, so start-up is excluded. MODE `calls` counts every
 Python call (cProfile: exact counts, but the cost of small functions is exaggerated); MODE `sample` records the stack on
-each tick of the kernel's CPU timer (true shares, by line); MODE `count` counts instructions and calls, which do not
-depend on what else the machine does.
+each tick of the kernel's CPU timer (true shares, by line); MODE `count` counts instructions and calls, in total and by
+function, which do not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Protocol
 
 TOP = 40
@@ -83,10 +83,15 @@ class Samples:
 
 
 class Counts:
-    """Counts bytecode instructions, calls of Python functions and calls of C functions; three numbers on one line."""
+    """Counts bytecode instructions, calls of Python functions and calls of C functions.
+
+    The report has the three numbers of each function, and its place, on a line.
+    """
 
     def __init__(self) -> None:
-        self._instructions = self._calls = self._c_calls = 0
+        self._instructions: Counter[CodeType] = Counter()
+        self._calls: Counter[CodeType] = Counter()
+        self._c_calls: Counter[CodeType] = Counter()
 
     def begin(self) -> None:
         sys.settrace(self._trace)
@@ -94,23 +99,35 @@ class Counts:
 
     def _trace(self, frame: FrameType, event: str, _: object) -> Any:
         if event == "call":
-            self._calls += 1
+            self._calls[frame.f_code] += 1
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
         elif event == "opcode":
-            self._instructions += 1
+            self._instructions[frame.f_code] += 1
         return self._trace
 
-    def _profile(self, _frame: FrameType, event: str, _: object) -> None:
-        self._c_calls += event == "c_call"
+    def _profile(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "c_call":
+            self._c_calls[frame.f_code] += 1
 
     def end(self) -> str:
         sys.settrace(None)
         sys.setprofile(None)
-        return f"{self._instructions} {self._calls} {self._c_calls}"
+        codes = {*self._instructions, *self._calls, *self._c_calls}
+        return "\n".join(
+            f"{self._instructions[code]} {self._calls[code]} {self._c_calls[code]} {_name(code)}" for code in codes
+        )
 
 
 def _place(frame: FrameType) -> str:
-    return "/".join(frame.f_code.co_filename.split("/")[-3:])
+    return _file(frame.f_code)
+
+
+def _name(code: CodeType) -> str:
+    return f"{_file(code)} {code.co_qualname}"
+
+
+def _file(code: CodeType) -> str:
+    return "/".join(code.co_filename.split("/")[-3:])
 
 
 def main() -> None:

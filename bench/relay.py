@@ -21,9 +21,12 @@ from bench.processes import Child, free_port
 from bench.relay_clients import Wire, agent, browser
 from bench.relay_load import Route, Seen, run
 from bench.relay_servers import ECHO, OWN_ECHO, Echo, Relay
+from tabhub.limits import DEFAULTS
 
 AGENTS = (1, 32, 200)
 BUSY = 200
+IDLE_SECONDS = 2 * 2 * DEFAULTS.relay_ping
+"""Two intervals in which every silent client is pinged once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ async def crowd(relay: Relay, connections: int, seconds: float) -> Crowd:
     kept = await _idle(relay, connections)
     await asyncio.sleep(2)
     grown, cpu = relay.child.rss_mb() - before, relay.child.cpu_seconds()
-    await asyncio.sleep(5)
-    idle_cpu = (relay.child.cpu_seconds() - cpu) / 5
+    await asyncio.sleep(IDLE_SECONDS)
+    idle_cpu = (relay.child.cpu_seconds() - cpu) / IDLE_SECONDS
     route = Route("relay", relay.port, relay.port, relay.token("busy"))
     busy = await asyncio.to_thread(run, route, [relay.child], agents=BUSY, seconds=seconds)
     for wire in [*warm, *kept]:
@@ -106,6 +109,8 @@ def _forwarded(seconds: float, rounds: int, agents: Sequence[int], idle: int) ->
     wanted.append(
         report.verdict(f"KB an idle connection, {found.connections:,} of them", found.kb_each, 40, at_least=False)
     )
+    idle_us = found.idle_cpu / found.connections * 1e6
+    wanted.append(report.verdict("us of CPU an idle connection and second", idle_us, 2, at_least=False))
     head = ("", "agents", "calls/s", "of echo", "of own echo", "p50 ms", "p99 ms", "CPU us/call", "cores server+load")
     text = report.table(head, rows)
     busy = found.busy

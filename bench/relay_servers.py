@@ -30,7 +30,8 @@ OWN_ECHO = """
 import asyncio, socket, sys
 from tabhub.errors import NotFound
 from tabhub.http.messages import error_response
-from tabhub.http.server import HttpServer, new_event_loop
+from tabhub.http.server import HttpServer
+from tabhub.platform.event_loop import new_event_loop
 from tabhub.http.websocket import WebSocket, WebSocketRoute
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS

@@ -179,11 +179,14 @@ const methods = withoutStopped(new Map([
         interruptible: read.optionalBoolean(params, "interruptible"),
         ahead: chainedCommands(params, "ahead"),
         follow: chainedCommands(params, "follow"),
+        owner: ownerOf(call.id),
       };
       const run = () => cdp.command(tabId, method, given, call, options);
-      if (method === "Page.captureScreenshot")
+      const commands = [...options.ahead, { method, params: given }, ...options.follow];
+      if (commands.some((each) => each.method === "Page.captureScreenshot")) {
         return ownerOf(call.id).startsWith("conn-") ? takePicture(tabId, call, run) : withoutMarks(tabId, run);
-      const aside = badges.stepAside(tabId, [...options.ahead, { method, params: given }, ...options.follow]);
+      }
+      const aside = badges.stepAside(tabId, commands);
       return aside ? aside.then(run) : run();
     },
   ],

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-ID = re.compile(r"S(?P<seed>00[0-4])(?:-[a-z0-9]+)+-\d{2}|[LFB][1-9]\d*")
+ID = re.compile(r"S(?P<seed>00[0-4])(?:-[a-z0-9]+)+-\d{2}|[LFBAC][1-9]\d*")
 REASON_OPEN = re.compile(r"issue \d+: \S")
 TABLES = ("requirements", "settled", "open")
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from tabhub.browser.families import SPECS
 from tabhub.calls.results import TOOL as READ_RESULT
+from tabhub.core.listing.finder import CALL, LIST
 from tabhub.core.schemas.portable import ALLOWED, FORMATS, MAX_DEPTH, PROPERTY_NAME, TYPES
 from tabhub.core.tools import Tool
-from tabhub.mcp.gateway import CALL, LIST
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """OpenAI and Anthropic; clients put a prefix such as mcp__tabhub__ before it."""

@@ -10,11 +10,13 @@ from tabhub.core.tools import HUB, Tool
 from tests.check_tool_schemas import built_in, main, own_problems, problems
 
 
+@pytest.mark.req("C1")
 def test_the_built_in_tools_are_accepted_by_every_api() -> None:
     assert main() == 0
     assert len({tool.name for tool in built_in()}) > 95
 
 
+@pytest.mark.req("C1")
 @pytest.mark.parametrize(
     ("schema", "problem"),
     [

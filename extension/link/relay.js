@@ -6,6 +6,7 @@
  */
 
 import { Heartbeat } from "./keepalive.js";
+import { reconnectDelay, refusesQuickReconnects } from "./relay_backoff.js";
 import { Levels, migrate } from "./relay_levels.js";
 import { UNSET, readSettings, urlOf } from "./relay_settings.js";
 import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
@@ -26,8 +27,6 @@ import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
  */
 
 const STORAGE_KEY = "relay";
-const FIRST_DELAY = 500;
-const MAX_DELAY = 30_000;
 const HANDSHAKE_MS = 10_000;
 const STABLE_MS = 5_000;
 const MAX_UNSENT = 32 * 1024 * 1024;
@@ -37,9 +36,8 @@ const CLOSE_REASONS = new Map([
   [4001, "The relay refused the token. Ask the operator of the relay for a new one."],
   [4003, "The connection was too slow and was closed."],
   [1012, "The relay is restarting."],
+  [1013, "The relay has too many new connections at the moment."],
 ]);
-/** After these codes a quick reconnect would be refused again. */
-const SLOW_RETRY = [4000, 4001];
 
 export class Relay {
   /** @type {Settings} */
@@ -221,9 +219,8 @@ export class Relay {
     if (!this.settings.url || !this.settings.token) return this.#set("off", null, null);
     const reached = this.#phase === "connected" || code === 1000;
     const reason = reached ? `The connection to the relay ended (code ${code}).` : `No relay answers at ${this.place}.`;
-    const backoff = FIRST_DELAY * 2 ** Math.min(this.#failures++, 10) * (1 + Math.random() * 0.3);
-    const delay = SLOW_RETRY.includes(code) ? MAX_DELAY : code === 1000 ? 0 : Math.min(backoff, MAX_DELAY);
-    if (SLOW_RETRY.includes(code)) this.#notBefore = Date.now() + delay - 100;
+    const delay = reconnectDelay(code, this.#failures++);
+    if (refusesQuickReconnects(code)) this.#notBefore = Date.now() + delay - 100;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.wake(), delay);
     this.#set("waiting", CLOSE_REASONS.get(code) ?? reason, Date.now() + delay);

@@ -1,5 +1,5 @@
 /**
- * Commands that follow a script without another round trip to the hub: they are sent if the script's result says so.
+ * Commands that follow a script without another round trip to the hub: they are sent if a script's result says so.
  */
 
 import { cdpText } from "./errors.js";
@@ -23,10 +23,12 @@ export function wantsToProceed({ result }) {
  * @param {chrome.debugger.DebuggerSession & { tabId: number }} session
  * @param {CdpObject} found
  * @param {readonly Command[]} follow
+ * @param {Promise<unknown>} onSite rejects if they must not be sent
  */
-export async function runChained(session, found, follow) {
-  keepFocus(session.tabId, follow);
+export async function runChained(session, found, follow, onSite) {
   try {
+    await onSite;
+    keepFocus(session.tabId, follow);
     const sent = follow.map(({ method, params }) => chrome.debugger.sendCommand(session, method, params));
     return { ...found, followed: { result: (await Promise.all(sent)).at(-1) ?? {} } };
   } catch (error) {

@@ -147,11 +147,12 @@ export function tabCommands(cdp, note) {
     const until = read.oneOf(params, "waitUntil", ["load", "commit", "none"]);
     const timeoutMs = read.optionalInteger(params, "timeoutMs", 1);
     const url = await allowedUrl(read.requiredString(params, "url"));
-    await existing(tabId);
     // The browser would abort it silently, also with the debugger.
     if (url.startsWith("data:")) throw new RpcError(FAILED, "A data: URL opens only in a new tab. Create one.");
     const move = () => chrome.tabs.update(tabId, { url });
-    return navigateAndWait(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, MAX_WAIT) }, call);
+    const documentStatus = (/** @type {string | undefined} */ there) => cdp.documentStatus(tabId, there);
+    const longest = timeoutMs && Math.min(timeoutMs, MAX_WAIT);
+    return navigateAndWait(tabId, { move, url, until, timeoutMs: longest, documentStatus }, call);
   }
 
   /**

@@ -7,6 +7,7 @@
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
 import { Children, resume } from "./children.js";
+import { DocumentStatus } from "./document_status.js";
 import { cdpText, failure, noTab, ownPage } from "./errors.js";
 import { keepFocus } from "./focus.js";
 import { runChained, wantsToProceed } from "./chained_commands.js";
@@ -17,15 +18,16 @@ import { isStopped, refuseStopped, stoppedError } from "./stopped.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */
-/** @typedef {{ reject: (error: Error) => void }} Running */
+/** @typedef {{ reject: (error: Error) => void, owner: string | undefined, ahead: CdpObject[] }} Running */
 /** @typedef {{ method: string, params: CdpObject }} Command */
 
 /**
  * @typedef {object} CommandOptions
  * @property {string | undefined} [sessionId]
  * @property {boolean | undefined} [interruptible]
- * @property {readonly Command[]} [ahead] sent first, in order, without waiting for their results
- * @property {readonly Command[]} [follow] sent if the command is a script and its result has `go: true`
+ * @property {readonly Command[]} [ahead] sent first, in order; the results of scripts among them are in the command's
+ * @property {readonly Command[]} [follow] sent if the command, or one ahead, is a script and its result has `go: true`
+ * @property {string} [owner] who sent the command
  */
 
 /**
@@ -40,6 +42,7 @@ import { isStopped, refuseStopped, stoppedError } from "./stopped.js";
  * @property {Children} children
  * @property {Map<string, readonly string[]>} subscriptions by owner: event names, or "Domain." prefixes
  * @property {readonly string[]} events all subscribed events; with any, the tab is in use
+ * @property {DocumentStatus} document the HTTP status of its page
  * @property {ReturnType<typeof setTimeout> | undefined} timer
  */
 
@@ -61,6 +64,8 @@ const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 /** The default timeout of a script. */
 const SCRIPT_MS = 30_000;
 const PAUSED = "Fetch.requestPaused";
+/** An event of ours: the results of scripts ahead of a command that a dialog holds up. */
+const AHEAD = "Tabhub.ahead";
 /** Maximum length of a dialog's text. */
 const MAX_DIALOG_TEXT = 1_000;
 /** Commands that work after a crash. */
@@ -112,7 +117,7 @@ export class Debugger {
    * @param {CommandOptions} [options]
    * @returns {Promise<CdpObject>}
    */
-  async command(tabId, method, params, call, { sessionId, interruptible, ahead = [], follow = [] } = {}) {
+  async command(tabId, method, params, call, { sessionId, interruptible, ahead = [], follow = [], owner } = {}) {
     refuseOwnPages(tabId, [...ahead, { method, params }, ...follow], sessionId !== undefined);
     const attachment = this.#attachments.get(tabId) ?? this.#attach(tabId);
     if (attachment.attaching) await attachment.attaching;
@@ -128,7 +133,8 @@ export class Debugger {
     attachment.used = Date.now();
     const session = sessionId === undefined ? { tabId } : { tabId, sessionId };
     const { promise, resolve, reject } = /** @type {PromiseWithResolvers<CdpObject>} */ (Promise.withResolvers());
-    const running = { reject };
+    /** @type {Running} */
+    const running = { reject, owner, ahead: [] };
     attachment.running.add(running);
     const script = SCRIPTS.includes(method);
     // A hub that subscribes to the Debugger domain uses it itself.
@@ -136,17 +142,19 @@ export class Debugger {
     const disarm = armed ? this.#interrupts.arm(session) : null;
     if (script) call.onCancel = () => void this.#interrupts.stop(session);
     const given = method === "Runtime.evaluate" ? { timeout: SCRIPT_MS, ...params } : params;
-    // Errors of these are not reported: they also affect the command, which reports them.
     keepFocus(tabId, [...ahead, { method, params }]);
-    for (const each of ahead) chrome.debugger.sendCommand(session, each.method, each.params).catch(() => {});
+    const scripts = sendAhead(session, ahead, running.ahead);
     const { dialogs } = attachment;
     chrome.debugger.sendCommand(session, method, given).then(
-      (result) => {
+      async (result) => {
+        await scripts;
         const found = /** @type {CdpObject} */ (result ?? {});
+        if (running.ahead.length > 0) found["ahead"] = running.ahead;
+        const go = [found, ...running.ahead].some(wantsToProceed);
         // After a dialog the hub no longer expects the commands that would follow.
-        const proceed = follow.length > 0 && wantsToProceed(found) && attachment.dialogs === dialogs && !call.cancelled;
+        const proceed = follow.length > 0 && go && attachment.dialogs === dialogs && !call.cancelled;
         const onSite = proceed && site !== undefined ? requireSite(tabId, attachment, site) : Promise.resolve();
-        resolve(proceed ? onSite.then(() => runChained(session, found, follow)) : found);
+        resolve(proceed ? runChained(session, found, follow, onSite) : found);
       },
       (error) => void refusal(tabId, cdpText(error)).then(reject),
     );
@@ -157,6 +165,17 @@ export class Debugger {
       attachment.running.delete(running);
       attachment.used = Date.now();
     }
+  }
+
+  /**
+   * The HTTP status of the page in a tab, if its response was seen; null if it was not, undefined if nobody looks.
+   * @param {number} tabId
+   * @param {string} [url] of the page, if it is known
+   */
+  documentStatus(tabId, url) {
+    const attachment = this.#attachments.get(tabId);
+    if (!attachment || !DocumentStatus.EVENTS.every((method) => wants(attachment.events, method))) return undefined;
+    return attachment.document.of(url ?? "");
   }
 
   /**
@@ -235,6 +254,7 @@ export class Debugger {
       children: new Children(tabId),
       subscriptions: new Map(),
       events: [],
+      document: new DocumentStatus(),
       timer: undefined,
     };
     this.#attachments.set(tabId, attachment);
@@ -362,17 +382,35 @@ export class Debugger {
       attachment.crashed = false;
     } else if (method === "Page.javascriptDialogOpening") {
       attachment.dialogs += 1;
+      for (const { owner, ahead } of attachment.running) {
+        if (owner !== undefined && ahead.length > 0) this.#listener.event({ tabId, method: AHEAD, params: { ahead } }, [owner]);
+      }
       for (const listener of attachment.dialogListeners) listener(String(params["message"]).slice(0, MAX_DIALOG_TEXT));
     } else if (method === PAUSED && isOwn(/** @type {CdpObject} */ (params["request"])["url"])) {
       return this.#detachFromOwnPage(tabId); // a reply to the request would replace the extension's page
     } else if (method === "Debugger.paused") {
       this.#interrupts.paused(sessionId === undefined ? { tabId } : { tabId, sessionId }, params);
     }
+    if (sessionId === undefined) attachment.document.event(method, params);
     const owners = [...attachment.subscriptions].filter(([, events]) => wants(events, method)).map(([owner]) => owner);
     if (owners.length === 0) return;
     const event = sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params };
     this.#listener.event(event, owners);
   }
+}
+
+/**
+ * Send commands that go ahead of another one. Their errors are not reported: they also affect the command.
+ * @param {chrome.debugger.DebuggerSession} session
+ * @param {readonly Command[]} commands
+ * @param {CdpObject[]} results gets those of the scripts; the promise is for them
+ */
+function sendAhead(session, commands, results) {
+  const scripts = commands.map(({ method, params }) => {
+    const sent = chrome.debugger.sendCommand(session, method, params).catch(() => ({}));
+    return SCRIPTS.includes(method) ? sent.then((result) => void results.push(/** @type {CdpObject} */ (result ?? {}))) : null;
+  });
+  return Promise.all(scripts);
 }
 
 /**

@@ -19,7 +19,9 @@ import { reportTab } from "./state.js";
  * @property {boolean} aborted a load was aborted; the wait ends when the tab has stopped loading
  * @property {string | undefined} url the destination; unknown for a step in the history
  * @property {WaitUntil} until
- * @property {() => void} done
+ * @property {Promise<number> | undefined} status the HTTP status of the committed page
+ * @property {() => Promise<number> | undefined} askStatus asks the page for it, unless it is known without that
+ * @property {(tab?: chrome.tabs.Tab) => void} done with the tab as it is now, if that is known
  * @property {(error: Error) => void} fail
  */
 
@@ -63,20 +65,34 @@ export async function allowedUrl(url) {
  * @param {string | undefined} options.url the destination, if it is known
  * @param {WaitUntil} options.until
  * @param {number | undefined} options.timeoutMs
+ * @param {(url?: string) => number | null | undefined} [options.documentStatus] the status of the page with a URL if that is known; null if it is not yet, undefined if it never will be
  * @param {Call} call
  * @returns {Promise<NavigationResult>}
  */
-export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIMEOUT_MS }, call) {
+export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIMEOUT_MS, documentStatus = () => undefined }, call) {
   if (until === "none") {
-    await move();
+    await move().catch((error) => {
+      throw failure(error, tabId);
+    });
     const { pendingUrl } = await chrome.tabs.get(tabId);
     const current = await currentPage(tabId);
     return { ...current, url: pendingUrl ?? current.url };
   }
   waits.get(tabId)?.fail(new RpcError(FAILED, "Replaced by a newer navigation of the same tab."));
-  const { promise, resolve, reject } = /** @type {PromiseWithResolvers<string | void>} */ (Promise.withResolvers());
+  const { promise, resolve, reject } = /** @type {PromiseWithResolvers<string | chrome.tabs.Tab | void>} */ (
+    Promise.withResolvers()
+  );
   /** @type {Wait} */
-  const wait = { stage: "before", aborted: false, url, until, done: resolve, fail: reject };
+  const wait = {
+    stage: "before",
+    aborted: false,
+    url,
+    until,
+    status: undefined,
+    askStatus: () => (documentStatus() === undefined ? httpStatus(tabId) : undefined),
+    done: resolve,
+    fail: reject,
+  };
   waits.set(tabId, wait);
   call.onCancel = () => resolve("cancelled");
   const timeout = setTimeout(() => {
@@ -89,9 +105,10 @@ export async function navigateAndWait(tabId, { move, url, until, timeoutMs = TIM
   }, BEGIN_MS);
   move().catch((error) => reject(failure(error, tabId)));
   try {
-    const problem = await promise;
-    const status = until === "load" && problem === undefined ? await httpStatus(tabId) : 0;
-    const page = await currentPage(tabId, problem ?? undefined);
+    const ended = await promise;
+    if (typeof ended === "string") return await currentPage(tabId, ended);
+    const page = ended ? describe(ended) : await currentPage(tabId);
+    const status = until === "load" ? (documentStatus(page.url) ?? (await (wait.status ?? httpStatus(tabId)))) : 0;
     return status > 0 ? { ...page, httpStatus: status } : page;
   } finally {
     clearTimeout(timeout);
@@ -109,7 +126,16 @@ async function currentPage(tabId, problem) {
   const tab = await chrome.tabs.get(tabId).catch((error) => {
     throw failure(error, tabId);
   });
-  const { url, title, status } = reportTab(tab);
+  return describe(tab, problem);
+}
+
+/**
+ * @param {chrome.tabs.Tab} tab
+ * @param {string} [problem]
+ * @returns {NavigationResult}
+ */
+function describe(tab, problem) {
+  const { tabId, url, title, status } = reportTab(tab);
   return {
     tabId,
     url,
@@ -151,7 +177,7 @@ function waitFor(details) {
  */
 function settle(tabId, wait) {
   chrome.tabs.get(tabId).then((tab) => {
-    if (tab.status === "complete" && wait.stage === "committed") wait.done();
+    if (tab.status === "complete" && wait.stage === "committed") wait.done(tab);
   }, ignoreClosed);
 }
 
@@ -171,7 +197,7 @@ async function aborted(tabId, url, wait) {
   wait.aborted = url === wait.url || wait.url === undefined;
   const tab = await chrome.tabs.get(tabId).catch(ignoreClosed);
   if (!tab) return;
-  if (!tab.pendingUrl && tab.status === "complete") return ended(wait);
+  if (!tab.pendingUrl && tab.status === "complete") return ended(wait, tab);
   // Still loading: unless it is another page, tabs.onUpdated ends the wait when the tab has stopped.
   if (wait.aborted && wait.stage === "started" && tab.pendingUrl && tab.pendingUrl !== url) {
     wait.fail(new RpcError(FAILED, `${ABORTED}: the tab navigated to ${tab.pendingUrl.slice(0, 500)} instead.`));
@@ -181,9 +207,10 @@ async function aborted(tabId, url, wait) {
 /**
  * The tab has stopped loading.
  * @param {Wait} wait
+ * @param {chrome.tabs.Tab} tab
  */
-function ended(wait) {
-  if (wait.stage === "committed") wait.done();
+function ended(wait, tab) {
+  if (wait.stage === "committed") wait.done(tab);
   else wait.fail(new RpcError(FAILED, `${ABORTED}: the URL gave no page (a download, or an empty response).`));
 }
 
@@ -193,8 +220,10 @@ export function watchNavigation() {
   webNavigation.onBeforeNavigate.addListener((details) => {
     const wait = waitFor(details);
     if (!wait) return;
-    if (wait.stage === "committed") wait.stage = "redirected";
-    else if (wait.url === undefined || wait.url === details.url) wait.stage = "started";
+    if (wait.stage === "committed") {
+      wait.stage = "redirected";
+      wait.status = undefined;
+    } else if (wait.url === undefined || wait.url === details.url) wait.stage = "started";
   });
   webNavigation.onCommitted.addListener((details) => {
     const wait = waitFor(details);
@@ -202,16 +231,18 @@ export function watchNavigation() {
     const redirected = details.transitionQualifiers.some((qualifier) => REDIRECTED.includes(qualifier));
     if (wait.stage === "started" && wait.url !== undefined && wait.url !== details.url && !redirected) return;
     wait.stage = "committed";
-    if (wait.until === "commit") wait.done();
-    else settle(details.tabId, wait);
+    if (wait.until === "commit") return wait.done();
+    // While the page loads, because it is known from here on.
+    wait.status = wait.askStatus();
+    settle(details.tabId, wait);
   });
   webNavigation.onCompleted.addListener((details) => {
     const wait = waitFor(details);
     if (wait?.stage === "committed") setTimeout(() => wait.stage === "committed" && wait.done(), SETTLE_MS);
   });
-  tabs.onUpdated.addListener((tabId, change) => {
+  tabs.onUpdated.addListener((tabId, change, tab) => {
     const wait = change.status === "complete" ? waits.get(tabId) : undefined;
-    if (wait?.stage === "committed" || wait?.aborted) ended(wait);
+    if (wait?.stage === "committed" || wait?.aborted) ended(wait, tab);
   });
   webNavigation.onErrorOccurred.addListener((details) => {
     const wait = waitFor(details);

@@ -252,6 +252,10 @@ class NotConnected(BrowserError, status=503, outcome="not_sent", retryable=True)
 class RelayRefused(NotConnected):
     """The relay refused the connection, or could not be reached."""
 
+    def __init__(self, message: str, *, hint: str | None = None, retry_after: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
 
 class LinkLost(BrowserError, code=-32006, status=502, outcome="unknown"):
     """The connection to the browser ended during the call."""
@@ -375,7 +379,11 @@ class InvalidReply(TabhubError, outcome="unknown"):
 
 
 class TooManyConnections(TabhubError, status=503, category="concurrency"):
-    """The relay node has reached its maximum of connections."""
+    """The relay node has reached its maximum of connections, or has more new ones than it can serve in time."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class RequestTimeout(TabhubError, status=408, category="timeout", outcome="not_sent"):
@@ -470,6 +478,10 @@ class BadFrame(Exception):
 
 class BusConnectFailed(Exception):
     """The relay could not connect to its bus; says why."""
+
+
+class BusRefused(BusConnectFailed):
+    """A server of the bus answered, but its settings and this node's do not match: waiting does not help."""
 
 
 class ClientDisconnected(Exception):

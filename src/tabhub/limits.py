@@ -45,6 +45,7 @@ class Limits:
 
     # answers
     result_tokens: int = _limit(25_000, "estimated tokens of a tool result before the rest becomes a handle")
+    change_tokens: int = _limit(2_000, "estimated tokens of the changes that an acting tool reports")
     result_ttl: float = _limit(3600.0, "how long a result handle can be read")
     result_store: int = _limit(256 * MB, "maximum of bytes stored for result handles")
     result_memory: int = _limit(32 * MB, "maximum of bytes of them in memory while the disk cannot be written")
@@ -52,6 +53,8 @@ class Limits:
     read_chars: int = _limit(20_000, "characters tabhub_read_result returns by default")
     list_page: int = _limit(1000, "entries in one page of tools/list, resources/list or prompts/list")
     gateway_page: int = _limit(50, "tools in one page of tabhub_list_tools")
+    finder_found: int = _limit(10, "tools in the first page of a search with tabhub_list_tools")
+    finder_tokens: int = _limit(1_500, "estimated tokens of the schemas of the best of them")
 
     # rates, per minute
     admin_rate: int = _limit(10, "requests per minute to each of /reload, /extension/reload and /plugin-settings")
@@ -98,14 +101,33 @@ class Limits:
 
     # the relay
     relay_auth: float = _limit(10.0, "time for a client of a relay to authenticate")
+    relay_ping: float = _limit(
+        20.0,
+        "time between two looks at a client of a relay: after two in which it sent nothing it is pinged, after three "
+        "disconnected",
+    )
+    relay_drain: float = _limit(10.0, "time for running requests to finish when a relay node is stopped")
     relay_clients: int = _limit(50_000, "connections of one relay node")
+    relay_unauthenticated: int = _limit(
+        5000,
+        "connections of one relay node that have not authenticated yet; a tenth of that while the node is more than a "
+        "second behind. More are refused and told when to come back",
+    )
     relay_user_clients: int = _limit(1000, "connections of one user to one relay node")
     relay_client_rate: int = _limit(12_000, "messages per minute and connection a relay accepts (0: no limit)")
     relay_user_rate: int = _limit(60_000, "messages per minute and user a relay accepts, on all nodes (0: no limit)")
+    relay_user_joins: int = _limit(
+        1200, "new connections of one user per minute to one relay node; more have to wait (0: no limit)"
+    )
+    relay_revoked: int = _limit(200_000, "entries in a relay node's list of revoked tokens")
     relay_calls: int = _limit(1000, "forwarded requests of one agent without an answer yet")
     relay_queue: int = _limit(16 * MB, "bytes waiting for a slow reader at a relay before it is disconnected")
     relay_user_queue: int = _limit(
         64 * MB, "bytes waiting at a relay node for all readers of one user, incomplete messages included"
+    )
+    relay_all_queue: int = _limit(
+        512 * MB,
+        "the same for all users of a relay node; beyond that a connection of the user with the most is closed",
     )
     relay_stranger: int = _limit(16 * 1024, "bytes a client of a relay may send before it has authenticated")
     relay_token: int = _limit(8192, "longest token a relay accepts")

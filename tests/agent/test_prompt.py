@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tabhub.agent.prompt import FIND, ToolSelection, definition, describe_found, select_tools, system_prompt
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import BROWSER, Source, Tool
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tabhub.browser import browser_tools
 from tabhub.browser.driver.page import Page, open_tab
+from tabhub.browser.secrets.fields import ReadFields
 from tabhub.core.leases import Lease
 from tabhub.core.schemas.validators import compile_schema
 from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements, TargetKey
@@ -30,6 +31,7 @@ class Context:
 
     session: Any = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    structured: bool = True
     sent: bool = False
     tab: int | None = None
     origin: str | None = None
@@ -105,7 +107,7 @@ class Bench:
             raise tool.invalid(args)
         result = await run(self.context, args)
         body = orjson.loads(result.payload)
-        if not result.is_error:
+        if not result.is_error and self.context.structured:
             assert tool.output_schema is not None
             assert compile_schema(tool.output_schema).is_valid(body["structuredContent"]), body
         return result
@@ -150,6 +152,9 @@ class Choice:
     def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
         return None
 
+    def held_tabs(self, session: Any) -> dict[int, bool]:
+        return {}
+
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         raise AssertionError("no tab is leased here")
 
@@ -172,14 +177,17 @@ class Choice:
         self.listeners.append(listener)
 
 
-@pytest.fixture
-async def bench(tmp_path: Path) -> Bench:
+def make_bench(folder: Path, read_fields: ReadFields) -> Bench:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1, active=True, windowFocused=True), tab(2))
-
     choice = Choice(browsers)
     made = browser_tools(
-        browsers, choice, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"}, read_fields=no_fields
+        browsers, choice, folder / "files", hub_facts=lambda: {"version": "0.1.0"}, read_fields=read_fields
     )
     tools = {tool.name: (tool, run) for tool, run in made}
-    return Bench(browsers, browser, tools, tmp_path / "files", listeners=choice.listeners)
+    return Bench(browsers, browser, tools, folder / "files", listeners=choice.listeners)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> Bench:
+    return make_bench(tmp_path, no_fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -35,6 +35,8 @@ class FakeBrowser:
     def __init__(self, browser_id: str = "b1", limits: Limits = DEFAULTS) -> None:
         self.sent: list[dict[str, Any]] = []
         self.closed: list[tuple[int, str]] = []
+        self.chains = False
+        """Whether commands that follow a script are run, as by a newer extension."""
         self.answers: dict[str, Answer] = {name: lambda _: {} for name in WATCHING}
         self.link = ExtensionLink(
             browser_id,
@@ -58,9 +60,19 @@ class FakeBrowser:
         try:
             result = answer(params)
             if result is not NO_ANSWER:
-                self.reply(message["id"], result)
+                self.reply(message["id"], self._followed(message["params"].get("follow", ()), result))
         except Failure as failure:
             self.refuse(message["id"], failure.code, str(failure))
+
+    def _followed(self, follow: Sequence[dict[str, Any]], result: Any) -> Any:
+        """The result, with that of the last command that follows a script whose value has `go: true`."""
+        if not (self.chains and follow and result["result"]["value"]["go"]):
+            return result
+        try:
+            results = [self.answers[each["method"]](each["params"]) for each in follow]
+        except Failure as failure:
+            return {**result, "followed": {"error": str(failure)}}
+        return {**result, "followed": {"result": results[-1]}}
 
     @staticmethod
     def method_of(message: dict[str, Any]) -> str:
@@ -105,5 +117,5 @@ def tab(tab_id: int, **more: Any) -> dict[str, Any]:
 
 async def settle() -> None:
     """Let everything that is ready run."""
-    for _ in range(10):
+    for _ in range(20):
         await asyncio.sleep(0)

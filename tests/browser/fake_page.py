@@ -21,7 +21,11 @@ def document(bench: Bench, answer: Any | Callable[[str], Any]) -> None:
     def evaluate(params: dict[str, Any]) -> Any:
         code = params["expression"]
         if "makeKit" in code:
+            return {"result": {"value": True}}
+        if "tabhubKit.begin(" in code:
             return {"result": {"value": ["token", "e"]}}
+        if "tabhubKit ??=" in code:
+            return {"result": {"value": True}}
         value = answer(code) if callable(answer) else answer
         return value if value is NO_ANSWER else {"result": {"value": value}}
 

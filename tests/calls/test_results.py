@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.tool_spec import data_result
 from tabhub.calls import engine
 from tabhub.core.registry import Entry
-from tabhub.core.results.budget import Fitted, estimate_tokens, fit
+from tabhub.core.results.budget import Fitted, fit
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
-from tests.harness.agent import Agent, client, stateless
+from tests.harness.agent import PROGRAM, Agent, client, stateless
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.results import both_forms
 
 LIBRARY = Source("plugin", "library")
 ROWS = [{"id": n, "title": f"Book number {n}", "price": n % 50} for n in range(20_000)]
@@ -54,7 +55,7 @@ def library(hub: RunningHub) -> RunningHub:
     hub.hub.tabs.register(
         LIBRARY,
         [
-            tool("rows", lambda: data_result({"rows": ROWS})),
+            tool("rows", lambda: both_forms({"rows": ROWS})),
             tool("lines", lambda: ToolResult.text(LINES)),
             *(tool(f"huge_{kind}", lambda made=made: made) for kind, made in HUGE_RESULTS.items()),
             tool("failed", lambda: ToolResult.text(LINES, is_error=True)),
@@ -168,7 +169,7 @@ async def test_stateless_agents_read_by_the_handle_alone(library: RunningHub) ->
 
         async def call(name: str, **arguments: Any) -> Any:
             body, headers = stateless("tools/call", {"name": name, "arguments": arguments})
-            return (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+            return (await http.post(PROGRAM, json=body, headers=headers)).json()["result"]
 
         handle = (await call("library_lines"))["_meta"]["tabhub/result"]["handle"]
         assert (await call("tabhub_read_result", handle=handle, limit=5))["structuredContent"]["text"] == "line "

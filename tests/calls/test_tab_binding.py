@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from tabhub.core.agent_colours import COLOURS
-from tests.harness.agent import Agent, client, message, stateless
+from tests.harness.agent import PROGRAM, Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.tenants import act, closing_browser, holders, refused, tab_of
@@ -63,6 +63,15 @@ async def test_reading_binds_a_free_tab_but_not_a_leased_one(hub: RunningHub, br
         assert await tab_of(two, tabId=7) == 7
         assert await tab_of(two) == 8
         assert holders(hub) == {7: one.headers["Mcp-Session-Id"], 8: two.headers["Mcp-Session-Id"]}
+
+
+@pytest.mark.req("A18")
+async def test_the_list_of_tabs_marks_own_and_leased_ones(hub: RunningHub, browser: FakeExtension) -> None:
+    async with Agent(hub) as one, Agent(hub) as two:
+        await act(one, tabId=7)
+        for agent, mark in ((one, "own"), (two, "leased")):
+            tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
+            assert [each["tabId"] for each in tabs if each.get(mark)] == [7]
 
 
 async def test_reading_can_be_refused_too(tmp_path: Path) -> None:
@@ -183,7 +192,7 @@ async def test_a_stateless_agent_sees_the_session_whose_handle_it_has(hub: Runni
 
         async def call(name: str, **arguments: Any) -> dict[str, Any]:
             body, headers = stateless("tools/call", {"name": name, "arguments": arguments})
-            result: dict[str, Any] = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+            result: dict[str, Any] = (await http.post(PROGRAM, json=body, headers=headers)).json()["result"]
             return result
 
         assert (await call("browser_list_sessions"))["structuredContent"]["sessions"] == []

@@ -29,6 +29,7 @@ class Caller:
 
     via = "mcp"
     answers = None
+    structured = True
 
     def __init__(self) -> None:
         self.session = Session("scenario", "handle", "conformance", 0.0, 0.0)

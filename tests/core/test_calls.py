@@ -125,7 +125,7 @@ def test_only_the_first_failure_counts() -> None:
 def test_a_second_answer_is_dropped_and_counted() -> None:
     calls = Calls[Call](Limits())
     call = opened(calls, BUY, 0)
-    assert calls.close(call, 1) == []
+    assert calls.close(call, 1) == ()
     assert calls.close(call, 2) is None
     assert calls.late == 1
     assert call not in list(calls)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import weakref
 from typing import Any
 
@@ -93,7 +92,7 @@ def test_the_list_of_problems_is_bounded() -> None:
 
 
 def test_a_tool_cannot_be_changed() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         tool(ORDER).description = "other"  # type: ignore[misc]
 
 
@@ -101,7 +100,7 @@ def test_the_listing_contains_the_tools_declaration() -> None:
     made = tool(
         ORDER, title="Order", output_schema={"type": "object"}, annotations={"readOnlyHint": True}, meta={"a": 1}
     )
-    assert orjson.loads(made.wire) == {
+    assert made.listing() == {
         "name": "shop_order",
         "title": "Order",
         "description": "Order",
@@ -206,7 +205,7 @@ def test_results_are_encoded_once_in_the_form_of_mcp() -> None:
 def test_a_copy_with_another_description_is_otherwise_the_same_tool() -> None:
     made = tool({"type": "object", "properties": {"a": {"type": "string"}}})
     assert made.accepts({})
-    again = made.with_description("other words", {"x": 1})
-    assert (again.name, again.input_schema, again.compiled) == (made.name, made.input_schema, made.compiled)
+    again = made.changed(description="other words", meta={"x": 1})
+    assert (again.name, again.input_schema, again.schema) == (made.name, made.input_schema, made.schema)
     assert orjson.loads(again.wire) == {**orjson.loads(made.wire), "description": "other words", "_meta": {"x": 1}}
     assert made.description != "other words"

@@ -18,9 +18,10 @@ import pytest
 import yaml
 
 from tabhub.cli import main
+from tabhub.limits import DEFAULTS
 from tabhub.relay import run
-from tabhub.relay.bus.interface import Bus
-from tabhub.relay.bus.nats import VARIABLE
+from tabhub.relay.bus.interface import VARIABLE, Bus
+from tabhub.relay.draining import REFUSE_AFTER
 from tabhub.relay.health import metrics
 from tabhub.relay.keyring import KEY_VARIABLE, Keyring
 from tabhub.relay.node import Node
@@ -139,10 +140,17 @@ def test_the_manifests_are_valid_and_consistent() -> None:
     assert container()["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert VARIABLE in [env["name"] for env in container()["env"]]
     assert f"nats://{manifest('Service', 'tabhub-nats')['metadata']['name']}:4222" in container()["args"]
+    pod = manifest("Deployment", "tabhub-relay")["spec"]["template"]["spec"]
+    waits = int(container()["lifecycle"]["preStop"]["exec"]["command"][-1])
+    drains = REFUSE_AFTER + DEFAULTS.relay_drain + run._GRACE
+    assert pod["terminationGracePeriodSeconds"] >= waits + drains
+    assert int(compose()["services"]["relay-1"]["stop_grace_period"].removesuffix("s")) > drains
+    assert int(unit("tabhub-relay.service")["Service"]["TimeoutStopSec"]) > drains
     (allowed,) = manifest("NetworkPolicy", "tabhub-nats")["spec"]["ingress"]
     assert allowed["from"][0]["podSelector"]["matchLabels"] == labels
     placed = manifest("Ingress", "tabhub-relay")["metadata"]["annotations"]
-    assert placed["nginx.ingress.kubernetes.io/upstream-hash-by"].startswith("$http_authorization")
+    assert not [name for name in placed if "hash" in name or "affinity" in name]
+    assert placed["nginx.ingress.kubernetes.io/load-balance"] == "round_robin"
     paths = manifest("Ingress", "tabhub-relay")["spec"]["rules"][0]["http"]["paths"]
     assert [path["path"] for path in paths] == list(_PATHS)
 
@@ -174,7 +182,7 @@ def test_the_nginx_configuration_is_valid(tmp_path: Path) -> None:
     assert chosen["args"] == [
         "$http_authorization",
         "$tabhub_place",
-    ]  # an agent over HTTP must reach the node of its session
+    ]
     directives = {b["directive"] + " " + b["args"][0]: b["args"] for b in place["block"]}
     assert directives["proxy_set_header Upgrade"] == ["Upgrade", "$http_upgrade"]
     assert "proxy_set_header X-Forwarded-For" in directives
@@ -193,7 +201,7 @@ def test_the_caddyfile_is_balanced_and_forwards_only_public_paths() -> None:
     assert set(_PATHS) <= set(matched)
     assert not {"/metrics", "/status", "/*"} & set(matched)
     assert "request>headers>Authorization delete" in text
-    assert "lb_policy header Authorization {" in text
+    assert "lb_policy header Authorization\n" in text
 
 
 def _metric_names() -> set[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.live import Caller
 from tests.e2e.zoo import Zoo
 
 
+@pytest.mark.req("C6")
 async def test_tools_read_act_and_capture_outside_secure_contexts(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("forms.html").replace("127.0.0.1", "intranet.test"))
     assert await guest.run("return isSecureContext") is False

@@ -85,6 +85,8 @@ SCRIPTS = {
     "a field that the script empties": "const had = fresh.value; fresh.value = ''; return had",
     "what was entered while it ran": "pin.value = ['mk', 'typed', '08'].join('-'); return pin.value",
     "the removed form": "const had = recovery.value; document.querySelector('form').remove(); return had",
+    "what was entered and removed": "const f = fresh; f.value = 'mk-' + ['moved-09']; f.remove(); return f.value",
+    "a password that it reveals": "password.type = 'text'; password.id = ''; return document.forms[0][0].value",
 }
 
 
@@ -111,7 +113,7 @@ async def test_no_tool_gives_the_value_of_a_secret_field_wherever_the_page_repea
     await guest.visit(zoo.at(PAGE))
     await guest.get("browser_execute_script", code="await window.ready; document.title = `Hello ${fresh.value}`")
     requests = (await guest.get("browser_get_network_requests"))["requests"]
-    assert len([request for request in requests if "/echo" in request["url"]]) == 2
+    assert len([request for request in requests if "/echo" in request["url"]]) == 3
     reads = [(name, args) for name, every in READS.items() for args in every]
     reads += [("browser_get_network_request", {"requestId": request["id"]}) for request in requests]
     reads += [("browser_get_resource_content", {"url": PAGE})]
@@ -135,6 +137,22 @@ async def test_a_script_returns_no_value_of_a_secret_field(guest: Caller, zoo: Z
     assert "•••" in shown
     if "structuredContent" in answer:
         assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
+
+
+async def test_the_first_script_in_a_page_returns_nothing_that_it_removes(guest: Caller, zoo: Zoo) -> None:
+    """Its values are those of no page before, so that nothing but reading this one can mask them."""
+    for number in ("20", "21"):
+        await guest.visit(zoo.at(f"typed.html?mk-once-{number}"))
+        assert await guest.run("const had = typed.value; typed.remove(); return `It was ${had}.`") == "It was •••."
+
+
+async def test_a_dialog_does_not_show_the_value_of_a_secret_field(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("typed.html?mk-said-30"))
+    answer = await guest.call("browser_execute_script", code="alert(`You typed ${typed.value}`)")
+    assert answer["isError"]
+    assert "You typed •••" in answer["content"][0]["text"]
+    assert leaks(answer) == set()
+    await guest.get("browser_handle_dialog", action="accept")
 
 
 async def test_short_values_are_masked_where_they_are_the_whole_text_only(guest: Caller, zoo: Zoo) -> None:

@@ -177,6 +177,22 @@ async def test_a_whole_form_is_filled_in(guest: Caller, zoo: Zoo) -> None:
     assert {"change name", "change colour", "input fruits", "change day", "change news"} <= set(output)
 
 
+@pytest.mark.req("A5")
+async def test_a_value_that_the_page_changes_when_the_focus_leaves_is_reported(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    await guest.run(
+        "document.body.innerHTML = '<label>Date <input id=date></label><label>Title <input></label>';"
+        "date.onblur = () => { if (!/^[0-9-]+$/.test(date.value)) date.value = '2000-01-01'; }"
+    )
+    fields = [{"label": "Date", "value": "March 14, 2027"}, {"label": "Title", "value": "Harbour"}]
+    date, title = (await guest.get("browser_fill_form", fields=fields))["fields"]
+    assert (date["value"], title["value"]) == ("2000-01-01", "Harbour")
+    assert "changed it when the focus left it" in date["note"]
+    fields[0]["value"] = "2027-03-14"
+    date, _ = (await guest.get("browser_fill_form", fields=fields))["fields"]
+    assert (date["value"], "note" in date) == ("2027-03-14", False)
+
+
 async def test_a_field_that_cannot_be_filled_is_named(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_form.html"))
     cases = (

@@ -15,8 +15,7 @@ DRAG, SCROLL, MOUSE, UPLOAD = "browser_drag", "browser_scroll", "browser_mouse",
 
 async def seen(agent: Caller, **more: Any) -> str:
     """The text of a snapshot."""
-    text: str = (await agent.call(SNAPSHOT, **more))["content"][0]["text"]
-    return text
+    return "\n".join(block["text"] for block in (await agent.call(SNAPSHOT, **more))["content"])
 
 
 def ref(text: str, expected: str) -> str:
@@ -218,9 +217,9 @@ async def test_the_snapshot_note_leads_to_the_rest_of_a_long_list(guest: Caller,
     items = "Array.from({length: 300}, (_, n) => `<li><button>Row ${n}</button></li>`).join('')"
     await guest.run(f"document.body.innerHTML = '<ul>' + {items} + '</ul>'")
     text = await seen(guest, maxTokens=1000)
-    output = re.search(r"more here: browser_snapshot with ref=(\w+) and maxTokens=(\d+)", text)
-    assert output is not None, text[-500:]
-    assert 'button "Row 299"' in await seen(guest, ref=output[1], maxTokens=int(output[2]))
+    rest = re.search(r'tabhub_read_result {"handle": "([\w-]+)"}', text)
+    assert rest is not None, text[-500:]
+    assert 'button "Row 299"' in (await guest.get("tabhub_read_result", handle=rest[1]))["text"]
 
 
 async def test_a_pdf_is_reported_as_such(guest: Caller, zoo: Zoo) -> None:

@@ -170,6 +170,7 @@ async def clicked(agent: Caller, label: str, name: str) -> dict[str, Any]:
     return done[0] if done else await reported(agent, name)
 
 
+@pytest.mark.req("A4")
 async def test_a_file_that_a_page_downloads_is_reported_and_can_be_uploaded(
     agent: Caller, zoo: Zoo, folder: Path, subtests: pytest.Subtests
 ) -> None:
@@ -192,6 +193,7 @@ async def test_a_window_that_becomes_a_download_is_reported(agent: Caller, zoo: 
     assert report["path"].startswith("downloads/")
 
 
+@pytest.mark.req("A4")
 async def test_a_download_that_ends_later_is_reported_by_a_later_answer(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("downloads.html"))
     answer = await agent.get("browser_click_element", text="Save later")

@@ -26,6 +26,7 @@ async def load(agent: Caller, apps: AppSite, editor: str, text: str) -> None:
     await agent.run("document.activeElement.blur(); load(args.text)", args={"text": text})
 
 
+@pytest.mark.req("A1")
 async def test_inserted_text_is_in_the_editor_as_given(guest: Caller, apps: AppSite, editor: str) -> None:
     await load(guest, apps, editor, "old text")
     answer = await guest.get(TYPE, selector=FIELD, text=CODE, insert=True, clear=True)
@@ -36,6 +37,7 @@ async def test_inserted_text_is_in_the_editor_as_given(guest: Caller, apps: AppS
     assert await guest.run("return model()") == f"{CODE}\n{more}"
 
 
+@pytest.mark.req("A1")
 async def test_typed_lines_have_the_indentation_of_the_text(guest: Caller, apps: AppSite, editor: str) -> None:
     text = "for i in range(2):\n    if i:\n        run(i)\n\nrun(9)"
     await load(guest, apps, editor, "")
@@ -56,6 +58,7 @@ async def test_text_without_a_target_goes_to_the_focused_editor(guest: Caller, a
     assert (await guest.run("return model()"), answer["value"]) == ("ab c", "ab c")
 
 
+@pytest.mark.req("A3")
 @pytest.mark.parametrize("editor", CODE_EDITORS)
 async def test_the_whole_text_of_a_code_editor_is_read(guest: Caller, apps: AppSite, editor: str) -> None:
     text = "\n".join(f"{'    ' * (n % 3)}line {n}" for n in range(2000))
@@ -80,6 +83,7 @@ async def test_an_editor_out_of_reach_says_that_it_shows_only_a_part(guest: Call
     assert "unknown" in answer.get("note", "unknown")
 
 
+@pytest.mark.req("A1")
 async def test_a_typed_line_break_is_enter_in_short_and_long_texts(guest: Caller, apps: AppSite) -> None:
     await guest.visit(apps.at("codemirror6"))
     for text in ("a = 1\nb = 2", "\n".join(f"value_{n} = {n}" for n in range(40))):
@@ -87,6 +91,7 @@ async def test_a_typed_line_break_is_enter_in_short_and_long_texts(guest: Caller
         assert await guest.run("return [model(), executed.length]") == [text, 0]
 
 
+@pytest.mark.req("A16")
 async def test_a_change_by_the_editor_is_reported(guest: Caller, apps: AppSite) -> None:
     await guest.visit(apps.at("monaco"))
     answer = await guest.get(TYPE, selector=FIELD, text="function f() {\n  g();\n}")

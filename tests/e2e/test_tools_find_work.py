@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.driver.worlds import install_expression, literal
+import pytest
+
+from tabhub.browser.driver.worlds import begin_expression, install_expression, literal
 from tests.e2e.live import Caller, DevTools, Wire
 from tests.e2e.zoo import Zoo
 
@@ -37,7 +39,8 @@ async def counted(wire: Wire, url: str, targets: list[str], call: str) -> dict[s
     frame = (await wire.send("Page.getFrameTree", session))["frameTree"]["frame"]["id"]
     made = await wire.send("Page.createIsolatedWorld", session, frameId=frame, worldName=f"counting {url}")
     world = {"contextId": made["executionContextId"], "returnByValue": True}
-    await wire.send("Runtime.evaluate", session, expression=install_expression("t", "e"), **world)
+    await wire.send("Runtime.evaluate", session, expression=install_expression(), **world)
+    await wire.send("Runtime.evaluate", session, expression=begin_expression("t", "e"), **world)
     await wire.send("Runtime.evaluate", session, expression=COUNT, **world)
     done = await wire.send("Runtime.evaluate", session, expression=f"tabhubKit.{call}, work", **world)
     assert "exceptionDetails" not in done, done
@@ -45,6 +48,7 @@ async def counted(wire: Wire, url: str, targets: list[str], call: str) -> dict[s
     return found
 
 
+@pytest.mark.req("A11")
 async def test_the_work_of_a_search_grows_with_the_page_only(guest: Caller, zoo: Zoo, devtools: DevTools) -> None:
     wanted: dict[str, dict[str, Any]] = {
         "search": {"text": "Ship 7", "limit": 20, "near": True},

@@ -193,6 +193,7 @@ async def test_a_click_that_closes_its_tab_succeeds(agent: Caller, zoo: Zoo) -> 
     assert answer["did"].startswith('Clicked button "Close"')
 
 
+@pytest.mark.req("A7")
 async def test_an_answer_reports_failed_requests_and_errors_of_the_page(
     guest: Caller, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:

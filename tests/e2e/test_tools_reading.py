@@ -74,6 +74,30 @@ async def test_content_is_truncated_and_reports_the_remainder(guest: Caller, zoo
     assert part["remaining"] == whole["length"] - 60
 
 
+async def test_the_main_content_comes_first_with_its_headings_and_the_rest_of_the_page_follows(
+    guest: Caller, zoo: Zoo
+) -> None:
+    await guest.visit(f"{zoo.url}/other")
+    await guest.run(
+        "document.body.innerHTML = `<nav><a href=/>Home</a></nav><main><h1>Cats</h1><p>They purr.</p>"
+        "<h2>Food</h2><pre>a   b\n\n\n\tc</pre><p>Fish&nbsp; and mice.</p></main><footer>Imprint</footer>`"
+    )
+    content = (await guest.get("browser_get_tab_content"))["content"]
+    assert content == (
+        "Cats\n\nThey purr.\n\nFood\n\na   b\n\n\n\tc\n\nFish  and mice.\n\n"
+        "[outside the main content]\n\nHome\n\nImprint"
+    )
+    assert (await guest.get("browser_get_tab_content", outline=True))["content"] == "0 Cats\n 18 Food"
+    assert content[18:].startswith("Food")
+    found = (await guest.get("browser_get_tab_content", search="mice"))["content"]
+    assert "## Food\n[" in found
+    assert "Fish  and mice." in found
+    on = await guest.get("browser_get_tab_content", offset=18, maxLength=11)
+    assert (on["content"], on["remaining"]) == (content[18:29], len(content) - 29)
+    marked = (await guest.get("browser_get_tab_content", format="markdown"))["content"]
+    assert marked.startswith("# Cats\n\nThey purr.\n\n## Food\n\n```\na   b\n\n\n\tc\n```\n\nFish  and mice.")
+
+
 async def test_html_includes_shadow_roots_and_elements_in_any_frame(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("see_article.html"))
     page = await guest.get("browser_get_page_html")

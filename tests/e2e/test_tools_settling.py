@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.live import Caller
+from tests.e2e.live import Caller, LiveHub
 from tests.e2e.zoo import Zoo
 
 TOOLS = {"click": "browser_click_element", "type": "browser_type_text", "press": "browser_press_key"}
@@ -65,6 +65,15 @@ async def test_a_snapshot_right_after_an_action_shows_what_it_caused(guest: Call
     await guest.visit(zoo.at("settle.html"))
     await guest.get("browser_click_element", selector="#next")
     assert "Delete 101" in (await guest.get("browser_snapshot"))["snapshot"]
+
+
+async def test_a_page_has_reacted_to_a_file_before_the_next_call(guest: Caller, zoo: Zoo, live_hub: LiveHub) -> None:
+    await guest.visit(zoo.at("settle.html"))
+    folder = live_hub.home / "files"
+    folder.mkdir(exist_ok=True)
+    (folder / "view.txt").write_text("x")
+    await guest.get("browser_upload_file", label="Picture", paths=["view.txt"])
+    assert await guest.run("return document.getElementById('named').value") == "view.txt"
 
 
 async def test_text_that_moved_the_focus_is_answered_with_where_it_is_now(guest: Caller, zoo: Zoo) -> None:

@@ -18,6 +18,7 @@ async def clicked(agent: Caller) -> list[str]:
     return ids
 
 
+@pytest.mark.req("B29")
 async def test_a_text_inside_a_word_is_never_clicked(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     for target, near in (
@@ -32,6 +33,7 @@ async def test_a_text_inside_a_word_is_never_clicked(guest: Caller, zoo: Zoo, su
     assert await clicked(guest) == []
 
 
+@pytest.mark.req("B29")
 async def test_a_hidden_exact_match_keeps_partial_matches_from_being_clicked(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     error = await guest.fail(CLICK, text="New")
@@ -41,6 +43,7 @@ async def test_a_hidden_exact_match_keeps_partial_matches_from_being_clicked(gue
     assert await clicked(guest) == []
 
 
+@pytest.mark.req("B29")
 async def test_exact_matches_come_before_whole_words(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     await guest.get(CLICK, text="Save")
@@ -49,6 +52,7 @@ async def test_exact_matches_come_before_whole_words(guest: Caller, zoo: Zoo) ->
     assert await clicked(guest) == ["save", "save-as", "publish-now"]
 
 
+@pytest.mark.req("B29")
 async def test_several_matches_are_listed_at_once_and_nothing_is_done(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     error = await guest.fail(CLICK, text="Mail reader")
@@ -57,6 +61,7 @@ async def test_several_matches_are_listed_at_once_and_nothing_is_done(guest: Cal
     assert await clicked(guest) == []
 
 
+@pytest.mark.req("A17")
 async def test_elements_are_found_and_told_apart_by_title_and_placeholder(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     await guest.get(CLICK, text="Delete draft 2")
@@ -69,6 +74,7 @@ async def test_elements_are_found_and_told_apart_by_title_and_placeholder(guest:
     assert re.search(r'^ *time "Send at" \[ref=', snapshot, re.M)
 
 
+@pytest.mark.req("A6")
 async def test_a_label_names_fields_only_in_every_tool(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     assert (await guest.get(TYPE, label="Title*", text="One"))["value"] == "One"
@@ -84,18 +90,21 @@ async def test_a_label_names_fields_only_in_every_tool(guest: Caller, zoo: Zoo) 
     assert 'textbox "Title*"' in error["text"]
 
 
+@pytest.mark.req("A6")
 async def test_a_hidden_first_match_of_a_selector_does_not_block_a_visible_one(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     await guest.get(TYPE, selector=".twin", text="seen")
     assert await guest.run("return document.querySelector('#twin').value") == "seen"
 
 
+@pytest.mark.req("A14")
 async def test_the_pointer_is_moved_onto_a_row_that_shows_its_buttons_on_hover(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     await guest.get(CLICK, text="Edit issue")
     assert await clicked(guest) == ["edit"]
 
 
+@pytest.mark.req("A14")
 async def test_elements_for_screen_readers_only_are_marked_and_the_keyboard_suggested(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     snapshot = (await guest.get("browser_snapshot"))["snapshot"]
@@ -105,18 +114,41 @@ async def test_elements_for_screen_readers_only_are_marked_and_the_keyboard_sugg
     assert "browser_press_key" in error["text"]
 
 
+@pytest.mark.req("A6")
+async def test_an_element_without_a_box_of_its_own_is_visible(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("forms.html"))
+    link = "<a href='#card' style='display: contents'><b>Card</b></a>"
+    await guest.run(f"document.body.innerHTML = `{link}<p hidden>{link.replace('Card', 'Draft')}</p>`")
+    found = (await guest.get("browser_find", role="link"))["elements"]
+    assert [(each["name"], each["visible"]) for each in found] == [("Card", True), ("Draft", False)]
+    await guest.get("browser_wait_for", text="Card", role="link", timeout=0)
+    await guest.get(CLICK, text="Card")
+    assert await guest.run("return location.hash") == "#card"
+
+
+@pytest.mark.req("A17")
 async def test_fields_without_a_label_are_not_named_by_their_content(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     (field,) = (await guest.get("browser_fill_form", fields=[{"selector": "#notes", "value": "New"}]))["fields"]
     assert re.fullmatch(r"textbox \[\w+ id=notes\]", field["field"])
 
 
+@pytest.mark.req("A6")
 async def test_the_nearest_elements_are_named_whatever_their_role(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("table.html?rows=5000"))
-    nearest = (await guest.get("browser_find", text="Open 4321", role="row"))["nearest"]
+    nearest = (await guest.get("browser_find", text="Open 4321", role="button"))["nearest"]
     assert nearest[0].startswith('link "Open 4321" [')
 
 
+async def test_a_row_is_found_by_what_is_in_it(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("target_rows.html?rows=200"))
+    (row,) = (await guest.get("browser_find", text="Order 123", role="row"))["elements"]
+    inside = (await guest.get("browser_snapshot", ref=row["ref"]))["snapshot"]
+    assert 'button "Ship 123"' in inside
+    assert (await guest.get("browser_find", text="Order 123"))["elements"][0]["role"] == "checkbox"
+
+
+@pytest.mark.req("A13")
 async def test_waiting_counts_visible_matches_only(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     gone = await guest.get("browser_wait_for", text="Update", role="button", gone=True)
@@ -136,6 +168,7 @@ async def refs(agent: Caller, **how: Any) -> dict[str, str]:
     }
 
 
+@pytest.mark.req("A9")
 async def test_each_element_with_a_listener_has_a_ref_that_tells_it_apart(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_mail.html"))
     seen = await refs(guest)
@@ -145,7 +178,7 @@ async def test_each_element_with_a_listener_has_a_ref_that_tells_it_apart(guest:
         "clickable [icon=trash]",
         'clickable "Reply" []',
         'clickable "Forward" []',
-        "clickable [id=dot colour=red]",
+        "clickable [circle id=dot colour=red]",
         'clickable "Filter node" []',
         "clickable [id=red colour=red]",
         "clickable [id=blue colour=blue]",
@@ -158,7 +191,7 @@ async def test_each_element_with_a_listener_has_a_ref_that_tells_it_apart(guest:
     for name, clicks in {
         "clickable [icon=star]": ["star", "mail"],
         'clickable "Forward" []': ["forward"],
-        "clickable [id=dot colour=red]": ["dot"],
+        "clickable [circle id=dot colour=red]": ["dot"],
         'clickable "Filter node" []': ["node"],
         "clickable [id=blue colour=blue]": ["blue"],
     }.items():
@@ -166,6 +199,7 @@ async def test_each_element_with_a_listener_has_a_ref_that_tells_it_apart(guest:
         assert await clicked(guest) == clicks
 
 
+@pytest.mark.req("A9")
 async def test_snapshot_find_query_and_annotated_screenshots_offer_the_same_elements(guest: Caller, zoo: Zoo) -> None:
     for page in ("target_mail.html", "forms.html", "editable.html", "widgets.html"):
         await guest.visit(zoo.at(page))
@@ -227,6 +261,7 @@ async def test_a_long_text_is_shown_around_the_match(guest: Caller, zoo: Zoo) ->
     assert len(found["name"]) <= 200
 
 
+@pytest.mark.req("A15")
 async def test_images_without_a_text_are_read_and_found(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("target_newsletter.html"))
     source = f"{zoo.url}/pages/sunset-beach.svg"

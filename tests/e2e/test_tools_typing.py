@@ -150,6 +150,7 @@ async def test_date_and_time_fields_have_their_own_roles_and_take_natural_values
         assert expected in failed["text"]
 
 
+@pytest.mark.req("A16")
 async def test_text_without_a_target_goes_to_the_focused_field_at_the_cursor(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     assert "has the focus" in (await guest.fail(TYPE, text="x"))["text"]
@@ -167,6 +168,7 @@ async def test_text_without_a_target_goes_to_the_focused_field_of_a_frame(guest:
         assert (await guest.get(TYPE, text="b"))["value"] == "ab"
 
 
+@pytest.mark.req("A1")
 async def test_a_line_break_is_enter_in_any_field_with_lines(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     await guest.run("notes.onkeydown = ({ key, shiftKey }) => { if (key === 'Enter') log.push(`enter ${shiftKey}`); }")
@@ -188,6 +190,7 @@ async def test_text_too_long_for_single_keys_is_inserted(guest: Caller, zoo: Zoo
     assert (await guest.get("browser_get_tab_content", selector="#notes"))["content"] == text
 
 
+@pytest.mark.req("A16")
 async def test_a_changed_text_is_reported(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     await guest.run(
@@ -197,6 +200,7 @@ async def test_a_changed_text_is_reported(guest: Caller, zoo: Zoo) -> None:
     assert (answer["value"], "does not hold the text" in answer["note"]) == ("ABC", True)
 
 
+@pytest.mark.req("A3")
 async def test_the_value_of_a_field_is_shown_exactly(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     text = "\n".join(f"    line {n} " for n in range(40))
@@ -207,6 +211,7 @@ async def test_the_value_of_a_field_is_shown_exactly(guest: Caller, zoo: Zoo) ->
     assert orjson.loads(field[field.index(" = ") + 3 :]) == text
 
 
+@pytest.mark.req("A17")
 async def test_a_field_is_not_named_by_its_contents(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     block = "<div id=block role=document contenteditable>Some words</div>"
@@ -217,6 +222,7 @@ async def test_a_field_is_not_named_by_its_contents(guest: Caller, zoo: Zoo) -> 
     assert (shown.count("Some words"), "clickable" in shown) == (1, False)
 
 
+@pytest.mark.req("A3", "A15")
 async def test_preformatted_text_is_read_with_its_indentation(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     code = "<div style='white-space:pre'><div>def f():</div><div>    return 1</div><div>\tx</div></div>"

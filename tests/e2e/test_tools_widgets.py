@@ -44,6 +44,7 @@ async def app(agent: Caller, name: str) -> Any:
     return (await agent.run("return app()"))[name]
 
 
+@pytest.mark.req("A5")
 async def test_a_filled_field_is_taken_by_the_app(guest: Caller, apps: AppSite, subtests: pytest.Subtests) -> None:
     await guest.visit(apps.at("widgets"))
     for case, (selector, value, name, expected) in TAKEN.items():
@@ -53,6 +54,7 @@ async def test_a_filled_field_is_taken_by_the_app(guest: Caller, apps: AppSite, 
             await becomes(partial(app, guest, name), expected)
 
 
+@pytest.mark.req("A5")
 async def test_a_value_that_the_app_does_not_take_is_not_filled_in(
     guest: Caller, apps: AppSite, subtests: pytest.Subtests
 ) -> None:
@@ -74,7 +76,36 @@ async def test_the_value_that_a_widget_shows_is_reported(guest: Caller, apps: Ap
     assert await app(guest, "tags") == ["vip", "later"]
 
 
+async def test_the_label_of_a_segmented_date_names_all_its_parts(guest: Caller, apps: AppSite) -> None:
+    await guest.visit(apps.at("widgets"))
+    await guest.get(FILL, fields=[{"label": "Day of travel", "value": "2028-05-06"}])
+    await becomes(partial(app, guest, "date"), "2028-05-06")
+    await guest.get(FILL, fields=[{"label": "month, Day of travel", "value": "7"}])
+    await becomes(partial(app, guest, "date"), "2028-07-06")
+
+
 async def test_an_option_of_a_list_that_is_no_select_is_chosen(guest: Caller, apps: AppSite) -> None:
     await guest.visit(apps.at("widgets"))
     answer = await guest.get(SELECT, selector=".react-aria-Select button", label="Medium")
     assert (answer["value"], await app(guest, "size")) == ("Medium", "Medium")
+
+
+WRAPPED = """
+document.body.innerHTML = `<div style="position: relative; width: 0; height: 0; overflow: hidden">
+  <select id=size style="position: absolute; left: -100%"><option>Small</option><option>Large</option></select></div>
+  <span id=shown>Small</span><button id=order onclick="this.textContent = 'Ordered'">Order</button>
+  <ul id=choices hidden style="position: absolute; inset: 0; margin: 0"><li>Small</li><li>Large</li></ul>`;
+const [size, shown, choices] = ["size", "shown", "choices"].map((id) => document.getElementById(id));
+size.addEventListener("focus", () => { choices.hidden = false; });
+size.addEventListener("change", () => { shown.textContent = size.value; });
+"""
+
+
+async def test_choosing_in_a_select_behind_a_list_that_scripts_draw_does_not_open_that_list(
+    guest: Caller, apps: AppSite
+) -> None:
+    await guest.visit(apps.at("widgets"))
+    await guest.run(WRAPPED)
+    assert (await guest.get(SELECT, selector="#size", label="Large"))["chosen"] == ["Large"]
+    await guest.get("browser_click_element", selector="#order")
+    assert await guest.run("return [shown.textContent, order.textContent]") == ["Large", "Ordered"]

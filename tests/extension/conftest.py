@@ -289,11 +289,16 @@ class Site:
                 return
             if path == "/empty":
                 writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+            elif path == "/moved":
+                writer.write(
+                    b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                )
             else:
+                status = "404 Not Found" if path == "/gone" else "200 OK"
                 framed = f"<title>Outer</title><iframe src='http://localhost:{self.port}/other'></iframe>"
                 header, body = ("", framed) if path == "/framed" else PAGES.get(path, ("", "<title>None</title>"))
                 writer.write(
-                    f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n"
+                    f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n"
                     f"Connection: close\r\n{header}\r\n{body}".encode()
                 )
             await writer.drain()

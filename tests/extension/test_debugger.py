@@ -55,6 +55,19 @@ async def test_a_frame_of_another_site_has_its_own_session(wire: Wire, tab: int,
     assert event["sessionId"] == session
 
 
+@pytest.mark.parametrize(("path", "status"), [("/framed", 200), ("/gone", 404), ("/moved", 200)])
+async def test_the_http_status_of_a_watched_page_is_that_of_its_last_response(
+    wire: Wire, tab: int, site: Site, path: str, status: int
+) -> None:
+    await wire.ask("subscribeCDPEvents", tabId=tab, events=["Network.responseReceived", "Page.frameNavigated"])
+    for domain in ("Network", "Page"):
+        await wire.cdp(tab, f"{domain}.enable")
+    arrived = await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}{path}")
+    assert arrived["httpStatus"] == status
+    within = await wire.ask("browser_navigate", tabId=tab, url=f"{arrived['url']}#part")
+    assert within["httpStatus"] == status
+
+
 async def test_only_subscribed_events_are_sent(wire: Wire, tab: int, site: Site) -> None:
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Network.responseReceived"])
@@ -101,6 +114,39 @@ async def test_chained_commands_are_sent_when_the_script_says_so(wire: Wire, tab
         answer = await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=follow)
         assert "followed" not in answer
         assert await value(wire, tab, "order.join()") == "1"
+
+
+async def test_results_of_scripts_ahead_come_with_the_answer_and_may_ask_for_what_follows(wire: Wire, tab: int) -> None:
+    follow = [script("order.push(3), order.join()")]
+    for go, followed in (("true", "1,2,3"), ("false", None)):
+        answer = await wire.ask(
+            "forwardCDPCommand",
+            tabId=tab,
+            method="Runtime.evaluate",
+            params={"expression": "order.push(2), 'mine'", "returnByValue": True},
+            ahead=[{"method": "Tabhub.isNoDomain"}, script(f"window.order = [1], ({{ go: {go} }})"), script("throw 1")],
+            follow=follow,
+        )
+        assert answer["result"]["value"] == "mine"
+        first, second = answer["ahead"]
+        assert first["result"]["value"] == {"go": go == "true"}
+        assert "exceptionDetails" in second
+        assert answer.get("followed", {}).get("result", {}).get("result", {}).get("value") == followed
+
+
+async def test_a_dialog_comes_after_what_scripts_ahead_of_its_script_have_answered(wire: Wire, tab: int) -> None:
+    before = len(wire.seen)
+    await wire.ask("subscribeCDPEvents", tabId=tab, events=["Page.javascriptDialogOpening"])
+    await wire.cdp(tab, "Page.enable")
+    params: dict[str, Any] = {"tabId": tab, "method": "Runtime.evaluate", "params": {"expression": "alert('Wait')"}}
+    asked = asyncio.ensure_future(wire.ask("forwardCDPCommand", **params, ahead=[script("'read before'")]))
+    await wire.notified("cdp.event", after=before, tabId=tab, method="Page.javascriptDialogOpening")
+    events = [each["params"] for each in wire.seen[before:] if each.get("method") == "cdp.event"]
+    assert [each["method"] for each in events] == ["Tabhub.ahead", "Page.javascriptDialogOpening"]
+    assert events[0]["params"]["ahead"][0]["result"]["value"] == "read before"
+    await wire.cdp(tab, "Page.handleJavaScriptDialog", accept=True)
+    assert (await asked)["ahead"] == events[0]["params"]["ahead"]
+    await wire.ask("subscribeCDPEvents", tabId=tab, events=[])
 
 
 async def test_an_error_of_a_chained_command_is_reported_with_the_scripts_result(wire: Wire, tab: int) -> None:

@@ -48,6 +48,7 @@ OFFER = """
 """
 
 
+@pytest.mark.req("C6")
 @pytest.mark.parametrize("library", LIBRARIES)
 async def test_page_tools_are_listed_and_called(visit: Opener, library: str) -> None:
     page = await visit("empty.html")
@@ -64,6 +65,7 @@ async def test_page_tools_are_listed_and_called(visit: Opener, library: str) -> 
     }
 
 
+@pytest.mark.req("C6")
 @pytest.mark.parametrize("library", list(LIBRARIES)[:4])
 async def test_plugins_give_their_results(
     bench: Bench, site: Site, monkeypatch: pytest.MonkeyPatch, library: str

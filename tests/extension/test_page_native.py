@@ -79,6 +79,7 @@ async def test_a_page_that_looks_for_the_context_of_earlier_drafts_offers_its_to
     assert await page.text("old") == "old"
 
 
+@pytest.mark.req("C2")
 async def test_a_polyfill_in_the_navigator_is_found(visit: Opener) -> None:
     page = await visit("empty.html")
     await page.run(

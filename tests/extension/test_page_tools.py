@@ -226,6 +226,7 @@ async def test_an_elicitation_of_a_server_in_the_page_reaches_the_hub(
     assert (asked["toolName"], asked["message"]) == ("order", "Order it?")
 
 
+@pytest.mark.req("C2")
 async def test_what_only_the_page_server_says_of_a_tool_is_listed_too(visit: Opener) -> None:
     page = await visit("transports.html")
     await page.reported(*SHOP)
@@ -239,6 +240,7 @@ async def test_what_only_the_page_server_says_of_a_tool_is_listed_too(visit: Ope
     assert (await page.call("total"))["payload"]["structuredContent"] == {"sum": 7}
 
 
+@pytest.mark.req("C2")
 async def test_prompts_and_resources_of_a_page_server_are_reported_and_requested(visit: Opener) -> None:
     page = await visit("transports.html?later")
     await page.until("window.serve")

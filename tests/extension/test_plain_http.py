@@ -14,6 +14,7 @@ __all__ = ["bench"]
 CONFIRM = "browser/elicitConfirmation"
 
 
+@pytest.mark.req("C6")
 async def test_plugins_run_report_and_log(bench: Bench, site: Site) -> None:
     await bench.sync(bench.plugin("plain", "http://intranet.test/*"))
     page = await bench.open(f"{site.intranet}/")
@@ -28,6 +29,7 @@ async def test_plugins_run_report_and_log(bench: Bench, site: Site) -> None:
     assert (await bench.wire.notified("plugin.log", after=at))["entries"][0]["message"] == "read"
 
 
+@pytest.mark.req("C6")
 async def test_the_tools_of_a_page_server_are_called_and_may_ask_for_confirmation(wire: Wire, shop: Site) -> None:
     wire.answers[CONFIRM] = {"confirmed": True}
     page = await PageTab.open(wire, f"{shop.intranet}/pages/transports.html")

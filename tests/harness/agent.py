@@ -15,6 +15,8 @@ import httpx2
 from tests.harness.hub import Address
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+PROGRAM = "/mcp?tools=all,structured"
+"""The endpoint for programs: all tools in full, and answers as data."""
 _ids = itertools.count(1)
 
 
@@ -118,7 +120,7 @@ class Agent:
     def __init__(
         self,
         hub: Address,
-        path: str = "/mcp",
+        path: str = PROGRAM,
         version: str = "2025-11-25",
         capabilities: dict[str, Any] | None = None,
     ) -> None:

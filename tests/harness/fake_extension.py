@@ -88,7 +88,7 @@ def answer_scripts(params: dict[str, Any]) -> dict[str, Any]:
 
 def script_value(expression: str) -> Any:
     """What a script of the hub gets: the kit, or leave to send input."""
-    if "makeKit" in expression:
+    if "tabhubKit.begin(" in expression:
         return ["token", "e"]
     return {"go": True} if "watchReactions" in expression else 0
 
@@ -131,12 +131,16 @@ class FakeExtension:
         return self._socket
 
     async def __aenter__(self) -> Self:
-        protocols = [Subprotocol("tabhub"), Subprotocol(self._hub.extension_key), Subprotocol(self.browser_id)]
-        self._socket = await connect(self._hub.ws_url, subprotocols=protocols, max_size=None, ping_interval=None)
-        self._reader = asyncio.create_task(self._read())
+        await self.connect()
         await self.notify("extension.hello", {"browserId": self.browser_id, "browserName": "Fake"})
         await self.sync()
         return self
+
+    async def connect(self) -> None:
+        """Connect without a word about itself."""
+        protocols = [Subprotocol("tabhub"), Subprotocol(self._hub.extension_key), Subprotocol(self.browser_id)]
+        self._socket = await connect(self._hub.ws_url, subprotocols=protocols, max_size=None, ping_interval=None)
+        self._reader = asyncio.create_task(self._read())
 
     async def __aexit__(self, *_: object) -> None:
         await self.socket.close()

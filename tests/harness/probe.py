@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.tool_spec import data_result
 from tabhub.calls.engine import Context
 from tabhub.core.registry import Entry
 from tabhub.core.tools import EMPTY_SCHEMA, CallContext, Runner, Source, Tool, ToolResult
 from tests.harness.hub import RunningHub
+from tests.harness.results import both_forms
 
 SOURCE = Source("plugin", "probe")
 _ANYTHING: dict[str, Any] = {"type": "object"}
@@ -61,7 +61,7 @@ class Probe:
         return Entry(Tool(name, SOURCE, f"A probe: {name}", schema or dict(EMPTY_SCHEMA)), run)
 
     async def _echo(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
-        return data_result(args)
+        return both_forms(args)
 
     async def _wait(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         if args.get("report"):
@@ -72,7 +72,7 @@ class Probe:
         except asyncio.CancelledError:
             self.stopped.put_nowait(args)
             raise
-        return data_result(args)
+        return both_forms(args)
 
     async def _report(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         for step in (1, 2, 3):
@@ -88,7 +88,7 @@ class Probe:
     async def _ask(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         assert isinstance(ctx, Context)
         answers = await ctx.ask({"colour": ("elicitation/create", QUESTION)})
-        return data_result({"answer": answers["colour"]})
+        return both_forms({"answer": answers["colour"]})
 
     async def _flood(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
         """Report progress `times` times, or until the agent, which does not read, is disconnected."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -98,7 +99,7 @@ class OneConnectionAgent(Agent):
     """
 
     def __init__(self, hub: RunningHub, connection: Wire) -> None:
-        super().__init__(hub)
+        super().__init__(hub, "/mcp")
         self._connection = connection
         self._fixed = {"Host": f"127.0.0.1:{hub.port}", **hub.bearer}
 
@@ -109,6 +110,10 @@ class OneConnectionAgent(Agent):
         answer = await self._connection.answer()
         kind = {"Content-Type": answer.headers.get("content-type", "")}
         return httpx2.Response(answer.status, headers=kind, content=answer.body)
+
+
+def _tab_ids(listed: dict[str, Any]) -> list[int]:
+    return [int(found) for found in re.findall(r"^(\d+) ", listed["result"]["content"][0]["text"], re.MULTILINE)]
 
 
 @asynccontextmanager
@@ -129,7 +134,7 @@ async def _click(folder: Path) -> AsyncIterator[Call]:
         browser.has_frames = True
         browser.handlers["forwardCDPCommand"] = _answer_cdp
         listed = await agent.call("browser_list_tabs")
-        tab_id = listed["result"]["structuredContent"]["tabs"][0]["tabId"]
+        tab_id = _tab_ids(listed)[0]
         yield _Click(agent, browser, tab_id)
 
 
@@ -163,7 +168,7 @@ def _answer_cdp(params: dict[str, Any]) -> Any:
 
 def _answer_script(code: str) -> Any:
     button = {"ref": "e1", "label": 'button "Send"'}
-    if "makeKit(" in code:
+    if "tabhubKit.begin(" in code:
         return ["token", "e"]
     if "kit.find(" in code:
         return {**button, "value": {"x": 10, "y": 20, "url": _SITE, "label": button["label"]}}
@@ -184,7 +189,7 @@ async def _approval(folder: Path) -> AsyncIterator[Call]:
     async with running_hub(folder, permissions=None) as hub, Panel(hub, tabs=tabs) as panel, _agent(hub) as agent:
         panel.handlers["closeTab"] = lambda params: {"closed": True}
         listed = await agent.call("browser_list_tabs")
-        ids = [each["tabId"] for each in listed["result"]["structuredContent"]["tabs"]]
+        ids = _tab_ids(listed)
 
         async def call() -> dict[str, Any]:
             calling = asyncio.create_task(agent.call("browser_close_tab", {"tabId": ids.pop()}))

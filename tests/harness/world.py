@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser.tool_spec import data_result
 from tabhub.calls.approvals.permission import Permission
 from tabhub.calls.engine import Answers, Engine, Questions
 from tabhub.core.calls import Calls
@@ -23,6 +22,7 @@ from tabhub.links.extension import ExtensionLink
 from tabhub.store.audit import AuditLog
 from tabhub.store.results import ResultStore
 from tests.harness.fake_extension import tab
+from tests.harness.results import both_forms
 from tests.harness.virtual_time import VirtualLoop
 
 SCHEMA: dict[str, Any] = {
@@ -92,9 +92,11 @@ class TestCaller:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.via = "test"
+        self.structured = True
         self.answers: Answers | None = None
         self.reported: list[float] = []
         self.params: Mapping[str, Any] = {}
+        self.structured = True
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         self.reported.append(progress)
@@ -170,7 +172,7 @@ class World:
         answer = await ref.link.request("forwardCDPCommand", params)
         if not isinstance(answer, dict):
             raise CommandFailed("The browser answered with something else.")
-        return data_result(answer)
+        return both_forms(answer)
 
     def session(self) -> Session:
         self._sessions += 1

@@ -14,6 +14,7 @@ from websockets.uri import parse_uri
 
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub
+from tests.harness.raw import request, wire
 
 
 @pytest.mark.parametrize("count", [1, 3, 500])
@@ -124,3 +125,29 @@ async def test_invalid_frames_close_the_connection_with_their_code(hub: RunningH
     assert seen == [0]
     assert answers[-1].opcode is Opcode.CLOSE
     assert int.from_bytes(bytes(answers[-1].data)[:2], "big") == code
+
+
+_KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+_HANDSHAKE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": _KEY}
+
+
+@pytest.mark.parametrize(
+    ("version", "changed", "status"),
+    [
+        ("1.0", {}, 400),
+        ("1.1", {"Sec-WebSocket-Version": "8"}, 400),
+        ("1.1", {"Sec-WebSocket-Key": "short"}, 400),
+        ("1.1", {"Origin": "https://evil.example"}, 403),
+    ],
+    ids=["HTTP/1.0", "another version", "an invalid key", "a web page"],
+)
+async def test_a_refused_handshake_states_the_version_that_is_spoken(
+    hub: RunningHub, version: str, changed: dict[str, str], status: int
+) -> None:
+    protocols = {"Sec-WebSocket-Protocol": f"tabhub, {hub.extension_key}, raw-browser"}
+    headers = {"Host": f"127.0.0.1:{hub.port}"} | _HANDSHAKE | protocols | changed
+    async with wire(hub.port) as line:
+        await line.send(request("GET", "/ws", headers.items(), version=version))
+        answer = await line.answer()
+    assert answer.status == status
+    assert answer.headers["sec-websocket-version"] == "13"

@@ -112,7 +112,7 @@ async def test_call_fails_at_once_when_its_link_breaks_and_the_link_is_re_establ
     # Neither a missing pong nor a deadline ends the call.
     slow = {"ping_interval": 600.0, "call_timeout": 300.0}
     async with (
-        running_relay(ping_interval=600.0) as relay,
+        running_relay(relay_ping=600.0) as relay,
         hub_at(tmp_path, relay, token(), limits=slow) as hub,
     ):
         async with FarBrowser(relay.url, token()) as far:
@@ -180,7 +180,9 @@ async def test_token_replaced_in_its_file_is_used_without_reconnecting(tmp_path:
         (tmp_path / "relay.token").write_text(token(ident="second"))
 
         def all_new() -> bool:
-            return {agent.token_ids for agent in relay.node.state.tables.agents.values()} == {frozenset({"second"})}
+            return {agent.claims and agent.claims.ids for agent in relay.node.state.tables.agents.values()} == {
+                frozenset({"second"})
+            }
 
         await until(all_new)
         assert remote(hub) == [link]

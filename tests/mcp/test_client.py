@@ -27,7 +27,7 @@ async def test_results_and_errors_are_returned_unchanged(tmp_path: Path) -> None
     async with running_hub(tmp_path) as hub, Panel(hub):
         mcp = client(hub)
         await mcp.open()
-        assert (await mcp.call_tool("browser_list_tabs", {}))["structuredContent"]["tabs"]
+        assert (await mcp.call_tool("browser_list_tabs", {}))["content"][0]["text"].startswith("browser ")
         wrong = await mcp.call_tool("browser_open_tab", {"url": 5})
         assert wrong["isError"] is True
         assert "Invalid arguments for browser_open_tab: url" in wrong["content"][0]["text"]
@@ -40,7 +40,7 @@ async def test_an_ended_session_is_reopened(tmp_path: Path) -> None:
         mcp = client(hub)
         await mcp.open()
         assert hub.hub.session_control.end(str(mcp.session), "idle")
-        assert (await mcp.call_tool("browser_list_tabs", {}))["structuredContent"]["tabs"]
+        assert (await mcp.call_tool("browser_list_tabs", {}))["content"][0]["text"].startswith("browser ")
 
 
 async def test_an_elicitation_is_answered_by_the_person(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tests.harness.agent import Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub
@@ -18,7 +18,7 @@ OFF = {"permissions": {"browser": {"tools": {"browser_close_tab": "off"}}}}
 
 
 def gateway(hub: RunningHub) -> Agent:
-    return Agent(hub, "/mcp/gateway")
+    return Agent(hub, "/mcp/gateway?tools=structured")
 
 
 async def found(agent: Agent, name: str = "tabhub_list_tools", **arguments: Any) -> dict[str, Any]:
@@ -40,7 +40,8 @@ async def test_the_gateway_lists_exactly_two_tools_in_both_eras(hub: RunningHub)
         everything = {t.name for t in hub.hub.registry.tools()}
         reached = await found(agent, detail="names", limit=500)
     assert [t["name"] for t in tools] == ["tabhub_list_tools", "tabhub_call"]
-    assert modern["tools"] == tools
+    assert [tool["name"] for tool in modern["tools"]] == [tool["name"] for tool in tools]
+    assert "session" in modern["tools"][1]["inputSchema"]["properties"]
     assert stranger.status_code == 401
     assert set(reached["tools"]) == everything
 

@@ -92,6 +92,7 @@ async def test_an_unknown_version_header_is_a_400(hub: RunningHub) -> None:
         assert (await agent.post(message("ping"))).status_code == 200
 
 
+@pytest.mark.req("C5")
 @pytest.mark.req("F16")
 @pytest.mark.parametrize("meta", [{}, {"_meta": {"progressToken": 1}}])
 async def test_a_cancelled_request_has_no_answer(hub: RunningHub, meta: dict[str, Any]) -> None:

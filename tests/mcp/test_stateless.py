@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.harness.agent import client, stateless, streamed
+from tests.harness.agent import PROGRAM, client, stateless, streamed
 from tests.harness.fake_extension import FakeExtension, Silent
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import QUESTION, Probe
@@ -26,7 +26,7 @@ async def ask(
     method: str,
     params: dict[str, Any] | None = None,
     *,
-    path: str = "/mcp",
+    path: str = PROGRAM,
     meta: dict[str, Any] | None = None,
 ) -> httpx2.Response:
     body, headers = stateless(method, params, **(meta or {}))
@@ -312,6 +312,7 @@ async def test_a_first_call_opens_a_background_tab_and_its_handle_leads_back_to_
         assert (await browser.next_request("createTab"))["params"]["active"] is False  # without a handle: another tab
 
 
+@pytest.mark.req("C3")
 async def test_a_second_tab_opened_with_the_handle_belongs_to_the_same_session(hub: RunningHub) -> None:
     async with FakeExtension(hub), client(hub) as http:
         listed = (await ask(http, "tools/list")).json()["result"]["tools"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tabhub.browser.families import CORE, FAMILIES
-from tests.harness.agent import client, message, stateless
-from tests.harness.fake_extension import FakeExtension
+from tests.harness.agent import Agent, client, message, stateless
+from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import RunningHub
+from tests.harness.pages import SHOP, Browser
+from tests.harness.pages import tool as declared
 
 FULL = {name for names in FAMILIES.values() for name in names}
 
@@ -43,10 +46,14 @@ async def test_the_core_profile_has_26_tools_at_most_in_13_kb(hub: RunningHub, e
 
 
 @pytest.mark.parametrize("era", ["stateless", "handshake"])
-async def test_the_url_selects_families_and_without_a_selection_all_are_listed(hub: RunningHub, era: str) -> None:
-    everything, _ = await listed(hub, "/mcp", era)
+async def test_the_url_selects_families_and_without_a_selection_core_and_the_finder_are_listed(
+    hub: RunningHub, era: str
+) -> None:
+    default, _ = await listed(hub, "/mcp", era)
+    everything, _ = await listed(hub, "/mcp?tools=all", era)
     network, _ = await listed(hub, "/mcp?tools=core,network", era)
     without, _ = await listed(hub, "/mcp?tools=all,-network", era)
+    assert {tool["name"] for tool in default} == {*CORE, "tabhub_list_tools", "tabhub_call"}
     assert {tool["name"] for tool in everything} == FULL
     assert {tool["name"] for tool in network} == {*CORE, *FAMILIES["network"]}
     assert {tool["name"] for tool in without} == FULL - set(FAMILIES["network"])
@@ -80,5 +87,53 @@ async def test_unlisted_tools_can_be_called_and_found_through_the_gateway(hub: R
         find = {"name": "tabhub_list_tools", "arguments": {"query": "describe a tab"}}
         body, headers = stateless("tools/call", find)
         found = (await http.post("/mcp/gateway?tools=network", json=body, headers=headers)).json()
-    assert answer["result"]["structuredContent"]["tabId"] == 7
+    assert json.loads(answer["result"]["content"][0]["text"])["tabId"] == 7
     assert "browser_get_tab_info" in str(found["result"])
+
+
+async def test_the_finder_finds_and_calls_what_is_not_listed(hub: RunningHub) -> None:
+    async with FakeExtension(hub), Agent(hub, "/mcp") as agent:
+        names = {tool["name"] for tool in (await agent.request("tools/list"))["result"]["tools"]}
+        assert "browser_get_tab_info" not in names
+        found = (await agent.call("tabhub_list_tools", {"query": "describe a tab"}))["result"]
+        best = json.loads(found["content"][0]["text"])["tools"][0]
+        assert best["name"].startswith("browser_get_tab_info(")
+        assert "tabId" in best["inputSchema"]["properties"]
+        given = {"name": "browser_get_tab_info", "arguments": {"tabId": 7}}
+        through = await agent.call("tabhub_call", given)
+        direct = await agent.call("browser_get_tab_info", {"tabId": 7})
+    assert through["result"] == direct["result"]
+    assert json.loads(direct["result"]["content"][0]["text"])["tabId"] == 7
+
+
+async def test_agents_get_text_and_programs_get_data_never_both(hub: RunningHub) -> None:
+    call = {"name": "browser_get_tab_info", "arguments": {"tabId": 7}}
+    async with FakeExtension(hub), Agent(hub, "/mcp") as agent, Agent(hub) as program, client(hub) as http:
+        read = (await agent.request("tools/call", call))["result"]
+        data = (await program.request("tools/call", call))["result"]
+        rest = (await http.post("/tools/browser_get_tab_info/call", json=call["arguments"])).json()
+        asked = await http.post(
+            "/tools/browser_get_tab_info/call", json=call["arguments"], headers={"Tabhub-Answer": "text"}
+        )
+        listings = [(await each.request("tools/list"))["result"]["tools"] for each in (agent, program)]
+    assert read.keys() == {"content"}
+    assert data == rest
+    assert data["content"] == []
+    assert json.loads(read["content"][0]["text"]) == data["structuredContent"]
+    assert asked.json() == read
+    assert [any("outputSchema" in tool for tool in listing) for listing in listings] == [False, True]
+
+
+async def test_a_change_of_tools_that_are_not_listed_notifies_nobody(hub: RunningHub) -> None:
+    hub.home.config.write_text('{"catalogueTokens": 150}')
+    shop, other = tab(7, f"{SHOP}/p", active=True), tab(8, "https://other.example/p")
+    async with Browser(hub, shop, other) as browser, Agent(hub, "/mcp") as agent, client(hub) as http:
+        assert (await http.post("/reload")).status_code == 200
+        await browser.offer(7, declared("add"))
+        session = hub.hub.mcp.handshake.sessions[agent.headers["Mcp-Session-Id"]]
+        await agent.request("tools/list")
+        assert not hub.hub.mcp.handshake.differs(session, "tools")
+        await browser.offer(8, declared("pay", description="long " * 200), origin="https://other.example")
+        assert not hub.hub.mcp.handshake.differs(session, "tools")
+        await browser.offer(7, declared("buy"))
+        assert hub.hub.mcp.handshake.differs(session, "tools")

@@ -35,6 +35,9 @@ class MemoryBus(Bus):
         self._listener = listener
         self._healthy = True
         self._network.buses[self.node] = self
+        for other in self._others():
+            if other._listener is not None and (entries := other._listener.revoked_entries()):
+                listener.tokens_revoked(entries)
 
     async def close(self) -> None:
         if self._network.buses.pop(self.node, None) is None:

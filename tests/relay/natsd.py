@@ -53,6 +53,11 @@ class NatsServer:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
 
+    def announce_shutdown(self) -> None:
+        """Enter lame duck mode, in which it closes its connections one by one after a while."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGUSR2)
+
 
 @asynccontextmanager
 async def nats_server(*words: str) -> AsyncIterator[NatsServer]:

@@ -19,7 +19,7 @@ from tabhub.wire import nodes
 
 
 class Play:
-    """One node. A token is `<user>` or `<user>/<token id>`; any other text with a `!` is refused."""
+    """One node. A token is `<user>`, `<user>;<role>` or `<user>/<token id>`; any other text with a `!` is refused."""
 
     def __init__(self, node: str = "here", **limits: Any) -> None:
         numbers = itertools.count(1)
@@ -29,6 +29,7 @@ class Play:
             replace(DEFAULTS, **limits),
             ids=lambda: f"{prefix}-0000-4000-8000-{next(numbers):012d}",
             stamp=lambda: "2025-10-20T21:43:53.163+0200",
+            milliseconds=lambda: int(self.now * 1000),
         )
         self.now = 0.0
         self.ttl = 3600.0
@@ -50,7 +51,8 @@ class Play:
             elif isinstance(effect, VerifyToken):
                 user, _, ident = effect.token.partition("/")
                 bad = InvalidToken("test") if "!" in effect.token else None
-                verdict = bad or Claims(user, 0.0, ident or effect.token)
+                user, _, role = user.partition(";")
+                verdict = bad or Claims(user, 0.0, ident or effect.token, role=role or None)
                 self.run(self.relay.token_verified(effect.client, verdict, self.now, self.ttl))
             elif isinstance(effect, FindBrowsers):
                 self.run(self.relay.browsers_found(effect.ticket, self.remote_browsers))

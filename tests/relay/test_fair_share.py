@@ -170,6 +170,22 @@ async def test_largest_connection_of_a_user_over_its_memory_limit_is_aborted() -
     assert aborted(light, heavy, other) == [False, True, False]
 
 
+async def test_beyond_the_memory_limit_of_all_users_the_user_with_the_most_loses_a_connection() -> None:
+    clock = Clock()
+    fair_share = FairShare(MOST, 3 * MOST, clock=clock)
+    readers = [Piece(fair_share, clock, user) for user in ("a", "b", "b", "c", "d")]
+    for reader, size in zip(readers, (700, 400, 450, 800, 0), strict=True):
+        reader.keep(size)
+    assert fair_share.total_buffered == 2350
+    readers[4].keep(600)
+    assert aborted(*readers) == [False] * 5
+    readers[4].keep(51)
+    assert aborted(*readers) == [False, False, True, False, False]
+    readers[4].keep(100)
+    assert aborted(*readers) == [False, False, True, False, False]
+    assert fair_share.total_buffered == 2651
+
+
 def aborted(*readers: Piece) -> list[bool]:
     return [reader.reason is not None for reader in readers]
 

@@ -3,18 +3,20 @@ detected."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from tabhub.relay.bus.interface import Presence
-from tabhub.relay.revocations import Revocations
+from tabhub.relay.bus.nats import NatsBus
 from tabhub.wire import nodes
-from tests.harness.waiting import until
+from tests.harness.waiting import becomes, until
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.memory_bus import MemoryBus, MemoryNetwork
+from tests.relay.natsd import nats_server
 from tests.relay.playbook import Play, codes
 from tests.relay.world import RunningRelay, running_relay, token
 
@@ -159,6 +161,29 @@ async def test_a_browser_that_changes_nodes_is_listed_once(two: Two) -> None:
         assert len(second.requests) == 1
 
 
+async def test_a_browser_that_connects_to_two_nodes_at_once_keeps_one_connection() -> None:
+    async with nats_server() as server, AsyncExitStack() as stack:
+        made = [NatsBus(server.url, name) for name in ("here", "there")]
+        relays = [await stack.enter_async_context(running_relay(bus=bus)) for bus in made]
+        agent = await stack.enter_async_context(IndependentAgent(relays[0].url, token("ann")))
+        await agent.handshake()
+        for number in range(5):
+            instance = f"profile-{number}"
+            both = [IndependentExtension(relay.url, token("ann"), instanceId=instance) for relay in relays]
+            await asyncio.gather(*(stack.enter_async_context(each) for each in both))
+            await until(lambda both=both: any(each.ws.close_code == 4000 for each in both))  # type: ignore[misc]
+            listed: dict[str, Any] = {"id": both[0].extension_id, "name": "Chrome 141", "connected": True}
+            await becomes(agent.browsers, [listed])
+            (kept,) = [each for each in both if each.ws.close_code is None]
+            await agent.join(kept.extension_id)
+            assert await agent.result("getTabs")
+            assert len(kept.requests) == 1
+            await agent.result("disconnect")
+            await kept.ws.close()
+            none: list[dict[str, Any]] = []
+            await becomes(agent.browsers, none)
+
+
 async def test_a_notification_for_one_agent_reaches_it_on_another_node_and_no_other(two: Two) -> None:
     async with (
         IndependentExtension(two.here.url, token("ann")) as browser,
@@ -220,7 +245,7 @@ def test_a_node_that_does_not_answer_is_waited_for_only_briefly() -> None:
     play.tick(5.0)
     assert codes(play.take(agent)) == [(1, -32000)]
     assert play.to_nodes.pop() == ("there", nodes.Ended(opening.connection, "Timed out"))
-    play.run(play.relay.node_message_received("there", nodes.encode(nodes.Opened(opening.connection, "Far"))))
+    play.run(play.relay.node_message_received("there", nodes.encode(nodes.Opened(opening.connection, "Far")), 5.0))
     assert play.take(agent) == []
     assert play.to_nodes.pop()[1] == nodes.Ended(opening.connection, "The agent disconnected")
     assert play.relay.tables.connections == {}
@@ -237,34 +262,7 @@ def test_a_node_cannot_send_for_a_connection_of_others() -> None:
         nodes.ToBrowser(connection, b"{}"),
         nodes.Ended(connection, "x"),
     ):
-        play.run(play.relay.node_message_received("evil", nodes.encode(message)))
+        play.run(play.relay.node_message_received("evil", nodes.encode(message), 0.0))
     assert play.take(agent) == play.take(browser) == []
     assert play.relay.tables.counts.foreign == 3
     assert connection in play.relay.tables.connections
-
-
-def test_revocations_are_kept_until_the_tokens_expire() -> None:
-    known = Revocations(None)
-    assert known.add(["a 100", "a 100", "b 5", "bad", "c x", " d 200 "], 10) == ["a 100", "d 200"]
-    assert known.names_any({"x", "a"})
-    assert not known.names_any({"b"})
-    assert known.entries(150) == ["d 200"]
-    assert not known.names_any({"a"})
-
-
-def test_of_two_revocations_of_one_token_the_longer_one_counts() -> None:
-    known = Revocations(None)
-    assert known.add(["a 100", "a 999999999999", "a 50"], 10) == ["a 100", "a 999999999999"]
-    assert known.entries(150) == ["a 999999999999"]
-
-
-def test_a_full_list_of_revocations_makes_room_for_expired_ones_and_reports_what_it_refuses(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("tabhub.relay.revocations._MAX_ENTRIES", 2)
-    known = Revocations(None)
-    assert known.add(["a 100", "b 200"], 10) == ["a 100", "b 200"]
-    assert known.add(["c 300"], 150) == ["c 300"]
-    assert caplog.records == []
-    assert known.add(["d 400", "c 500"], 150) == ["c 500"]
-    assert "1 revoked tokens are not refused" in caplog.text

@@ -30,11 +30,13 @@ from tabhub.relay.engines.endpoint import RelayHttp
 from tabhub.relay.engines.metadata import RelayUrl
 from tabhub.relay.health import near
 from tabhub.relay.node import Node
+from tabhub.relay.revocations import Revocations
 from tabhub.relay.routes import AdminApp
 from tabhub.relay.run import listen
 from tabhub.trust.jwt import Rules, read_keys
 from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.memory_bus import MemoryBus
 from tests.relay.world import SECRET, RunningRelay, running_relay, token
 
 
@@ -84,6 +86,22 @@ async def test_foreign_hosts_and_unknown_urls_are_refused(relay: RunningRelay) -
     assert (await get(relay, "/nothing"))[0] == 404
 
 
+@pytest.mark.req("B32")
+@pytest.mark.parametrize("cut", [None, 40])
+@pytest.mark.parametrize("path", ["/extension", "/mcp"])
+async def test_text_that_is_not_utf8_closes_the_connection_with_1007(
+    relay: RunningRelay, path: str, cut: int | None
+) -> None:
+    data = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff"}}'
+    first, rest = data[:cut], data[cut:] if cut is not None else b""
+    async with connect(relay.url + path) as ws:
+        ws.transport.write(Frame(Opcode.TEXT, first, fin=not rest).serialize(mask=True, extensions=[]))
+        if rest:
+            ws.transport.write(Frame(Opcode.CONT, rest).serialize(mask=True, extensions=[]))
+        assert (await end_of(ws))[0] == 1007
+    await until(lambda: relay.node.sockets == {})
+
+
 @pytest.mark.parametrize("path", ["/extension", "/mcp"])
 async def test_malformed_messages_are_answered_with_their_code_and_the_connection_stays_open(
     relay: RunningRelay, path: str
@@ -99,10 +117,9 @@ async def test_malformed_messages_are_answered_with_their_code_and_the_connectio
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"9" * 5000 + b"}}", -32700, None),
-        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xff"}}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"}}', -32700, None),
         (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"x"}', -32700, None),
-        ('{"jsonrpc":"2.0","id":1,"method":"x"}'.encode("utf-16"), -32700, None),
+        ('{"jsonrpc":"2.0","id":1,"method":"x"}'.encode("utf-16-le"), -32700, None),
     ]
     async with connect(relay.url + path) as ws:
         if path == "/extension":
@@ -264,7 +281,7 @@ async def test_only_a_client_that_does_not_read_is_disconnected() -> None:
 
 async def test_a_dead_peer_is_detected() -> None:
     async with (
-        running_relay(ping_interval=0.5, ping_timeout=3) as relay,
+        running_relay(relay_ping=0.4) as relay,
         IndependentAgent(relay.url, token()) as agent,
         connect(f"{relay.url}/extension") as dead,
     ):
@@ -324,6 +341,28 @@ async def test_health_metrics_and_status(relay: RunningRelay) -> None:
         assert b"tabhub_relay_browsers 1.0" in page
         figures = json.loads((await get(admin, "/status"))[1])
         assert (figures["agents"], figures["browsers"], figures["users"], figures["connections"]) == (1, 1, 1, 1)
+
+
+async def test_a_node_whose_list_of_revoked_tokens_is_full_says_so() -> None:
+    async with running_relay(revocations=Revocations(None, 1)) as relay, admin_port(relay.node) as admin:
+        relay.node.tokens_revoked(["one 99999999999", "two 99999999999"])
+        assert "1 revoked tokens are not refused" in json.loads((await get(relay, "/readyz"))[1])["degraded"][0]
+        assert b"tabhub_relay_revocations_refused 1.0" in (await get(admin, "/metrics"))[1]
+
+
+@pytest.mark.req("F25")
+async def test_a_node_without_its_bus_stays_ready_and_says_what_does_not_work() -> None:
+    bus = MemoryBus("here")
+    async with running_relay(bus=bus) as relay, admin_port(relay.node) as admin:
+        assert json.loads((await get(relay, "/readyz"))[1]) == {"ready": True, "reasons": [], "degraded": []}
+        bus.cut_off(True)
+        status, body = await get(relay, "/readyz")
+        assert (status, json.loads(body)["ready"]) == (200, True)
+        assert "the bus is unavailable" in json.loads(body)["degraded"][0]
+        _, page = await get(admin, "/metrics")
+        assert b"tabhub_relay_ready 1.0" in page
+        assert b"tabhub_relay_degraded 1.0" in page
+        assert b"tabhub_relay_bus_healthy 0.0" in page
 
 
 _FORWARDING = ("Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "CF-Connecting-IP")

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tabhub.relay.bus.interface import Presence
+from tabhub.relay.records import Announce
 from tests.relay.playbook import Play, codes, methods
 
 
@@ -294,6 +296,29 @@ def test_a_browser_with_an_instance_id_keeps_its_extension_id() -> None:
     for other in (play.browser("ann", instanceId="profile-2"), play.browser("bob", instanceId="profile-1")):
         assert play.take(other)[1]["params"]["extension_id"] != ident
     assert play.connect(agent, second)
+
+
+@pytest.mark.parametrize(
+    ("node", "admitted", "stays"),
+    [("far", 4999, True), ("far", 5000, True), ("near", 5000, False), ("far", 5001, False)],
+)
+def test_of_two_connections_of_a_browser_to_two_nodes_both_nodes_keep_the_newer_one(
+    node: str, admitted: int, stays: bool
+) -> None:
+    play = Play("here")
+    play.now = 5.0
+    browser, other = play.browser("ann", instanceId="p"), play.browser("ann", instanceId="q")
+    ident = play.relay.tables.browsers[browser].ident
+    (announced,) = [
+        note.browser for note in play.notes if isinstance(note, Announce) and note.browser.extension_id == ident
+    ]
+    there = Presence("ann", ident, "Chrome", node, admitted)
+    play.run(play.relay.remote_browsers_changed("ann", (there, Presence("ann", "ext-else", "Edge", node, 9000))))
+    assert (browser not in play.closed) is stays
+    assert (announced.age > there.age) is stays  # by which the other node decides
+    if not stays:
+        assert play.closed[browser][0] == 4000
+    assert other not in play.closed
 
 
 def test_at_shutdown_both_sides_are_asked_to_reconnect() -> None:

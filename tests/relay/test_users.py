@@ -41,9 +41,9 @@ def test_only_clients_with_a_revoked_token_are_disconnected() -> None:
     browser = play.browser("ann/t1")
     agent, other = play.agent("ann/t2"), play.agent("ann/t3")
     play.connect(agent, browser)
-    play.run(play.relay.tokens_revoked({"t2"}))
+    play.run(play.relay.tokens_revoked(lambda claims: "t2" in claims.ids))
     assert play.closed == {agent: (4001, "the token was revoked")}
-    play.run(play.relay.tokens_revoked({"t1"}))
+    play.run(play.relay.tokens_revoked(lambda claims: "t1" in claims.ids))
     assert set(play.closed) == {agent, browser}
     assert other not in play.closed
 
@@ -87,5 +87,40 @@ def test_pending_requests_of_an_agent_and_connections_of_a_user_are_limited() ->
     assert codes(play.take(agent)) == [(2, -32011)]
     play.agent("ann")
     fourth = play.agent("ann")
-    assert play.closed[fourth][0] == 4001
+    assert play.closed[fourth][0] == 1013
     assert play.agent("bob") not in play.closed
+
+
+def test_new_connections_of_a_user_are_limited_also_if_each_is_closed_at_once() -> None:
+    play = Play(relay_user_joins=3)
+    for number in range(5):
+        client = play.browser("ann") if number % 2 else play.agent("ann")
+        if number < 3:
+            assert client not in play.closed
+            play.run(play.relay.client_disconnected(client, "gone"))
+        else:
+            assert play.closed[client][0] == 1013
+            assert play.closed[client][1].endswith("Too many new connections of this user.")
+    assert play.relay.tables.users == {}
+    assert play.browser("bob") not in play.closed
+    play.tick(20.0)  # one of three a minute
+    back = play.browser("ann")
+    assert back not in play.closed
+    play.tick(200.0)
+    assert play.relay._users._joins == {}
+    assert play.relay.tables.counts.auth_failed == 0
+
+
+@pytest.mark.parametrize("name", ["\U0001f600" * 200, "e\u0301" * 150, "x" * 5000])
+def test_names_of_browsers_are_limited_in_bytes(name: str) -> None:
+    play = Play()
+    browser = play.browser("ann", name)
+    assert 190 <= len(play.relay.tables.browsers[browser].name.encode()) <= 200
+
+
+def test_a_token_for_one_kind_of_client_is_refused_by_the_other() -> None:
+    play = Play()
+    assert play.browser("ann;browser") not in play.closed
+    assert play.agent("ann;agent") not in play.closed
+    for wrong in (play.browser("ann;agent"), play.agent("ann;browser")):
+        assert play.closed[wrong] == (4001, "Authentication failed: Invalid token")

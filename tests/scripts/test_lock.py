@@ -13,8 +13,11 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.apps.installation import NODE_APPS, PYTHON_APPS
+
 ROOT = Path(__file__).parents[2]
 FILES = ("dev", "runtime", "build")
+APPS = ROOT / "tests" / "apps" / "environments"
 SYSTEMS = ({"sys_platform": "linux"}, {"sys_platform": "darwin"}, {"sys_platform": "win32"})
 _PIN = re.compile(r"([a-z0-9-]+)==([0-9a-z.]+)(?: ; (.+?))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n")
 
@@ -27,7 +30,7 @@ class Pin(NamedTuple):
 
 def pins(name: str) -> dict[str, Pin]:
     """The pins of a lock file, all of which it must consist of."""
-    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     assert not _PIN.sub("", text), "a line that is not a pin with hashes"
     found = _PIN.findall(text)
     made = {
@@ -94,6 +97,24 @@ def test_setup_and_the_image_install_from_the_lock_files() -> None:
     setup, image = (ROOT / "scripts" / "setup").read_text(), (ROOT / "deploy" / "Dockerfile").read_text()
     assert "--require-hashes --only-binary :all: --requirement requirements/dev.txt" in setup
     assert "--no-deps --no-build-isolation --editable ." in setup
-    assert "ci --ignore-scripts" in setup
+    assert 'ci --prefix "$folder" --ignore-scripts' in setup
     for file in ("runtime", "build"):
         assert f"--require-hashes --only-binary :all: -r requirements/{file}.txt" in image
+
+
+@pytest.mark.parametrize("app", PYTHON_APPS)
+def test_apps_are_locked_with_hashes(app: str) -> None:
+    text = (APPS / f"{app}.txt").read_text(encoding="utf-8")
+    assert not _PIN.sub("", text), "a line that is not a pin with hashes"
+    # A package may have several versions, for different systems or Pythons.
+    assert (APPS / f"{app}.in").read_text().strip() in {f"{found[1]}=={found[2]}" for found in _PIN.finditer(text)}
+
+
+@pytest.mark.parametrize("app", NODE_APPS)
+def test_node_apps_are_locked_with_hashes_and_without_a_registry(app: str) -> None:
+    lock = json.loads((APPS / app / "package-lock.json").read_text())
+    packages: dict[str, dict[str, Any]] = lock["packages"]
+    assert packages.pop("")["dependencies"] == json.loads((APPS / app / "package.json").read_text())["dependencies"]
+    fetched = [each for each in packages.values() if not each.get("inBundle")]
+    assert all(each["integrity"].startswith("sha512-") for each in fetched)
+    assert not any("resolved" in each for each in packages.values())

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.core.test_schema_bounds import doubling
 
 from tabhub.trust.hidden_text import escape_hidden, find_hidden
+from tests.core.schemas.test_bounds import doubling
 from tests.harness import pages
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab

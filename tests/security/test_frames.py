@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.frames import Frame, Opcode
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Close, Frame, Opcode
 from websockets.typing import Subprotocol
 
 from tests.harness.agent import Agent
@@ -143,14 +144,59 @@ async def test_a_result_beyond_the_bounds_fails_its_call_as_an_invalid_response(
         await browser.settle()
 
 
-@pytest.mark.req("B6")
+def _cut(data: bytes, *places: int) -> list[bytes]:
+    """The message in fragments."""
+    parts = [data[begin:end] for begin, end in zip((0, *places), (*places, len(data)), strict=True)]
+    kinds = [Opcode.TEXT, *[Opcode.CONT] * (len(parts) - 1)]
+    return [
+        Frame(kind, part, fin=number == len(parts) - 1).serialize(mask=True, extensions=[])
+        for number, (kind, part) in enumerate(zip(kinds, parts, strict=True))
+    ]
+
+
+@pytest.mark.req("B6", "B32")
+@pytest.mark.parametrize("fragments", [1, 2, 3])
 @pytest.mark.parametrize("size", [10, 400_000])
-async def test_text_that_is_not_utf8_is_a_parse_error(hub: RunningHub, size: int) -> None:
+async def test_text_that_is_not_utf8_closes_the_connection_with_1007(
+    hub: RunningHub, size: int, fragments: int
+) -> None:
     async with await socket(hub) as line:
         data = b'{"jsonrpc":"2.0","method":"log","params":{"message":"' + b"x" * size + b'\xff\xfe"}}'
-        line.transport.write(Frame(Opcode.TEXT, data).serialize(mask=True))
+        line.transport.write(b"".join(_cut(data, *[len(data) - 3, len(data) - 1][: fragments - 1])))
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(30):
+                await line.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1007
+
+
+@pytest.mark.req("B32")
+async def test_a_character_may_be_cut_by_fragments(hub: RunningHub) -> None:
+    async with await socket(hub) as line:
+        data = log_message('"\U0001f600"').encode()
+        at = data.index("\U0001f600".encode())
+        line.transport.write(b"".join(_cut(data, at + 1, at + 3)))
+        assert json.loads(await line.recv())["result"] == {}
+        line.transport.write(b"".join(_cut(log_message('"\\ud83d"').encode(), 5)))
         assert json.loads(await line.recv())["error"]["code"] == -32700
         assert await usable(line)
+
+
+@pytest.mark.req("B32")
+async def test_a_close_frame_between_fragments_is_answered_as_any_other(hub: RunningHub) -> None:
+    async with await socket(hub) as line:
+        (link,) = hub.hub.browsers.links()
+        seen: list[object] = []
+        link.handlers["log"] = lambda _, entry: seen.append(entry)
+        first = Frame(Opcode.TEXT, log_message('"x"').encode(), fin=False).serialize(mask=True, extensions=[])
+        closing = Frame(Opcode.CLOSE, Close(1000, "enough").serialize()).serialize(mask=True, extensions=[])
+        line.transport.write(first + closing[:3])
+        line.transport.write(closing[3:])
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(30):
+                await line.recv()
+    assert closed.value.rcvd == Close(1000, "enough")
+    assert not seen
 
 
 @pytest.mark.req("B6")
@@ -164,7 +210,9 @@ async def test_a_result_that_is_not_utf8_fails_its_call_at_once(hub: RunningHub,
         value = b'{"result":{"type":"string","value":"' + b"x" * size + b'\xff"}}'
         data = b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (asked["id"], value)
         browser.socket.transport.write(Frame(Opcode.TEXT, data).serialize(mask=True))
-        assert "invalid response" in (await call)["result"]["content"][0]["text"]
+        result = (await call)["result"]
+        assert result["isError"] is True
+        assert "outcome: unknown" in result["content"][0]["text"]
     assert all(json.loads(line) for line in hub.home.audit.read_bytes().splitlines())
 
 

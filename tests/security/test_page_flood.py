@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tabhub.core.pages.tools import PageTool
-from tabhub.core.schemas.validators import LazyValidator
+from tabhub.core.schemas.validators import Schema
 from tabhub.core.tools import Tool
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab
@@ -20,7 +20,7 @@ from tests.harness.pages import ADD, SHOP, Browser, listed, page, text_of, tool
 
 NEWS = "https://news.example"
 UNLIMITED_RATE = {"page_update_rate": 0, "page_update_rate_all": 0}
-COUNTED = (Tool, PageTool, LazyValidator)
+COUNTED = (Tool, PageTool, Schema)
 
 
 def flood(frames: int, tools: int) -> list[dict[str, Any]]:

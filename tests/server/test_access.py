@@ -11,7 +11,7 @@ import pytest
 
 from tabhub.store import old_secret
 from tabhub.store.tokens import create, revoke
-from tests.harness.agent import ACCEPT, Agent, client, message, stateless, streamed
+from tests.harness.agent import ACCEPT, PROGRAM, Agent, client, message, stateless, streamed
 from tests.harness.bridge_client import connected
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import Address, RunningHub, running_hub
@@ -86,7 +86,7 @@ async def test_a_stateless_client_cannot_use_a_tab_of_another_token_by_changing_
     ci, other = named(hub, "ci"), named(hub, "other")
     async with FakeExtension(hub), client(ci) as own, client(other) as http:
         first, headers = stateless("tools/call", {"name": "browser_open_tab", "arguments": {"url": "data:text/html,x"}})
-        opened = (await own.post("/mcp", json=first, headers=headers)).json()["result"]
+        opened = (await own.post(PROGRAM, json=first, headers=headers)).json()["result"]
         again = {"name": TOOL, "arguments": {"tabId": opened["structuredContent"]["tabId"], "code": "return 1"}}
         body, headers = stateless("tools/call", again)
         theirs = (await http.post("/mcp", json=body, headers=headers)).json()["result"]

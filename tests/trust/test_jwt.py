@@ -79,7 +79,7 @@ def test_issued_tokens_are_valid(key: Any) -> None:
         read_keys(file)[0], "ann", now=NOW, ttl=60, token_id="x", rules=RULES, connection_url="wss://relay.example"
     )
     public = public_pem(key) if key is not None else SECRET
-    assert judged(token, public) == Claims("ann", NOW + 60, "x", "wss://relay.example")
+    assert judged(token, public) == Claims("ann", NOW + 60, "x", "wss://relay.example", issued=NOW)
     assert unverified(token)["claims"]["sub"] == "ann"
 
 
@@ -93,7 +93,22 @@ def without(*names: str) -> dict[str, Any]:
     return {key: value for key, value in CLAIMS.items() if key not in names}
 
 
+def signed_bytes(claims: bytes, header: bytes = b'{"alg":"HS256","typ":"JWT"}') -> str:
+    """A token with a correct signature of exactly these bytes."""
+    head, body = (base64.urlsafe_b64encode(each).rstrip(b"=") for each in (header, claims))
+    mac = hmac.new(SECRET, head + b"." + body, hashlib.sha256).digest()
+    return b".".join((head, body, base64.urlsafe_b64encode(mac).rstrip(b"="))).decode()
+
+
 BAD: dict[str, str] = {
+    "claims in UTF-16": signed_bytes(json.dumps(CLAIMS).encode("utf-16")),
+    "claims in UTF-16 without a mark": signed_bytes(json.dumps(CLAIMS).encode("utf-16-le")),
+    "claims in UTF-32": signed_bytes(json.dumps(CLAIMS).encode("utf-32")),
+    "claims after a byte order mark": signed_bytes(json.dumps(CLAIMS).encode("utf-8-sig")),
+    "claims with a byte that is not UTF-8": signed_bytes(
+        json.dumps({**CLAIMS, "x": "?"}).encode().replace(b"?", b"\xff")
+    ),
+    "a header in UTF-16": signed_bytes(json.dumps(CLAIMS).encode(), '{"alg":"HS256"}'.encode("utf-16")),
     "unsigned": f"{part({'alg': 'none'})}.{part(CLAIMS)}.",
     "unsigned, with a signature": f"{part({'alg': 'none'})}.{part(CLAIMS)}.AAAA",
     "expired": signed({**CLAIMS, "exp": NOW - 6}),
@@ -112,6 +127,8 @@ BAD: dict[str, str] = {
     "wrong key": signed(CLAIMS, b"x" * 32),
     "a header with extensions": signed(CLAIMS, SECRET, "HS256", crit=["b64"]),
     "another algorithm": signed(CLAIMS, b"s" * 64, "HS512"),
+    "an unknown role": signed({**CLAIMS, "tabhub_role": "admin"}),
+    "a role that is no text": signed({**CLAIMS, "tabhub_role": ["agent"]}),
     "tampered": signed(CLAIMS)[:-4] + "AAAA",
     "not a token": "hello",
     "huge": "a" * 5000 + "." + "b" * 5000 + ".c",
@@ -127,6 +144,16 @@ def test_every_other_token_is_refused_with_one_message(name: str) -> None:
         judged(BAD[name])
     assert refused.value.text() == "Authentication failed: Invalid token"
     assert refused.value.code == -32000
+
+
+def test_claims_of_exact_bytes_are_valid_in_utf8() -> None:
+    assert judged(signed_bytes(json.dumps({**CLAIMS, "user_id": "änn"}, ensure_ascii=False).encode())).user == "änn"
+
+
+@pytest.mark.parametrize("name", [name for name in BAD if "UTF" in name])
+def test_a_token_that_is_not_utf8_is_not_shown_either(name: str) -> None:
+    with pytest.raises(SetupError):
+        unverified(BAD[name])
 
 
 def test_a_public_key_is_not_a_shared_secret() -> None:

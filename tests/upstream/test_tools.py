@@ -18,6 +18,7 @@ ANCHORED = {
 }
 
 
+@pytest.mark.req("C4")
 def test_a_tool_whose_schema_uses_anchors_identifiers_and_dynamic_references_is_listed_and_validated() -> None:
     raw = {"name": "t", "inputSchema": {"type": "object", **ANCHORED}}
     assert read_listing([raw], 10).problems == ()

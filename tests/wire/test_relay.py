@@ -155,7 +155,6 @@ def test_messages_between_nodes_round_trip() -> None:
         nodes.ToBrowser("c", b"{}"),
         nodes.ToAgent("c", b"\x00"),
         nodes.Ended("c", "r"),
-        nodes.Replaced("u", "e"),
         nodes.Reset(),
     ):
         assert nodes.decode(nodes.NODE_MESSAGE, nodes.encode(message)) == message

@@ -24,7 +24,7 @@ from tabhub.agent.turns import Model, ModelRequest, TokenUsage, Toolbox, Truncat
 from tabhub.agent.xml import XmlCall, XmlReader, as_text
 from tabhub.browser.families import CORE
 from tabhub.config.settings import Config
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
 from tabhub.store.conversations import Call, Conversation, Message, Result

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tabhub.agent.xml import format_call
 from tabhub.core.listing.search import ToolIndex
-from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.tools import HUB, Tool
 from tabhub.upstream.parameter_list import simple_parameters
 

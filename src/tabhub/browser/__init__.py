@@ -25,6 +25,7 @@ from tabhub.browser.secrets.text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
 from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.browser.tool_spec import PluginSite, TabChoice, Toolbox, everything, no_plugins
+from tabhub.browser.tools.reading.page_changes import PageChanges
 from tabhub.core.sessions import Session
 from tabhub.core.tools import Runner, Tool
 from tabhub.links.browsers import Browsers
@@ -73,6 +74,7 @@ def make_toolbox(
         traces=TabTraces(browsers, watch),
         secrets=secrets or SecretText(None, ValueMask(), time.time),
         hub_facts=hub_facts,
+        changes=PageChanges(browsers.limits.change_tokens),
         file_urls=file_urls,
         read_fields=read_fields,
         plugins=plugins,

@@ -386,6 +386,11 @@ class Activity:
                 if tab.ended and not tab.actions:
                     self._tabs.pop(page.key, None)
 
+    def is_reacting(self, key: TabKey) -> bool:
+        """Whether the page may still react to the last action in the tab."""
+        tab = self._tabs.get(key)
+        return tab is not None and tab.reaction is not None
+
     async def settled(self, key: TabKey) -> None:
         """Wait until the page has reacted to the last action in the tab, for a limited time."""
         tab = self._tabs.get(key)

@@ -6,8 +6,6 @@ Owns what makes a browser treat a background tab like that. Nothing visible to t
 from __future__ import annotations
 
 from asyncio import TimerHandle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,52 +16,71 @@ from tabhub.links.browsers import Browsers, TabKey
 _SCREENCAST = {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16}
 
 
-@dataclass(slots=True)
-class _Tab:
+@dataclass(slots=True, eq=False)
+class AwakeTab:
+    """A tab that is awake while something runs in it (`with`), and shortly after it for the next call."""
+
+    key: TabKey
+    idle: float
     users: int = 0
     focused: bool = False
     drawn: bool = False
-    rest: TimerHandle | None = None
+    """Whether it is made to draw."""
+    used: float = 0.0
+    timer: TimerHandle | None = None
+    """Looks whether it may rest; a call within that time only moves `used`."""
+
+    def __enter__(self) -> None:
+        self.users += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.users -= 1
+        loop = self.key[0].loop
+        self.used = loop.time()
+        if self.timer is None:
+            self.timer = loop.call_later(self.idle, self._rest)
+
+    def _rest(self) -> None:
+        self.timer = None
+        loop = self.key[0].loop
+        left = self.used + self.idle - loop.time()
+        if self.users or not self.drawn:
+            return
+        if left > 0:
+            self.timer = loop.call_later(left, self._rest)
+        else:
+            self.drawn = False
+            send_cdp_nowait(self.key, "Page.stopScreencast")
 
 
 class AwakeTabs:
     """The tabs that are kept awake."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
-        self._tabs: dict[TabKey, _Tab] = {}
+        self._tabs: dict[TabKey, AwakeTab] = {}
         self._idle = browsers.limits.awake_idle
-        browsers.drop_with_tab(self._tabs)
+        browsers.drop_with_tab(self._tabs, self._ended)
         watch.subscribe(EventSubscription(()), self._on_event)
 
-    @contextmanager
-    def awake(self, page: Page) -> Iterator[None]:
-        """Keep a tab awake while the block runs, and shortly after it for the next call.
+    def awake(self, page: Page) -> AwakeTab:
+        """Keep a tab awake while the block runs, and shortly after it.
 
         After a few frames that nobody sees, a browser lets a tab draw once a second, and the tab handles mouse moves
         and wheel turns only when it draws. It draws at full rate while a screencast runs; that is as small as possible,
         and its frames are not subscribed to.
         """
-        tab = self._tabs.setdefault(page.key, _Tab())
-        if page.dialog is None:
+        tab = self._tabs.get(page.key)
+        if tab is None:
+            tab = self._tabs[page.key] = AwakeTab(page.key, self._idle)
+        if not tab.drawn and page.dialog is None:
             if not tab.focused:
                 page.cdp_nowait("Emulation.setFocusEmulationEnabled", {"enabled": True})
-            if not tab.drawn:
-                page.cdp_nowait("Page.startScreencast", _SCREENCAST)
+            page.cdp_nowait("Page.startScreencast", _SCREENCAST)
             tab.focused = tab.drawn = True
-        if tab.rest is not None:
-            tab.rest.cancel()
-        tab.users += 1
-        try:
-            yield
-        finally:
-            tab.users -= 1
-            if not tab.users and tab.drawn:
-                tab.rest = page.link.loop.call_later(self._idle, self._rest, page.key, tab)
+        return tab
 
-    def _rest(self, key: TabKey, tab: _Tab) -> None:
-        if self._tabs.get(key) is tab and tab.drawn and not tab.users:
-            tab.drawn = False
-            send_cdp_nowait(key, "Page.stopScreencast")
+    def _ended(self, key: TabKey) -> None:
+        self._tabs.pop(key).drawn = False
 
     def _on_event(self, key: TabKey, method: str, params: dict[str, Any], child: str | None) -> None:
         if method == "detached" and (tab := self._tabs.get(key)) is not None:

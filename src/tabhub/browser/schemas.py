@@ -74,6 +74,7 @@ def known(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TAB_ID = integer("The tab; without it, the session's own tab.", least=0)
+CHANGES = boolean("Also say what changed in the page.")
 TAB = {
     "tabId": "integer",
     "title": "string",

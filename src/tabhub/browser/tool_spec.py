@@ -5,13 +5,14 @@ Owns the decorator `tool` and what a running tool receives. It knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 import orjson
+from msgspec import structs
 
 from tabhub.browser.actions import Activity
 from tabhub.browser.awake_tabs import AwakeTabs
@@ -23,7 +24,7 @@ from tabhub.browser.files.hidden_downloads import HiddenDownloads
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.tracing import TabTraces
-from tabhub.browser.schemas import TAB_ID, Fields, closed_object, object_schema
+from tabhub.browser.schemas import CHANGES, TAB_ID, Fields, closed_object, object_schema
 from tabhub.browser.secrets.fields import ReadFields, read_secret_fields
 from tabhub.browser.secrets.text import SecretText
 from tabhub.browser.style_sheets import StyleSheets
@@ -66,6 +67,10 @@ class TabChoice(Protocol):
         """The lease of another session on the tab."""
         ...
 
+    def held_tabs(self, session: Any) -> Mapping[int, bool]:
+        """The tabs that sessions hold: whether it is this session."""
+        ...
+
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         """The error for a tab that another session holds; `asked`: it was requested and not granted."""
         ...
@@ -103,6 +108,16 @@ class PluginSite:
     """Facts about a tab (ready, instance), or None if it is not the plugin's; if unset, the patterns decide."""
 
 
+class ChangeReport(Protocol):
+    """Reads what an action changed in the page."""
+
+    async def begin(self, call: Call) -> None:
+        """The action is about to begin."""
+
+    async def read(self, call: Call) -> str:
+        """What changed, as lines; empty if the page is gone."""
+
+
 def no_plugins() -> Sequence[PluginSite]:
     return ()
 
@@ -132,6 +147,7 @@ class Toolbox:
     traces: TabTraces
     secrets: SecretText
     hub_facts: Callable[[], dict[str, Any]]
+    changes: ChangeReport
     file_urls: bool = False
     read_fields: ReadFields = read_secret_fields
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins
@@ -160,25 +176,28 @@ class Call(msgspec.Struct, eq=False):
         """The tabs that the agent may know of; the others are counted."""
         return self.view.keep(tabs, self.hides_tab, lambda tab: ("tab", tab.tab_id)) if self.view.active else list(tabs)
 
-    async def page(self, *, leaves: bool = False) -> Page:
+    async def page(self, *, leaves: bool = False, settle: bool = True) -> Page:
         """The page of the named tab, or of the session's, which is opened if needed.
 
         SiteChanged if the tab shows another site than the one the call was permitted for, unless the tool only `leaves`
-        it. The first command of a tool that is not read-only is recorded as sent.
+        it. The first command of a tool that is not read-only is recorded as sent. With `settle`, the page first reacts
+        to the last action.
         """
         box, ctx = self.box, self.ctx
+        activity = box.activity
         ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await box.choice.open_for(ctx.session)
         if leaves:
             ctx.visit(ref.tab.tab_id, ref.tab.site)
         else:
-            await box.activity.settled((ref.link, ref.tab.chrome_id))
-            # It may have navigated or closed itself meanwhile.
-            ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
+            if settle and activity.is_reacting(ref.key):
+                await activity.settled(ref.key)
+                # It may have navigated or closed itself meanwhile.
+                ref = box.choice.find_tab(ctx.session, self.args.get("tabId"), self.read_only) or ref
             ctx.work_on(ref.tab)
         acting = None if self.read_only else ctx
-        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, box.activity.is_requesting)
+        page = self.worked_on = Page(box.browsers, box.watch, ref, acting, self.view, activity.is_requesting)
         if self.repeats_page:
             await box.read_fields(page, True)
         return page
@@ -186,8 +205,18 @@ class Call(msgspec.Struct, eq=False):
     def secret_fields(self) -> list[FieldMask]:
         """What the secret fields of the call's tab hold, or of all tabs if it worked on none."""
         tabs, page = self.box.watch.tabs, self.worked_on
-        states = tabs.values() if page is None else [state] if (state := tabs.get(page.key)) is not None else []
-        return [state.fields for state in states if state.fields.in_use]
+        if page is None:
+            return [state.fields for state in tabs.values() if state.fields.in_use]
+        state = tabs.get(page.key)
+        return [state.fields] if state is not None and state.fields.in_use else []
+
+    def mask_text(self, text: str) -> str:
+        """A text of the page without the known secrets. It comes before redaction by name, which leaves the words after
+        the first one of a value with spaces; nothing would recognise those later."""
+        text = self.box.secrets.mask_text(text)
+        for fields in self.secret_fields():
+            text = fields.text(text)
+        return text
 
     def mask_file(self, data: bytes) -> bytes:
         """What is written to a file, without the secrets that a result would not show."""
@@ -204,17 +233,44 @@ def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
 
 
 def data_result(facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes, and the same JSON as text for clients that read only text."""
-    body = orjson.dumps(with_note(facts, *notes) if notes else facts)
-    text = orjson.dumps(body.decode())
-    return ToolResult(b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}' % (text, body))
+    """The facts with their notes; agents read what was done in a line, or the facts as JSON."""
+    if "did" in facts:
+        return text_result(did_line(facts, "tabId"), facts, *notes)
+    return json_result(orjson.dumps(with_note(facts, *notes) if notes else facts))
 
 
-def text_result(text: str, facts: dict[str, Any], *notes: str) -> ToolResult:
-    """The facts with their notes, and as text something better to read than their JSON."""
+def did_line(facts: dict[str, Any], *omitted: str) -> str:
+    """What was done, with all else that is reported of it except its note."""
+    rest = {name: value for name, value in facts.items() if name not in ("did", "note", *omitted)}
+    return f"{facts['did']} {orjson.dumps(rest).decode()}" if rest else str(facts["did"])
+
+
+def json_result(facts: bytes) -> ToolResult:
+    """Facts that are encoded already."""
+    payload = b'{"content":[{"type":"text","text":%b}]}' % orjson.dumps(facts.decode())
+    return ToolResult(payload, facts=facts, is_json=True)
+
+
+def text_result(
+    text: str, facts: dict[str, Any], *notes: str, rest: str | None = None, fits: bool = False
+) -> ToolResult:
+    """The facts with their notes; agents read a text that is better to read than their JSON and says the same.
+
+    `rest` is what the tool left out to keep to the budget, for which the agent gets a handle; `fits`: it did so.
+    """
     noted = with_note(facts, *notes)
     shown = f"{text}\n\n[{noted['note']}]" if "note" in noted else text
-    return ToolResult.of([{"type": "text", "text": shown}], structured=noted)
+    return ToolResult(
+        orjson.dumps({"content": [{"type": "text", "text": shown}]}),
+        facts=orjson.dumps(noted),
+        fits=fits or bool(rest),
+        rest=rest or None,
+    )
+
+
+def content_result(content: list[dict[str, Any]], facts: dict[str, Any]) -> ToolResult:
+    """Blocks of which some are no text, such as images, and facts about them for programs."""
+    return ToolResult(orjson.dumps({"content": content}), facts=orjson.dumps(facts), has_media=True)
 
 
 Run = Callable[[Any], Awaitable[ToolResult]]
@@ -235,8 +291,25 @@ class ToolSpec:
 
         async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
             call = call_type(box, ctx, args, read_only, box.view(ctx.session), repeats)
-            result = await _run_masked(run, call)
+            wants_changes = not read_only and args.get("changes") is True
+            try:
+                if wants_changes:
+                    await box.changes.begin(call)
+                answer = await run(call)
+                if wants_changes and (changes := await box.changes.read(call)):
+                    answer = _with_changes(answer, changes)
+            except TabhubError as error:
+                for fields in call.secret_fields():
+                    fields.error(error)
+                raise
             page = call.worked_on
+            if page is not None and not repeats and _PROBLEMS in (answer.facts or b""):
+                # They are texts of the page's scripts, which may repeat what was typed into it.
+                with suppress(TabhubError):
+                    await box.read_fields(page, True)
+            result = answer.form(structured=ctx.structured)
+            for fields in call.secret_fields():
+                result = result.with_payload(fields.result(result.payload))
             if page is not None and box.downloads.may_have_news(page.key):
                 reports = await box.downloads.reports(page.key, call.view)
                 result = _noted(result, " ".join(map(describe, reports)), downloads=reports) if reports else result
@@ -250,38 +323,27 @@ _PROBLEMS = b'"problems":['
 """In a result: what went wrong in the page (browser.page_problems)."""
 
 
-async def _run_masked(run: Run, call: Call) -> ToolResult:
-    """Run a tool; what its answer repeats of secret fields is masked."""
-    try:
-        result = await run(call)
-    except TabhubError as error:
-        for fields in call.secret_fields():
-            error.message = fields.text(error.message)
-            error.hint = error.hint and fields.text(error.hint)
-        raise
-    if _PROBLEMS in result.payload and call.worked_on is not None and not call.repeats_page:
-        # They are texts of the page's scripts, which may repeat what was typed into it.
-        with suppress(TabhubError):
-            await call.box.read_fields(call.worked_on, True)
-    payload = result.payload
-    for fields in call.secret_fields():
-        payload = fields.result(payload)
-    return result if payload is result.payload else ToolResult(payload, result.is_error)
+def _with_changes(answer: ToolResult, changes: str) -> ToolResult:
+    """An answer that also says what changed: in a text of its own, and for programs in its facts."""
+    body = orjson.loads(answer.payload)
+    body["content"].append({"type": "text", "text": changes})
+    facts = {**orjson.loads(answer.facts or b"{}"), "changes": changes}
+    return structs.replace(answer, payload=orjson.dumps(body), facts=orjson.dumps(facts))
 
 
 def _noted(result: ToolResult, note: str, **more: Any) -> ToolResult:
-    """A finished result with one more note, in its facts and in its text, and more facts."""
+    """A finished result with one more note and more facts."""
     body = orjson.loads(result.payload)
-    first, facts = body["content"][0], body.get("structuredContent")
-    if facts is not None:
-        is_facts = first.get("text") == orjson.dumps(facts).decode()
-        facts.update(more)
-        facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
-        if is_facts:
-            first["text"] = orjson.dumps(facts).decode()
-            return ToolResult(orjson.dumps(body), result.is_error)
-    body["content"].append({"type": "text", "text": f"[{note}]"})
-    return ToolResult(orjson.dumps(body), result.is_error)
+    facts = orjson.loads(body["content"][0]["text"]) if result.is_json else body.get("structuredContent")
+    if facts is None:
+        body["content"].append({"type": "text", "text": f"[{note}]"})
+        return result.with_payload(orjson.dumps(body))
+    facts.update(more)
+    facts["note"] = " ".join(filter(None, (facts.get("note"), note)))
+    if result.is_json:
+        body["content"][0]["text"] = orjson.dumps(facts).decode()
+        return result.with_payload(orjson.dumps(body))
+    return result.with_payload(orjson.dumps({**body, "structuredContent": facts}))
 
 
 def tool(
@@ -298,18 +360,26 @@ def tool(
     on_tab: bool = True,
     call_type: type[Call] = Call,
     repeats_page: bool = False,
+    tells_changes: bool = False,
 ) -> Callable[[Run], ToolSpec]:
     """Define a tool: its parameters besides `tabId`, the fields of its result, and its effect.
 
     The result of a tool that `repeats_page` may have anything that the page holds: the values of secret fields are read
-    when the tool begins, and masked in it. Tools whose scripts mask them in the page need no more.
+    when the tool begins, and masked in it. Tools whose scripts mask them in the page need no more. One that
+    `tells_changes` takes `changes: true` and then also answers what it changed in the page.
     """
     made = Tool(
         name=name,
         source=BROWSER,
         title=title,
         description=description,
-        input_schema=closed_object({**({"tabId?": TAB_ID} if on_tab else {}), **(params or {})}),
+        input_schema=closed_object(
+            {
+                **({"tabId?": TAB_ID} if on_tab else {}),
+                **(params or {}),
+                **({"changes?": CHANGES} if tells_changes else {}),
+            }
+        ),
         output_schema=object_schema(output),
         annotations={
             "readOnlyHint": read_only,

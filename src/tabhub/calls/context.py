@@ -59,6 +59,10 @@ class Context(Call, kw_only=True):
         if self.engine.calls.progress(self, self.engine.clock()):
             self.caller.progress(progress, total, self.engine.mask.text(message) if message else message)
 
+    @property
+    def structured(self) -> bool:
+        return self.caller.structured
+
     def log(self, level: str, logger: str, data: Any) -> None:
         self.caller.log(level, logger, self.engine.mask.value(data))
 

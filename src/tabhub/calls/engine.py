@@ -26,6 +26,7 @@ from tabhub.core.calls import Area, Calls
 from tabhub.core.origins import BLANK
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
+from tabhub.core.results.rest import MIME, take_rest, with_handle
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.shown_elements import NOTHING_SHOWN, ShownElements
 from tabhub.core.tools import BROWSER, Source, Tool, ToolResult
@@ -218,7 +219,7 @@ class Engine:
                 result = self._masked(source, result)
             else:
                 result = await asyncio.get_running_loop().run_in_executor(self._worker, self._masked, source, result)
-            if len(result.payload) > self.limits.result_tokens:
+            if len(result.payload) > self.limits.result_tokens or result.has_rest:
                 result = await self._within_budget(tool, result, session)
         except TabhubError as error:
             if found is not None and isinstance(error, NotConnected) and not (call is not None and call.sent):
@@ -331,7 +332,7 @@ class Engine:
         return session
 
     async def _within_budget(self, tool: Tool, result: ToolResult, session: Session) -> ToolResult:
-        if tool.name == READ_RESULT:
+        if tool.name == READ_RESULT or (result.fits and not result.has_rest):
             return result
         if len(result.payload) > _BIG:
             loop = asyncio.get_running_loop()
@@ -348,7 +349,7 @@ class Engine:
             payload = redact_urls(payload)
         if self.mask.in_use:
             payload = self.mask.result(payload)
-        return result if payload is result.payload else ToolResult(payload, result.is_error)
+        return result.with_payload(payload)
 
     def _mask_error(self, error: TabhubError) -> None:
         error.message = self.mask.text(error.message)
@@ -356,6 +357,10 @@ class Engine:
         error.data = self.mask.value(error.data)
 
     def _cut(self, result: ToolResult, owner: str) -> ToolResult:
+        if result.has_rest:
+            body, rest = take_rest(result.payload)
+            handle = self.results.put(owner, MIME, rest.encode())
+            return ToolResult(with_handle(body, rest, handle), result.is_error)
         fitted = fit(result.payload, self.limits.result_tokens)
         if fitted is None:
             return result
@@ -405,8 +410,8 @@ class Engine:
                 watcher.ended(call, duration, error, success=record.success)
             record.tab_id, record.origin, record.frames = call.tab, call.origin, call.frames or None
             record.approval = call.approval or approval
-            if len(call.sites) > 1 or (call.sites and call.sites[0] != call.origin):
-                record.sites = tuple(call.sites)
+            if (sites := call.sites) and sites != [call.origin]:
+                record.sites = tuple(sites)
         if error is not None:
             record.error, record.outcome = call_error(error), error.outcome
             record.approval = record.approval or (error.data or {}).get("approval")

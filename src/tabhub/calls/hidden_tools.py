@@ -44,6 +44,5 @@ class HiddenTools:
             return covers_only(self.plugin_patterns(key), visibility.hides)
         if kind != "page":
             return False
-        tab_id = ((tool.meta or {}).get("tabhub/page") or {}).get("tabId")
-        tab = self.book.get(tab_id) if type(tab_id) is int else None
+        tab = self.book.get(tool.tab_id) if tool.tab_id is not None else None
         return visibility.hides(key) or (tab is not None and visibility.hides(tab.site))

@@ -33,6 +33,10 @@ class Caller(Protocol):
     """The way in, for the audit log: mcp, gateway, rest, cli or bridge."""
 
     @property
+    def structured(self) -> bool:
+        """Whether it is a program that wants built-in tools to answer with data instead of text."""
+
+    @property
     def answers(self) -> Answers | None:
         """What the client brought in answer to earlier questions; None if it does not answer by calling again."""
 

@@ -19,7 +19,7 @@ TOOL = Tool(
     source=HUB,
     title="Read a stored result",
     description=(
-        "Reads on in a result that was cut: `offset`/`limit` in characters, `search` for text or /regex/, "
+        "Reads on in a result that was cut: `offset`, `limit` in characters, `search` text or /regex/, "
         "`pick` a JSON path ($.items[0:5].name)."
     ),
     input_schema={
@@ -62,8 +62,10 @@ def read_result_tool(store: ResultStore, limits: Limits, owner: Callable[[Sessio
             facts["nextOffset"] = reading.next_offset
         if reading.matches is not None:
             facts["matches"] = reading.matches
+        if ctx.structured:
+            return ToolResult.of([], structured=facts)
         head = f"[{reading.offset}-{reading.offset + len(reading.text)} of {reading.total_chars} characters"
         head += f"; next offset {reading.next_offset}]" if reading.next_offset is not None else "; end]"
-        return ToolResult.of([{"type": "text", "text": f"{head}\n{reading.text}"}], structured=facts)
+        return ToolResult.text(f"{head}\n{reading.text}")
 
     return Entry(TOOL, run)

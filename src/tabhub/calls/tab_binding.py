@@ -158,6 +158,11 @@ class TabBinding:
         """The leases that block a session."""
         return [lease for lease in self.leases if self.blocking_lease(session, lease.tab) is not None]
 
+    def held_tabs(self, session: Session) -> dict[int, bool]:
+        """The tabs that the session holds, and those that others hold and it may not use."""
+        held = {lease.tab: lease.holder is session for lease in self.leases}
+        return {tab: own for tab, own in held.items() if own or self.blocking_lease(session, tab) is not None}
+
     def holds(self, session: Session, tab_id: int) -> bool:
         lease = self.leases.get(tab_id)
         return lease is not None and lease.holder is session

@@ -62,6 +62,9 @@ def _serve(args: Namespace) -> int:
     if not args.background_child:  # otherwise, the parent has checked
         refuse_second()
         _refuse_taken_port(args)
+    import gc
+
+    gc.disable()  # what is loaded now stays; the hub enables it when it is ready
     from tabhub.server.run import StartOptions, serve
 
     return serve(

@@ -101,7 +101,8 @@ def call(args: Namespace) -> int:
     body = b'{"arguments":' + _arguments(args.arguments, args.tab_id) + b"}"
     plain = args.name.isascii() and args.name.replace("-", "_").isidentifier()  # then urllib need not be imported
     path = f"/tools/{args.name if plain else _quoted(args.name)}/call"
-    answer = request(hub, "POST", path, body=body, headers=_session(args.session), timeout=args.timeout)
+    headers = _session(args.session) | ({} if args.json else {"Tabhub-Answer": "text"})
+    answer = request(hub, "POST", path, body=body, headers=headers, timeout=args.timeout)
     if answer.status not in (200, 422):
         if args.json and is_json(answer):
             print(answer.body.decode("utf-8", "replace"))

@@ -23,9 +23,14 @@ _NOT_REGISTERED = frozenset({*_LOCAL_ENDINGS, "test", "example", "invalid"})
 @cache
 def load_list() -> PublicSuffixList:
     """The list, parsed once; that takes a moment."""
-    from publicsuffixlist import PublicSuffixList  # not needed by most commands
+    from publicsuffixlist import PSLFILE, PublicSuffixList  # not needed by most commands
 
-    return PublicSuffixList()
+    with open(PSLFILE, encoding="utf-8") as file:  # noqa: PTH123 - the pure layers use this module, and not pathlib
+        lines = file.read().splitlines()
+    rules = [rule for line in lines if (rule := line.partition(" ")[0]) and not rule.startswith("//")]
+    # Most are ASCII, for which encoding takes longer than everything else.
+    encoded = [rule.encode("idna").decode() for rule in rules if not rule.isascii()]
+    return PublicSuffixList(rules + encoded, accept_encoded_idn=False)
 
 
 def is_public_suffix(host: str) -> bool:

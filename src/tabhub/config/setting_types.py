@@ -146,6 +146,7 @@ READERS: Mapping[str, Reader] = {
     "port": _checked(_whole(1, 65535), "a whole number from 1 to 65535"),
     "number": number,
     "count": _checked(_whole(1, _LARGEST), "a whole number above 0"),
+    "tokens": _checked(_whole(0, _LARGEST), "a whole number of tokens, 0 for none"),
     "seconds": _seconds,
     "bool": _checked(lambda value: isinstance(value, bool), "true or false"),
     "choice": _one_of(*get_args(Choice)),
@@ -187,7 +188,7 @@ def from_text(kind: str, key: str, text: str) -> Any:
     value: Any = typed
     if kind == "bool":
         value = _BOOLEANS.get(typed.lower(), typed)
-    elif kind in ("port", "number", "seconds", "count", "relays"):
+    elif kind in ("port", "number", "seconds", "count", "tokens", "relays"):
         value = json_or_text(typed)
     elif kind in ("path", "address", "name", "reference"):
         value = typed or None

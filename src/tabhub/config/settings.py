@@ -88,7 +88,14 @@ class Config:
     )
     file_urls: bool = setting(False, "bool", "let agents open file: URLs, and so read files of this machine")
     tools: str = setting(
-        "all", "selection", "tools listed to agents by default: core, all, or families such as core,network"
+        "default",
+        "selection",
+        "tools listed to agents that name none: default, core, all, or families such as core,network",
+    )
+    catalogue_tokens: int = setting(
+        8_000,
+        "tokens",
+        "room for tools of pages, plugins and servers in the default listing; agents find the others by searching",
     )
     audit_arguments: bool = setting(
         False, "bool", "write the arguments of calls to the audit log, not only their digest"

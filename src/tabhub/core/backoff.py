@@ -29,3 +29,26 @@ class Backoff:
 
     def reset(self) -> None:
         self.failures = 0
+
+
+@dataclass(slots=True, eq=False)
+class FullJitter:
+    """Delays anywhere between zero and the end of a window that doubles with every failure.
+
+    For many clients that lose the same server at the same moment.
+    """
+
+    window: float
+    longest: float
+    random: Callable[[], float]
+    """Returns a number between 0 and 1."""
+    failures: int = 0
+
+    def next_delay(self, at_least: float = 0.0) -> float:
+        """Seconds to wait after one more failure."""
+        window: float = min(self.window * 2 ** min(self.failures, _MAX_DOUBLINGS), self.longest)
+        self.failures += 1
+        return at_least + self.random() * window
+
+    def reset(self) -> None:
+        self.failures = 0

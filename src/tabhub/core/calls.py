@@ -8,7 +8,7 @@ every later close gets None and is counted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -121,9 +121,10 @@ class Calls(Generic[C]):
                 f"{tool.source} already runs {lane.limit} calls and {len(lane.queue)} more are waiting.",
                 hint="Wait for calls in flight to end, then call again.",
             )
-        timeout = tool.timeout or limits.call_timeout
-        call.opened, call.timeout = now, timeout
-        call.deadline, call.latest = now + timeout, now + limits.call_timeout_max
+        call.opened = now
+        call.timeout = timeout = tool.timeout or limits.call_timeout
+        call.deadline = now + timeout
+        call.latest = now + limits.call_timeout_max
         call.id = number = self._next
         self._next = number + 1
         self._open[number] = call
@@ -136,7 +137,7 @@ class Calls(Generic[C]):
         self._lanes[source.label] = lane
         return lane
 
-    def close(self, call: C, now: float) -> list[C] | None:
+    def close(self, call: C, now: float) -> Sequence[C] | None:
         """Answer a call: returns the calls that may start now, or None if it was answered already."""
         lane = call.lane
         if self._open.pop(call.id, None) is None or lane is None:
@@ -144,8 +145,10 @@ class Calls(Generic[C]):
             return None
         if call.waiting:
             lane.queue.remove(call)
-            return []
+            return ()
         lane.running -= 1
+        if not lane.queue:
+            return ()
         started: list[C] = []
         while lane.queue and lane.running < lane.limit:
             nxt = lane.queue.popleft()

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from tabhub.core.definitions import shown_text
-from tabhub.trust.hidden_text import is_hidden, joins
+from tabhub.trust.hidden_text import find_hidden, is_hidden, joins
 
 _MAX_TEXT = 2_000
 _TITLE = 80
@@ -35,7 +35,7 @@ class ToolLocation:
 
 def visible(text: str) -> tuple[str, int]:
     """The text without invisible characters (control, direction, zero-width), and how many were removed."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and find_hidden(text) is None:
         return text, 0
     kept: list[str] = []
     removed = 0

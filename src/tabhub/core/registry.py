@@ -28,9 +28,9 @@ RESERVED: dict[str, frozenset[SourceKind]] = {
 _KIND_ORDER: dict[SourceKind, int] = {"browser": 0, "hub": 1, "plugin": 2, "page": 3, "upstream": 4}
 
 
-def sort_key(tool: Tool) -> tuple[int, str]:
-    """The position of a tool in every listing."""
-    return _KIND_ORDER[tool.source.kind], tool.name
+def sort_key(tool: Tool) -> str:
+    """The position of a tool in every listing: by kind of source, then by name."""
+    return f"{_KIND_ORDER[tool.source.kind]} {tool.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class Registry:
         self.by_name: dict[str, Entry] = {}
         """Every tool; others only read it."""
         self._sorted: tuple[Tool, ...] | None = ()
+        self._keys: list[str] = []
+        """The sort keys of all listed tools, in order."""
         self._listeners: list[Callable[[], None]] = []
         self.version = 0
         """Counts the changes agents are notified of."""
@@ -69,10 +71,16 @@ class Registry:
     def tools(self) -> tuple[Tool, ...]:
         """All listed tools, in one fixed order: by kind of source, then by name."""
         if self._sorted is None:
-            tools = [entry.tool for entry in self.by_name.values() if entry.listed]
-            tools.sort(key=sort_key)
-            self._sorted = tuple(tools)
+            by_name = self.by_name
+            self._sorted = tuple([by_name[key[2:]].tool for key in self._keys])
         return self._sorted
+
+    def of(self, source: Source) -> tuple[Entry, ...]:
+        return self._sources.get(source, ())
+
+    def sources(self) -> Iterable[tuple[Source, tuple[Entry, ...]]]:
+        """Every source with its tools, as they were registered."""
+        return self._sources.items()
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change of what is listed."""
@@ -118,7 +126,14 @@ class Registry:
         self._sorted = None
 
     def _store(self, source: Source, kept: dict[str, Entry]) -> None:
-        # In place: thousands of tools of others must cost nothing when one site's change.
+        # In place: thousands of tools of others must cost next to nothing when one site's change.
+        before = _keys_of(self._sources.get(source, ()))
+        after = _keys_of(kept.values())
+        if before != after:
+            if gone := before - after:
+                self._keys = [key for key in self._keys if key not in gone]
+            self._keys += after - before
+            self._keys.sort()  # nearly in order already
         for entry in self._sources.get(source, ()):
             del self.by_name[entry.tool.name]
         self.by_name.update(kept)
@@ -142,5 +157,9 @@ class Registry:
         return None
 
 
-def _shown(entries: Iterable[Entry]) -> list[bytes]:
-    return [entry.tool.wire for entry in entries if entry.listed]
+def _keys_of(entries: Iterable[Entry]) -> set[str]:
+    return {sort_key(entry.tool) for entry in entries if entry.listed}
+
+
+def _shown(entries: Iterable[Entry]) -> list[object]:
+    return [entry.tool.definition for entry in entries if entry.listed]

@@ -60,18 +60,33 @@ class Tab:
     site: str = field(init=False, compare=False, repr=False)
     """Its origin, or a name for what has none."""
     _described: dict[str, Any] | None = field(init=False, compare=False, repr=False)
+    _line: str | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         origin = origin_of(self.url) or self.creator
         object.__setattr__(self, "origin", origin)
         object.__setattr__(self, "site", origin or (BLANK if self.unused else name_of(self.url)))
         object.__setattr__(self, "_described", None)
+        object.__setattr__(self, "_line", None)
 
     def describe(self) -> dict[str, Any]:
         """The tab as agents see it; flags only where they are set."""
         if self._described is None:
             object.__setattr__(self, "_described", self._description())
         return {**(self._described or {})}
+
+    @property
+    def line(self) -> str:
+        """The tab as one line: its id, title, URL, and what is special about it."""
+        if self._line is None:
+            facts = self._described or self._description()
+            flags = [name for name, value in facts.items() if value is True]
+            flags += ["loading"] if self.status == "loading" else []
+            flags += [f"group {self.group_id}"] if self.group_id is not None else []
+            marks = f" [{', '.join(flags)}]" if flags else ""
+            title = " ".join(facts["title"].split())
+            object.__setattr__(self, "_line", f'{self.tab_id} "{title}" {facts["url"]}{marks}')
+        return self._line or ""
 
     def _description(self) -> dict[str, Any]:
         description: dict[str, Any] = {

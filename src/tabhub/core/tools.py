@@ -6,16 +6,15 @@ Owns `Tool`, `Source` and the result of a tool. Knows nothing of who runs it: a 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 import orjson
 
+from tabhub.core.results.rest import rest_block
 from tabhub.core.schemas.argument_errors import explain_arguments, problems_of
-from tabhub.core.schemas.portable import portable
-from tabhub.core.schemas.validators import CompiledSchema, shared_validator
+from tabhub.core.schemas.validators import CompiledSchema, Schema
 from tabhub.core.shown_elements import ShownElements, TargetKey
 from tabhub.errors import InvalidArguments
 from tabhub.wire.param_headers import MARK as HEADER_MARK
@@ -61,6 +60,22 @@ class ToolResult(msgspec.Struct):
 
     payload: bytes
     is_error: bool = False
+    facts: bytes | None = None
+    """The same answer as data, encoded, for programs: a caller gets one of the two. Only built-in tools have it."""
+    is_json: bool = False
+    """Whether the one text in the payload is the facts as JSON."""
+    has_media: bool = False
+    """Whether the payload has what is not in the facts, such as an image."""
+    rest: str | None = None
+    """What its tool left out, until `form` puts it into the payload."""
+    fits: bool = False
+    """Whether its tool has kept it within the budget, so that nobody has to count its tokens again."""
+    has_rest: bool = False
+    """Whether it has a block with what its tool left out; see `core.results.rest`."""
+
+    def with_payload(self, payload: bytes) -> ToolResult:
+        """The same result, with another payload."""
+        return self if payload is self.payload else msgspec.structs.replace(self, payload=payload)
 
     @classmethod
     def of(
@@ -80,85 +95,200 @@ class ToolResult(msgspec.Struct):
             body["_meta"] = meta
         return cls(orjson.dumps(body), is_error)
 
+    def form(self, *, structured: bool) -> ToolResult:
+        """The answer as data or as text; one with an image has that and its facts."""
+        if self.facts is None:
+            return self
+        payload = self.payload
+        if structured:
+            beginning = payload[:-1] if self.has_media else b'{"content":[]'
+            payload = b'%b,"structuredContent":%b}' % (beginning, self.facts)
+        if self.rest is not None:
+            body = orjson.loads(payload)
+            body["content"].append(rest_block(self.rest))
+            payload = orjson.dumps(body)
+        is_json = self.is_json and not structured
+        return ToolResult(payload, self.is_error, is_json=is_json, fits=self.fits, has_rest=self.rest is not None)
+
     @classmethod
     def text(cls, text: str, *, is_error: bool = False) -> ToolResult:
         return cls.of([{"type": "text", "text": text}], is_error=is_error)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Tool:
-    """One tool of the catalogue; two have the same definition when their `wire` is equal.
+    """One tool of the catalogue, immutable; two have the same definition when `definition` is equal.
 
-    Its schema must be valid: those of others are compiled once when they are read (core.validators).
+    Its schema must be valid: those of others are compiled once when they are read (core.validators). There may be
+    thousands, of which few are called: the definition is stored as text and decoded when something asks for it.
     """
 
-    name: str
-    source: Source
-    description: str
-    input_schema: Mapping[str, Any] = field(default_factory=lambda: EMPTY_SCHEMA)
-    title: str | None = None
-    output_schema: Mapping[str, Any] | None = None
-    annotations: Mapping[str, Any] = field(default_factory=dict)
-    timeout: float | None = None
-    """Seconds; None is the usual limit."""
-    meta: Mapping[str, Any] | None = None
-    compiled: CompiledSchema | None = field(init=False, repr=False)
-    """Of its arguments, once it was called."""
-    read_only: bool = field(init=False, repr=False)
-    listed_schema: Mapping[str, Any] = field(init=False, repr=False)
-    """The input schema as agents are shown it."""
-    param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
-    """Arguments that stateless clients repeat as headers."""
-    wire: bytes = field(init=False, repr=False)
-    """The encoded entry of tools/list, spliced into answers."""
+    __slots__ = (
+        "__weakref__",
+        "_head",
+        "_kept",
+        "_tail",
+        "compiled",
+        "name",
+        "output",
+        "param_headers",
+        "read_only",
+        "schema",
+        "source",
+        "tab_id",
+        "timeout",
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "compiled", None)
-        object.__setattr__(self, "read_only", self.annotations.get("readOnlyHint") is True)
-        object.__setattr__(self, "listed_schema", portable(self.input_schema))
-        object.__setattr__(self, "wire", orjson.dumps(self.listing()))
-        object.__setattr__(self, "param_headers", declared(self.input_schema) if _HEADER_MARK in self.wire else ())
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        description: str,
+        input_schema: Mapping[str, Any] | Schema = EMPTY_SCHEMA,
+        title: str | None = None,
+        output_schema: Mapping[str, Any] | Schema | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        meta: Mapping[str, Any] | None = None,
+        tab_id: int | None = None,
+    ) -> None:
+        self.name = name
+        self.source = source
+        self.timeout = timeout
+        """Seconds; None is the usual limit."""
+        self.tab_id = tab_id
+        """The tab whose page offers it; None if it is not bound to one."""
+        self.schema = input_schema if isinstance(input_schema, Schema) else Schema.of(input_schema)
+        self.output = (
+            output_schema if output_schema is None or isinstance(output_schema, Schema) else Schema.of(output_schema)
+        )
+        """The schema of its structured content, for programs."""
+        self.compiled: CompiledSchema | None = None
+        """Of its arguments, once it was called."""
+        own = source.kind in ("browser", "hub")
+        self._kept: Mapping[str, Any] | None = input_schema if own and not isinstance(input_schema, Schema) else None
+        """The decoded schema, of tools that are likely to be called."""
+        self.read_only = annotations is not None and annotations.get("readOnlyHint") is True
+        head: dict[str, Any] = {"name": name}
+        if title:
+            head["title"] = title
+        head["description"] = description
+        tail: dict[str, Any] = {"annotations": annotations} if annotations else {}
+        if meta:
+            tail["_meta"] = meta
+        self._head = orjson.dumps(head)[:-1]
+        self.schema.listed  # noqa: B018 - made now, because a page of a listing needs a thousand at once
+        self._tail = b",%b" % orjson.dumps(tail)[1:] if tail else b"}"
+        has_marks = _HEADER_MARK in self.schema.text
+        self.param_headers: tuple[ParamHeader, ...] = declared(self.input_schema) if has_marks else ()
+        """Arguments that stateless clients repeat as headers."""
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r}, {self.source})"
+
+    @property
+    def wire(self) -> bytes:
+        """The entry of tools/list for agents, without its output schema."""
+        return b'%b,"inputSchema":%b%b' % (self._head, self.schema.listed, self._tail)
+
+    @property
+    def full_wire(self) -> bytes:
+        """The entry of tools/list for programs."""
+        if self.output is None:
+            return self.wire
+        return b'%b,"inputSchema":%b,"outputSchema":%b%b' % (
+            self._head,
+            self.schema.listed,
+            self.output.text,
+            self._tail,
+        )
+
+    @property
+    def definition(self) -> tuple[bytes, bytes, Schema, Schema | None]:
+        """What tells it apart from an earlier definition of the same name."""
+        return self._head, self._tail, self.schema, self.output
+
+    @property
+    def wire_size(self) -> int:
+        """The length of `wire`, which is not made for it."""
+        return len(self._head) + len(self.schema.listed) + len(self._tail) + len(',"inputSchema":')
 
     def listing(self) -> dict[str, Any]:
-        """The entry of tools/list."""
-        entry: dict[str, Any] = {"name": self.name}
-        if self.title:
-            entry["title"] = self.title
-        entry["description"] = self.description
-        entry["inputSchema"] = dict(self.listed_schema)
-        if self.output_schema is not None:
-            entry["outputSchema"] = dict(self.output_schema)
-        if self.annotations:
-            entry["annotations"] = dict(self.annotations)
-        if self.meta:
-            entry["_meta"] = dict(self.meta)
+        """The entry of tools/list for programs, decoded."""
+        entry: dict[str, Any] = orjson.loads(self.full_wire)
         return entry
 
-    def with_description(self, description: str, meta: Mapping[str, Any] | None) -> Tool:
-        """A copy with another description; nothing is compiled again."""
-        fresh = copy(self)
-        object.__setattr__(fresh, "description", description)
-        object.__setattr__(fresh, "meta", meta)
-        object.__setattr__(fresh, "wire", orjson.dumps(fresh.listing()))
-        return fresh
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        return self._kept if self._kept is not None else self.schema.value()
+
+    @property
+    def listed_schema(self) -> Mapping[str, Any]:
+        """The input schema as agents are shown it."""
+        listed: dict[str, Any] = orjson.loads(self.schema.listed)
+        return listed
+
+    @property
+    def output_schema(self) -> Mapping[str, Any] | None:
+        return self.output.value() if self.output is not None else None
+
+    @property
+    def title(self) -> str | None:
+        title: str | None = orjson.loads(self._head + b"}").get("title")
+        return title
+
+    @property
+    def description(self) -> str:
+        description: str = orjson.loads(self._head + b"}")["description"]
+        return description
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        return self._tail_facts().get("annotations") or {}
+
+    @property
+    def meta(self) -> Mapping[str, Any] | None:
+        meta: Mapping[str, Any] | None = self._tail_facts().get("_meta")
+        return meta
+
+    def _tail_facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = orjson.loads(b"{" + self._tail[1:]) if self._tail != b"}" else {}
+        return facts
+
+    def changed(self, **fields: Any) -> Tool:
+        """A copy with other fields; schemas that stay are not compiled again."""
+        same: dict[str, Any] = {
+            "name": self.name,
+            "source": self.source,
+            "description": self.description,
+            "input_schema": self._kept if self._kept is not None else self.schema,
+            "title": self.title,
+            "output_schema": self.output,
+            "annotations": self.annotations,
+            "timeout": self.timeout,
+            "meta": self.meta,
+            "tab_id": self.tab_id,
+        }
+        return Tool(**{**same, **fields})
 
     def accepts(self, arguments: Mapping[str, Any]) -> bool:
         """Whether arguments are valid; `invalid` says why not."""
         return (self.compiled or self._compile()).is_valid(arguments)
 
     def _compile(self) -> CompiledSchema:
-        compiled = shared_validator(self.input_schema)
-        object.__setattr__(self, "compiled", compiled)
+        self.compiled = compiled = self.schema.compiled
+        if self._kept is None:
+            self._kept = self.schema.value()
         return compiled
 
     def invalid(self, arguments: Mapping[str, Any]) -> InvalidArguments:
         """The error for arguments that are not accepted, naming the invalid fields."""
+        schema = self.input_schema
         errors = (self.compiled or self._compile()).validator.iter_errors(arguments)
-        problems = problems_of(self.input_schema, errors)
+        problems = problems_of(schema, errors)
         listed = "; ".join(f"{p['field']}: {p['problem']}" for p in problems)
         return InvalidArguments(
             f"Invalid arguments for {self.name}: {listed}.",
-            hint=f"Nothing was done. {explain_arguments(self.input_schema)}".strip(),
+            hint=f"Nothing was done. {explain_arguments(schema)}".strip(),
             data={"errors": problems},
         )
 
@@ -181,6 +311,10 @@ class CallContext(Protocol):
     @property
     def extra(self) -> Mapping[str, Any]:
         """The params of the agent's request (`_meta`, `inputResponses`); empty for REST."""
+
+    @property
+    def structured(self) -> bool:
+        """Whether the caller is a program that wants data instead of text."""
 
     def log(self, level: str, logger: str, data: Any) -> None:
         """Send a log message to the agent."""

@@ -27,8 +27,8 @@ from tabhub.errors import (
     TabhubError,
     TooLarge,
 )
-from tabhub.http.messages import TEXT, Header, Request, Response, Route, error_response
-from tabhub.http.websocket import Upgrade, WebSocket, WebSocketRoute, shake_hands
+from tabhub.http.messages import TEXT, Header, Request, Response, Route, error_response, retry_after
+from tabhub.http.websocket import VERSION, Upgrade, WebSocket, WebSocketRoute, shake_hands
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import Limits
 
@@ -40,6 +40,7 @@ _KEEP_ALIVE = 120.0
 """Longer than proxies keep their connections: a request must not meet a connection that is being closed."""
 _LINGER = 2.0
 """Seconds a refused client has to read its answer before the connection is closed."""
+_NO_CONTENT = 204
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _INTERNAL_ERROR = Response(500, b"Internal Server Error", (TEXT,))
 _PHRASES = {status.value: status.phrase for status in HTTPStatus} | {499: "Client Closed Request"}
@@ -118,9 +119,7 @@ class HttpProtocol(asyncio.Protocol):
         self._write_paused = False
         self._drained: asyncio.Future[None] | None = None
         self._deadline = 0.0
-        """When the connection is closed if nothing happens; 0 for never."""
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_due = 0.0
+        """When the connection is closed if nothing happens; 0 for never. The server looks now and then."""
 
     # the connection
 
@@ -129,13 +128,11 @@ class HttpProtocol(asyncio.Protocol):
         self._connections.add(self)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else None
-        self._close_after(self._limits.header_timeout)
+        self._deadline = self._loop.time() + self._limits.header_timeout
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         self._parser = None
-        if self._timer is not None:
-            self._timer.cancel()
         self._arrived.clear()
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(ClientDisconnected())
@@ -180,26 +177,10 @@ class HttpProtocol(asyncio.Protocol):
             return self._task
         return None
 
-    # time
-
-    def _close_after(self, seconds: float) -> None:
-        self._deadline = deadline = self._loop.time() + seconds
-        timer = self._timer
-        if timer is not None:
-            if self._timer_due <= deadline:
-                return  # it looks again when it fires
-            timer.cancel()
-        self._timer_due = deadline
-        self._timer = self._loop.call_at(deadline, self._check_deadline)
-
-    def _check_deadline(self) -> None:
-        self._timer = None
-        if self._lost or not self._deadline:
+    def check_deadline(self, now: float) -> None:
+        if self._lost or not self._deadline or now < self._deadline:
             return
-        if self._loop.time() < self._deadline:
-            self._timer_due = self._deadline
-            self._timer = self._loop.call_at(self._deadline, self._check_deadline)
-        elif self.refusing or not (self._in_head or self._arriving is not None):
+        if self.refusing or not (self._in_head or self._arriving is not None):
             self._transport.close()
         else:
             self._refuse(RequestTimeout(f"The request did not arrive within {self._limits.header_timeout:g} s."))
@@ -221,8 +202,6 @@ class HttpProtocol(asyncio.Protocol):
             return
         if self._in_head or self._arriving is not None:
             self._await_rest(len(data))
-        if len(self._arrived) > _MAX_AHEAD:  # a client that reads no answers
-            self._transport.abort()
 
     def _await_rest(self, received: int) -> None:
         """The request is incomplete. A refused one is answered now; others have a limited time to arrive."""
@@ -238,7 +217,7 @@ class HttpProtocol(asyncio.Protocol):
             del self._arriving.headers[b"expect"]
             self._transport.write(_CONTINUE)
         if not self._deadline:
-            self._close_after(self._limits.header_timeout)
+            self._deadline = self._loop.time() + self._limits.header_timeout
 
     def on_message_begin(self) -> None:
         self._in_head = True
@@ -318,6 +297,8 @@ class HttpProtocol(asyncio.Protocol):
         elif not self._read_paused:
             self._read_paused = True
             self._transport.pause_reading()
+        elif len(self._arrived) > _MAX_AHEAD:  # a client that reads no answers
+            self._transport.abort()
 
     def _refuse(self, error: TabhubError) -> None:
         """Answer a request that has not arrived whole, and close the connection."""
@@ -330,7 +311,7 @@ class HttpProtocol(asyncio.Protocol):
         # Closing at once would reset the connection, and the client might never read the answer.
         if self._transport.can_write_eof():
             self._transport.write_eof()
-        self._close_after(_LINGER)
+        self._deadline = self._loop.time() + _LINGER
 
     # answering
 
@@ -344,33 +325,34 @@ class HttpProtocol(asyncio.Protocol):
 
     async def _serve(self) -> None:
         """Answer the requests as they arrive, in their order, until the connection is lost."""
+        arrived = self._arrived
         while not self._lost:
-            while self._arrived and not self._write_paused:
-                request, route = self._arrived.popleft()
-                if self._read_paused and not self._arrived:
-                    self._read_paused = False
-                    self._transport.resume_reading()
-                self._current = request
-                response: Response | None = None
-                try:
-                    if isinstance(route, TabhubError):
-                        raise route
-                    response = await route(request)
-                except ClientDisconnected:
-                    pass
-                except TabhubError as error:
-                    response = self._app.refusal(request, error)
-                except Exception:
-                    log.exception("%s %s failed", request.method, request.path[:200])
-                    response = _INTERNAL_ERROR
-                self._current = None
-                request.on_disconnect.clear()
-                if not self._lost:
-                    self._respond(request, response)
-            self._busy = False
-            if not self._lost:
+            if not arrived or self._write_paused:
+                self._busy = False
                 self._wake = self._loop.create_future()
                 await self._wake
+                continue
+            request, route = arrived.popleft()
+            if self._read_paused and not arrived:
+                self._read_paused = False
+                self._transport.resume_reading()
+            self._current = request
+            try:
+                if isinstance(route, TabhubError):
+                    raise route
+                response = await route(request)
+            except ClientDisconnected:
+                response = None
+            except TabhubError as error:
+                response = self._app.refusal(request, error)
+            except Exception:
+                log.exception("%s %s failed", request.method, request.path[:200])
+                response = _INTERNAL_ERROR
+            self._current = None
+            request.on_disconnect.clear()
+            if not self._lost:
+                self._respond(request, response)
+        self._busy = False
         self._connections.discard(self)
 
     def _end_if_idle(self) -> None:
@@ -407,7 +389,7 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.close()
         elif not self._arrived:
             arriving = self._in_head or self._arriving is not None
-            self._close_after(self._limits.header_timeout if arriving else _KEEP_ALIVE)
+            self._deadline = self._loop.time() + (self._limits.header_timeout if arriving else _KEEP_ALIVE)
 
     def write(self, data: bytes) -> None:
         self._batch.write(self._transport, data)
@@ -442,14 +424,13 @@ class HttpProtocol(asyncio.Protocol):
             route = self._app.websocket(request)
             protocol = shake_hands(request, self._transport, route.subprotocol, self._limits, self._batch)
         except TabhubError as error:
-            self.write(encode_response(Response(error.status, error.text().encode(), (TEXT,)), close=True))
+            refusal = Response(error.status, error.text().encode(), (TEXT, VERSION, *retry_after(error)))
+            self.write(encode_response(refusal, close=True))
             self._batch.flush(self._transport)
             self._transport.close()
             return
         self._lost = True
         self._end_if_idle()
-        if self._timer is not None:
-            self._timer.cancel()
         self._parser = None
         upgrade = Upgrade(self._transport, protocol, self._batch, self._connections, self._limits.max_frame)
         socket = route.connect(upgrade)
@@ -495,10 +476,7 @@ def response_head(status: int, headers: tuple[Header, ...]) -> bytes:
 
 
 def encode_response(response: Response, *, close: bool, head_only: bool = False) -> bytes:
-    length = b"" if response.status == HTTPStatus.NO_CONTENT else b"content-length: %d\r\n" % len(response.body)
-    return b"%b%b%b%b" % (
-        response_head(response.status, response.headers),
-        length,
-        b"connection: close\r\n\r\n" if close else b"\r\n",
-        b"" if head_only else response.body,
-    )
+    status, body = response.status, response.body
+    length = b"" if status == _NO_CONTENT else b"content-length: %d\r\n" % len(body)
+    end = b"connection: close\r\n\r\n" if close else b"\r\n"
+    return b"%b%b%b%b" % (response_head(status, response.headers), length, end, b"" if head_only else body)

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import signal
 import socket
 import ssl
-import sys
 from collections.abc import Iterable
 
 from tabhub.http.protocol import Application, HttpProtocol
@@ -21,7 +18,8 @@ from tabhub.limits import Limits
 
 _BACKLOG = 4096
 _POLL = 0.02
-_GC_THRESHOLD = 20_000
+_LOOK = 1.0
+"""Seconds between two looks at the deadlines of connections."""
 
 
 class HttpServer:
@@ -32,15 +30,26 @@ class HttpServer:
         self._limits = limits
         self._batch = batch
         self._listeners: list[asyncio.Server] = []
+        self._watcher: asyncio.Task[None] | None = None
         self.connections: set[HttpProtocol | WebSocket] = set()
 
     async def start(self, sockets: Iterable[socket.socket], tls: ssl.SSLContext | None = None) -> None:
         loop = asyncio.get_running_loop()
+        self._watcher = loop.create_task(self._check_deadlines(loop))
         for each in sockets:
             self._listeners.append(await loop.create_server(self._connect, sock=each, ssl=tls, backlog=_BACKLOG))
 
     def _connect(self) -> HttpProtocol:
         return HttpProtocol(self._app, self._limits, self._batch, self.connections)
+
+    async def _check_deadlines(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close connections whose time is up. One look at all of them costs less than a timer for each."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            now = loop.time()
+            for connection in list(self.connections):
+                if isinstance(connection, HttpProtocol):
+                    connection.check_deadline(now)
 
     async def stop(self, grace: float) -> None:
         """Accept nothing more, let requests in flight be answered within `grace` seconds, then close the rest."""
@@ -52,33 +61,7 @@ class HttpServer:
             async with asyncio.timeout(grace):
                 while self.connections:  # noqa: ASYNC110 - connections end by themselves, and report to no one
                     await asyncio.sleep(_POLL)
+        if self._watcher is not None:
+            self._watcher.cancel()
         cancelled = [task for each in list(self.connections) if (task := each.cancel()) is not None]
         await asyncio.gather(*cancelled, return_exceptions=True)
-
-
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The event loop of both applications: uvloop where there is one."""
-    if sys.platform == "win32":
-        return asyncio.new_event_loop()
-    import uvloop
-
-    return uvloop.new_event_loop()
-
-
-def stop_signal() -> asyncio.Event:
-    """An event that is set by Ctrl+C or SIGTERM."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        if sys.platform == "win32":
-            signal.signal(name, lambda *_: loop.call_soon_threadsafe(stop.set))
-        else:
-            loop.add_signal_handler(name, stop.set)
-    return stop
-
-
-def freeze_startup_objects() -> None:
-    """Objects made at start-up are never freed: the garbage collector need not visit them again under load."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD)

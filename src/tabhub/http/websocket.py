@@ -12,7 +12,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 
-from websockets.frames import Frame, Opcode
+from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request as HandshakeRequest
 from websockets.server import ServerProtocol
 
@@ -23,6 +23,8 @@ from tabhub.limits import Limits
 
 _MAX_REASON = 120
 """Bytes of a close reason; the protocol allows 123."""
+VERSION = (b"sec-websocket-version", b"13")
+"""The header of a refused handshake: the version of the protocol that is spoken here."""
 ABNORMAL = 1006
 """The close code of a connection that ended without a close frame."""
 GOING_AWAY = 1001
@@ -30,9 +32,13 @@ _TEXT = Opcode.TEXT
 _WHOLE_TEXT = 0x81
 """The first byte of a frame that is a whole text message."""
 _MASKED = 0x80
+_OPCODE = 0x0F
+"""The bits of the first byte that are the opcode."""
+_EMPTY_CONTINUATION = bytes((0x80, _MASKED, 0, 0, 0, 0))
+"""The last fragment of a message, without data, as a client sends it."""
 _TWO_BYTES = _MASKED + 126
 """The second byte of a frame whose length follows in two bytes."""
-_SHORT = 4096
+_SHORT = 1024
 """Bytes up to which a message is unmasked here; websockets has faster code for long ones."""
 _ALL = 1 << 64
 
@@ -179,9 +185,18 @@ class WebSocket(asyncio.Protocol):
                 text = (int.from_bytes(data[begin:stop]) ^ key).to_bytes(length)
                 self._receive_frame(_TEXT, True, text)
             else:
+                if self._fragmented is not None and data[at] & _OPCODE == Opcode.CLOSE:
+                    self._drop_fragments(protocol)
                 self._rest = max(stop - end, 0)
                 self._pass_on(protocol, data[at:stop])
             at = stop
+
+    def _drop_fragments(self, protocol: ServerProtocol) -> None:
+        """A close frame follows, which may come between fragments; the protocol takes it only after a whole message."""
+        self._fragmented = None
+        self._fragments.clear()
+        protocol.receive_data(_EMPTY_CONTINUATION)
+        protocol.events_received()
 
     def _pass_on(self, protocol: ServerProtocol, data: bytes) -> None:
         """Let the protocol read a frame, or a part of one."""
@@ -198,8 +213,7 @@ class WebSocket(asyncio.Protocol):
 
     def _receive_frame(self, opcode: Opcode, fin: bool, data: bytes) -> None:
         if opcode is _TEXT and fin:
-            if not self._closing:
-                self._receiver.receive(data)
+            self._receive_text(data)
         elif opcode is Opcode.CONT or opcode is _TEXT or opcode is Opcode.BINARY:
             self._receive_fragment(opcode, fin, data)
         elif opcode is Opcode.PONG:
@@ -215,12 +229,23 @@ class WebSocket(asyncio.Protocol):
         kind, self._fragmented = self._fragmented, None
         message = bytes(self._fragments)
         self._fragments = bytearray()
+        if kind is _TEXT:
+            self._receive_text(message)
+        elif not self._closing:
+            self._receiver.receive_binary()
+
+    def _receive_text(self, message: bytes) -> None:
         if self._closing:
             return
-        if kind is _TEXT:
-            self._receiver.receive(message)
-        else:
-            self._receiver.receive_binary()
+        if not message.isascii():
+            try:
+                message.decode()
+            except UnicodeDecodeError:
+                self._protocol.fail(CloseCode.INVALID_DATA, "a text message is not UTF-8")
+                self._closing = True
+                self._flush_protocol()
+                return
+        self._receiver.receive(message)
 
     def pong_received(self) -> None: ...
 
@@ -272,6 +297,8 @@ def shake_hands(
     request: Request, transport: asyncio.Transport, subprotocol: str | None, limits: Limits, batch: WriteBatch
 ) -> ServerProtocol:
     """Answer the opening handshake; an error if the request is not one."""
+    if request.version == "1.0":
+        raise BadInput("A WebSocket handshake needs HTTP/1.1.")
     protocol = ServerProtocol(
         select_subprotocol=lambda _, offered: next((each for each in offered if each == subprotocol), None),
         max_size=limits.max_frame,

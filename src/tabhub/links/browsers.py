@@ -43,11 +43,16 @@ _START_BROWSER = (
 NO_CHANGES = TabChanges()
 
 
+TabKey = tuple[ExtensionLink, int]
+"""A tab by its link and the browser's own id of it."""
+
+
 class TabRef(msgspec.Struct, eq=False):
     """A tab together with the link that reaches it."""
 
     link: ExtensionLink
     tab: Tab
+    key: TabKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +69,6 @@ class Change:
 
 ChangeListener = Callable[[Change], None]
 Aspect = Literal["connected", "disconnected", "synced", "opened", "changed", "closed"]
-TabKey = tuple[ExtensionLink, int]
-"""A tab by its link and the browser's own id of it."""
 PluginMessage = wire.TabSyncAll | wire.PluginStateChanged | wire.PluginLog
 PluginListener = Callable[[ExtensionLink, PluginMessage], None]
 EventListener = Callable[[TabKey, str, dict[str, Any], str | None], None]
@@ -186,6 +189,11 @@ class Browsers:
         browser = self._connected.get(browser_id)
         return browser is not None and browser.hello.get("managed") is True
 
+    def require_introduced(self) -> None:
+        """Raise NotConnected while a browser that has just connected has not said whose it is."""
+        if not all(browser.introduced or browser.synced for browser in self._connected.values()):
+            raise NotConnected("A browser has just connected and reports its tabs.", hint="Call again in a moment.")
+
     def is_debugged(self, link: ExtensionLink, chrome_id: int) -> bool:
         browser = self._connected.get(link.browser_id)
         return browser is not None and browser.link is link and chrome_id in browser.attached
@@ -197,7 +205,8 @@ class Browsers:
             raise self.missing(tab_id)
         if tab.stopped:
             raise TabStopped(tab_id)
-        return TabRef(self._connected[tab.browser_id].link, tab)
+        link = self._connected[tab.browser_id].link
+        return TabRef(link, tab, (link, tab.chrome_id))
 
     def missing(self, tab_id: int) -> TabNotFound | NotConnected:
         """The error for a tab that does not exist or cannot be reached."""

@@ -25,12 +25,15 @@ class ConnectedBrowser:
     link: ExtensionLink
     since: float
     hello: dict[str, Any] = field(default_factory=dict)
+    introduced: bool = False
+    """Whether it has said what it is, and so whether the hub started it."""
     attached: frozenset[int] = frozenset()
     """The tabs its debugger is attached to."""
     synced: bool = False
     """Whether it has reported all its tabs."""
 
     def apply_hello(self, hello: ExtensionHello) -> None:
+        self.introduced = True
         facts = msgspec.to_builtins(hello)
         self.hello = {name: facts[name][:_MAX_TEXT] for name in FACTS if facts[name] is not None}
         if hello.managed and self.link.local:

@@ -263,20 +263,23 @@ class ExtensionLink:
             future.set_exception(unusable(future.method, "it must have `jsonrpc` 2.0 and either a result or an error"))
         elif "error" in message:
             future.set_exception(self.refusal(future.method, message["error"]))
-        else:
+        elif future.raw:
             result = message["result"]
-            try:
-                if future.raw:
-                    result = bytes(result) if type(result) is msgspec.Raw else orjson.dumps(result)
-                else:
-                    if type(result) is msgspec.Raw:
-                        result = strict.decode(bytes(result), self.limits)
-                    if (kind := RESULTS.get(future.method)) is not None:
-                        convert("result", result, kind)
-            except (ParseError, InvalidParams) as error:
-                future.set_exception(unusable(future.method, error.message))
-            else:
-                future.set_result(result)
+            future.set_result(bytes(result) if type(result) is msgspec.Raw else orjson.dumps(result))
+        else:
+            self._resolve(future, message["result"])
+
+    def _resolve(self, future: Pending, result: Any) -> None:
+        """Give the caller a value of the type that its command has."""
+        try:
+            if type(result) is msgspec.Raw:
+                result = strict.decode(bytes(result), self.limits)
+            if (kind := RESULTS.get(future.method)) is not None:
+                convert("result", result, kind)
+        except (ParseError, InvalidParams) as error:
+            future.set_exception(unusable(future.method, error.message))
+        else:
+            future.set_result(result)
 
     def _drop_reply(self, number: Any) -> None:
         """Count a reply that belongs to no pending command."""

@@ -14,19 +14,22 @@ from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import Any
 
-from tabhub.core.backoff import Backoff
+from tabhub.core.backoff import Backoff, FullJitter
 from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.connected_browser import FACTS
 from tabhub.links.relay_link import RelayLink
-from tabhub.wire.relay import Extensions
+from tabhub.wire.relay import NOT_AUTHENTICATED, TRY_AGAIN_LATER, Extensions
 
 log = logging.getLogger("tabhub.relay")
 
 STABLE = 10.0
 """Seconds after which a connection counts as successful and resets the backoff."""
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
+_FIRST_WINDOW, _LONGEST_WINDOW = 5.0, 30.0
+"""Seconds within which all clients of a node that ended come back: the first time, and after several failures."""
+_AT_LEAST = {NOT_AUTHENTICATED: 15.0, TRY_AGAIN_LATER: 5.0}
 _POLL = 2.0
 _POLLS_PER_LIST = 15
 """The browsers are listed again after this many polls even if the relay reported no change."""
@@ -37,8 +40,21 @@ Dial = Callable[[str], AbstractAsyncContextManager[RelayLink]]
 Poll = Callable[[], Awaitable[None]]
 
 
-def reconnect_backoff() -> Backoff:
+def _link_backoff() -> Backoff:
+    """For a link to one browser. When all links end at once, the connection over which they are listed comes first."""
     return Backoff(_FIRST_DELAY, _LONGEST_DELAY, jitter=partial(random.uniform, 1.0, 1.3))
+
+
+def reconnect_backoff() -> FullJitter:
+    """For the connection to a relay over which its browsers are listed."""
+    return FullJitter(_FIRST_WINDOW, _LONGEST_WINDOW, random.random)
+
+
+def least_delay(link_code: int | None, refused: TabhubError | None) -> float:
+    """Seconds to wait in any case: a relay that refuses says how long, or would refuse a quick reconnect again."""
+    if refused is not None and refused.retry_after is not None:
+        return float(refused.retry_after)
+    return _AT_LEAST.get(link_code or 0, 0.0)
 
 
 class RelayBrowsers:
@@ -131,7 +147,7 @@ class RelayBrowsers:
 
     async def _keep(self, ident: str) -> None:
         """One connection to one browser, and the delay before `_update` may start the next."""
-        backoff = self._backoffs.setdefault(ident, reconnect_backoff())
+        backoff = self._backoffs.setdefault(ident, _link_backoff())
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:

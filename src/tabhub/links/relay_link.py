@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from tabhub.errors import InvalidParams, LinkLost, RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
@@ -27,6 +27,8 @@ _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
 _ROLES = ("/mcp", "/extension")
 _OPEN_TIMEOUT = 10.0
 _MAX_TEXT = 2000
+_LONGEST_WAIT = 300
+"""Seconds that a relay may ask for before the next attempt."""
 
 
 class RelayLink(ExtensionLink):
@@ -38,6 +40,8 @@ class RelayLink(ExtensionLink):
         super().__init__(browser_id, send, close, limits)
         self.local = False
         self.connection = ""
+        self.close_code: int | None = None
+        """With which the relay has closed the connection."""
         self.changed = asyncio.Event()
         """Set when the relay reports a change, and when the link ends."""
 
@@ -77,6 +81,9 @@ class RelayLink(ExtensionLink):
             text = text.removesuffix(f"(outcome: {outcome})").rstrip()
             return LinkLost(text, sent=outcome == "unknown", hint=hint or None)
         return super().refusal(method, error)
+
+    def relay_closed(self, code: int | None) -> None:
+        self.close_code = code
 
     def connection_lost(self, reason: str) -> None:
         super().connection_lost(reason)
@@ -144,7 +151,11 @@ async def relay_link(url: str, token: str, browser_id: str, limits: Limits) -> A
             user_agent_header=None,
         )
     except (OSError, InvalidHandshake, TimeoutError) as error:
-        raise RelayRefused(f"The relay at {url} cannot be reached: {str(error) or type(error).__name__}.") from None
+        wait = error.response.headers.get("Retry-After", "") if isinstance(error, InvalidStatus) else ""
+        raise RelayRefused(
+            f"The relay at {url} cannot be reached: {str(error) or type(error).__name__}.",
+            retry_after=min(int(wait), _LONGEST_WAIT) if wait.isascii() and wait.isdigit() and len(wait) < 10 else None,
+        ) from None
     closes: list[tuple[int, str]] = []
     queue = _SendQueue(limits.send_queue, lambda: link.close(TOO_SLOW, "the relay does not read its messages"))
     link = RelayLink(browser_id, queue.put, lambda code, reason: closes.append((code, reason)), limits)
@@ -168,6 +179,7 @@ async def _read(socket: ClientConnection, link: RelayLink) -> None:
             link.feed(data)
     except ConnectionClosed as error:
         close = error.rcvd
+        link.relay_closed(close.code if close else None)
         reason = f"the relay closed the connection ({close.code}: {close.reason})" if close else "the relay went away"
         link.connection_lost(reason)
     except Exception:

@@ -18,7 +18,7 @@ from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.relay_browsers import STABLE, RelayBrowsers, reconnect_backoff
+from tabhub.links.relay_browsers import STABLE, RelayBrowsers, least_delay, reconnect_backoff
 from tabhub.links.relay_link import RelayLink, relay_link, relay_url
 from tabhub.trust.jwt import unverified
 
@@ -55,6 +55,7 @@ class RelayClient:
         self._relay_browsers = RelayBrowsers(browsers, limits, self._dial)
         browsers.on_change(self._relay_browsers.browser_changed, "connected", "disconnected")
         self._reason: str | None = "not connected yet"
+        self._close_code: int | None = None
 
     def status(self) -> dict[str, Any]:
         url = self._token.url if self._token is not None else self.settings.url
@@ -68,17 +69,18 @@ class RelayClient:
         loop = asyncio.get_running_loop()
         try:
             while True:
-                began = loop.time()
+                began, refused, self._close_code = loop.time(), None, None
                 try:
                     self._reason = await self._follow()
                 except (TabhubError, TimeoutError) as error:
+                    refused = error if isinstance(error, TabhubError) else None
                     self._reason = (
                         error.text() if isinstance(error, TabhubError) else "The relay did not answer in time."
                     )
                 if loop.time() - began > STABLE:
                     backoff.reset()
                 log.warning("relay %s: %s", self.settings.url, self._reason)
-                await asyncio.sleep(backoff.next_delay())
+                await asyncio.sleep(backoff.next_delay(least_delay(self._close_code, refused)))
         finally:
             await self._relay_browsers.stop()
 
@@ -97,7 +99,7 @@ class RelayClient:
             try:
                 return await self._relay_browsers.follow(link, self._refresh)
             finally:
-                self._main_link = None
+                self._main_link, self._close_code = None, link.close_code
 
     async def _refresh(self) -> None:
         """Send a token that was replaced in its file to the relay."""

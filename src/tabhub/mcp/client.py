@@ -35,9 +35,12 @@ class _SessionEnded(TabhubError):
 class McpClient:
     """One MCP session with the hub; calls may run concurrently."""
 
-    def __init__(self, address: str, token: Callable[[], str | None], name: str, ask: Ask | None = None) -> None:
+    def __init__(
+        self, address: str, token: Callable[[], str | None], name: str, ask: Ask | None = None, tools: str = "all"
+    ) -> None:
+        """`address` is host and port, `tools` the selection of tools that is listed."""
+        self._url = f"http://{address}/mcp?tools={tools}"
         self._address = address
-        """Host and port."""
         self._token = token
         self._name = name
         self._ask = ask
@@ -137,7 +140,7 @@ class McpClient:
             headers["Mcp-Session-Id"] = self.session
         body = None if message is None else json.dumps(message).encode()
         try:
-            async with request(method, f"http://{self._address}/mcp", headers, body, _BOUNDS) as response:
+            async with request(method, self._url, headers, body, _BOUNDS) as response:
                 if response.status == _NOT_FOUND and self.session is not None:
                     raise _SessionEnded("The session has ended.")
                 if response.status >= 300:

@@ -20,6 +20,9 @@ from tabhub.wire.jsonrpc import Message, encode_error, encode_failure, id_of, pa
 from tabhub.wire.jsonrpc import Request as RpcRequest
 from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, error_status, refuse_doubled
 
+_HANDSHAKE = frozenset({None, *(version.encode() for version in HANDSHAKE_VERSIONS)})
+"""The MCP-Protocol-Version header in the handshake era, in which it may be missing."""
+
 
 @dataclass(eq=False)
 class McpEndpoint:
@@ -37,8 +40,8 @@ class McpEndpoint:
         headers = request.headers
         try:
             tools = self._check(request) if request.query or len(headers) != len(request.raw_headers) else None
-            version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
-            stateless = version not in HANDSHAKE_VERSIONS and version != ""
+            version = headers.get(b"mcp-protocol-version")
+            stateless = version not in _HANDSHAKE
             if request.method != "POST":
                 return await self._serve_other(request, tools, stateless=stateless)
             kind = headers.get(b"content-type", b"")
@@ -48,10 +51,10 @@ class McpEndpoint:
             if b"application/json" not in accept and b"*/*" not in accept:
                 raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
             value = strict.decode(request.body, self.limits)
-            if stateless:
+            if version is not None and stateless:
                 message = parse(value)
                 is_request = type(message) is RpcRequest
-                return await self.stateless.post(message, version, request, tools)
+                return await self.stateless.post(message, version.decode("latin-1"), request, tools)
             if type(value) is list:
                 return await self.handshake.batch([_parse_each(v) for v in value], request, tools)
             return await self.handshake.post(parse(value), request, tools)

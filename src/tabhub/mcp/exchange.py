@@ -92,6 +92,7 @@ class McpCaller(msgspec.Struct, eq=False):
     """The progress token the client gave."""
     capabilities: Mapping[str, Any]
     answers: Answers | None
+    structured: bool
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         if self.token is None:

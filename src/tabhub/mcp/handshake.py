@@ -6,7 +6,6 @@ Owns the methods of that era and which session a request belongs to; a session's
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +49,6 @@ from tabhub.wire.jsonrpc import (
 )
 from tabhub.wire.jsonrpc import Response as RpcResponse
 from tabhub.wire.mcp import (
-    HANDSHAKE_VERSIONS,
     LIST_CHANGED,
     LOG_LEVELS,
     client_name,
@@ -58,7 +56,6 @@ from tabhub.wire.mcp import (
     progress_token,
 )
 
-_SPOKEN = tuple(version.encode() for version in HANDSHAKE_VERSIONS)
 _BATCHES = "2025-03-26"
 _CALLS = frozenset({"tools/call", *FORWARDED, SUBSCRIBE})
 """Methods that a tool or an external server answers."""
@@ -80,6 +77,8 @@ class HandshakeEdge:
     capabilities: Callable[[], dict[str, Any]]
     instructions: str
     session_rate: SlidingWindow
+    new_id: Callable[[], str]
+    """Makes the ids of sessions."""
     sessions: dict[str, McpSession] = field(default_factory=dict)
 
     # POST
@@ -158,7 +157,7 @@ class HandshakeEdge:
                 retry_after=int(retry_after) + 1,
                 hint="Wait, or raise limits.session_rate.",
             )
-        ident = secrets.token_hex(16)
+        ident = self.new_id()
         session = self.engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now, http.agent)
         mcp = McpSession(session, version, capabilities, self.engine.limits)
         self.sessions[ident] = mcp
@@ -169,7 +168,7 @@ class HandshakeEdge:
         return initialize_payload(version, self.server, self.capabilities(), self.instructions)
 
     def _require(self, request: HttpRequest, tools: str | None) -> McpSession:
-        """The session a request names; its version header must be one we support."""
+        """The session a request names."""
         raw = request.headers.get(b"mcp-session-id")
         if raw is None:
             raise InvalidRequest("The Mcp-Session-Id header is missing.", hint="Begin with `initialize`.")
@@ -178,8 +177,6 @@ class HandshakeEdge:
             raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
         if tools is not None:
             mcp.tools = tools
-        if request.headers.get(b"mcp-protocol-version", _SPOKEN[0]) not in _SPOKEN:
-            raise InvalidRequest("The MCP-Protocol-Version header names a version this session does not speak.")
         return mcp
 
     def receive_notification(self, mcp: McpSession, message: Notification | RpcResponse) -> None:
@@ -209,7 +206,15 @@ class HandshakeEdge:
             name, arguments = name_and_arguments(params) if is_tool else ("", {})
             token = progress_token(params) if "_meta" in params else None
             caller = mcp.in_flight[ident] = HandshakeCaller(
-                exchange, mcp.session, params, exchange.via, token, mcp.capabilities, None, mcp
+                exchange,
+                mcp.session,
+                params,
+                exchange.via,
+                token,
+                mcp.capabilities,
+                None,
+                is_tool and self.surface.structured(mcp.tools),
+                mcp,
             )
             exchange.on_disconnect.append(lambda: self._disconnected(mcp, caller, exchange))
             try:
@@ -235,7 +240,10 @@ class HandshakeEdge:
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
             mcp.listed["tools"] = self.engine.registry.version
-            return self.surface.page(cursor, stateless=False, tools=mcp.tools, agent=mcp.session.token)
+            mcp.shown = self.surface.listed(mcp.session, mcp.tools)
+            return self.surface.page(
+                cursor, stateless=False, tools=mcp.tools, agent=mcp.session.token, session=mcp.session
+            )
         if request.method in LISTS:
             kind = request.method.partition("/")[0]
             mcp.listed[kind] = self.resources.versions()[kind]
@@ -254,6 +262,12 @@ class HandshakeEdge:
             self.engine.sessions.changes += 1
             return b"{}"
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
+
+    def differs(self, mcp: McpSession, kind: str) -> bool:
+        """Whether a list is not what the client was shown, as far as is known; listing it again costs the client."""
+        if kind != "tools" or mcp.shown is None:
+            return True
+        return self.surface.listed(mcp.session, mcp.tools) != mcp.shown
 
     async def _pass_on(self, caller: HandshakeCaller, method: str) -> bytes:
         """What an external server answers: a resource, a prompt, a completion."""
@@ -317,7 +331,8 @@ class HandshakeEdge:
             mcp.listener = stream
 
         def notify_changed(kind: str) -> None:
-            stream.append(encode_notification(LIST_CHANGED[kind]))
+            if self.differs(mcp, kind):
+                stream.append(encode_notification(LIST_CHANGED[kind]))
 
         for kind in mcp.outdated(self.resources.versions()):
             notify_changed(kind)

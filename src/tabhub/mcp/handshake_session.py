@@ -56,6 +56,8 @@ class McpSession:
         self.tools = tools
         self.listed: dict[str, int] = {}
         """The version of each list the client last read."""
+        self.shown: object = None
+        """The tools it was listed, where that is known."""
         self.listener: EventStream | None = None
         self.listening = 0
         """How many connections read the listener."""

@@ -29,6 +29,7 @@ class RestCaller(msgspec.Struct, eq=False):
     via: str
     params: dict[str, Any] = {}
     answers: Answers | None = None
+    structured: bool = True
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """There is nowhere to show it."""
@@ -65,11 +66,14 @@ class Rest:
         return json_response(listing)
 
     async def call_tool(self, request: Request) -> Response:
-        """`POST /tools/<name>/call` with `{"arguments": {…}}`: the result as MCP has it."""
+        """`POST /tools/<name>/call` with `{"arguments": {…}}`: the result as MCP has it.
+
+        Built-in tools answer with data, or with text if a `Tabhub-Answer: text` header asks for it.
+        """
         engine = self.engine
         arguments = _arguments(strict.decode(request.body, engine.limits) if request.body else {})
         session, via = self._session(request)
-        caller = RestCaller(session, via)
+        caller = RestCaller(session, via, structured=request.headers.get(b"tabhub-answer") != b"text")
         request.on_disconnect.append(lambda: engine.left(caller, "the client closed the request"))
         session.busy += 1
         try:

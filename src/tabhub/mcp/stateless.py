@@ -109,7 +109,7 @@ class StatelessEdge:
         if message.method == "tools/call" or message.method in FORWARDED:
             exchange = HttpExchange(http, http.on_disconnect, self._new_stream)
             try:
-                answer = await self.answer(message, envelope, exchange, http.raw_headers, agent=http.agent)
+                answer = await self.answer(message, envelope, exchange, http.raw_headers, None, http.agent, tools)
             except TabhubError as error:
                 if exchange.stream is None:
                     raise
@@ -131,13 +131,16 @@ class StatelessEdge:
             raise UnsupportedVersion(version, SUPPORTED)
         return Response(202)
 
-    def simple(self, request: Request, tools: str | None = None, agent: str | None = None) -> bytes:
+    def simple(
+        self, request: Request, tools: str | None = None, agent: str | None = None, session: Session | None = None
+    ) -> bytes:
         """The result of a method that only looks something up, for an agent."""
         if request.method == "tools/list":
             cursor = request.params.get("cursor")
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
-            return stateless_payload(self.surface.page(cursor, stateless=True, tools=tools, agent=agent))
+            page = self.surface.page(cursor, stateless=True, tools=tools, agent=agent, session=session)
+            return stateless_payload(page)
         if request.method in LISTS:
             return stateless_payload(self.resources.page(request.method, request.params, stateless=True, agent=agent))
         if request.method == "server/discover":
@@ -152,6 +155,7 @@ class StatelessEdge:
         raw_headers: list[tuple[bytes, bytes]] | None = None,
         own: Session | None = None,
         agent: str | None = None,
+        tools: str | None = None,
     ) -> bytes:
         """The answer to a tool call, or to a request that an external server answers (a resource, a prompt).
 
@@ -171,7 +175,15 @@ class StatelessEdge:
         answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
         token, capabilities = envelope.progress_token, envelope.capabilities
         caller = StatelessCaller(
-            exchange, session, params, exchange.via, token, capabilities, answers, envelope.log_level
+            exchange,
+            session,
+            params,
+            exchange.via,
+            token,
+            capabilities,
+            answers,
+            wanted is None and self.surface.structured(tools),
+            envelope.log_level,
         )
         end = engine.left if own is None else engine.cancel_for  # the bridge knows when its client disconnects
         exchange.on_disconnect.append(lambda: end(caller, "the client closed the request"))

@@ -12,6 +12,7 @@ from tabhub.errors import (
     BadFrame,
     BadInput,
     BusUnavailable,
+    Busy,
     InvalidRequest,
     InvalidToken,
     MethodNotFound,
@@ -111,17 +112,19 @@ class Agents:
         ident, agent.auth_request = agent.auth_request, None
         known = agent.user
         try:
-            claims = self._users.accept_token(agent, verdict, now, remaining)
+            claims = self._users.accept_token(agent, verdict, "agent", now, remaining)
+            if known is None and ident is not None:  # an engine of this node has no handshake, and opens few
+                self._users.check_joins(claims.user, now)
             user = known if known is not None else self._users.admit(claims.user)
         except TabhubError as error:
             if ident is not None:
                 self._send(agent, encode_failure(ident, error))
-            self._users.auth_failed("agent", error)
-            self.remove(agent, "invalid token")
-            self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
+            code = self._users.refused("agent", error)
+            self.remove(agent, "refused")
+            self._out.append(Close(agent.client, code, error.message))
             return
         if known is None:
-            agent.user, agent.ident = user, f"mcp-{self._ids()}"
+            agent.user, agent.ident, agent.internal = user, f"mcp-{self._ids()}", ident is None
             user.agents[agent.client] = agent
             self._tables.counts.authenticated += 1
             self._out.append(Log("agent_authenticated", {"user": user.name, "agent": agent.ident}))
@@ -167,6 +170,8 @@ class Agents:
         extension_id = wire.params_of(frame).extension_id
         if agent.connection is not None or agent.opening is not None:
             raise AlreadyConnected("MCP client already connected to an extension")
+        if self._tables.draining and not agent.internal:
+            raise Busy("The relay node is about to restart.", hint="Reconnect, then connect again.")
         if extension_id in user.browsers:
             self._open_here(agent, user, ident, extension_id)
             return

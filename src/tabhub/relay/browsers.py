@@ -5,7 +5,7 @@ Owns which messages a browser may send and when, and its extension id. Forwardin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from uuid import UUID
 
@@ -26,6 +26,7 @@ from tabhub.wire.relay import UNSET, Frame
 from tabhub.wire.strict_json import Parsed
 
 _MAX_NAME = 200
+"""Characters, and bytes."""
 
 
 def extension_id(user: str, instance: str) -> str:
@@ -36,12 +37,20 @@ def extension_id(user: str, instance: str) -> str:
 class Browsers:
     """All browsers of one node."""
 
-    def __init__(self, tables: Tables, users: Users, connections: Connections, ids: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        users: Users,
+        connections: Connections,
+        ids: Callable[[], str],
+        milliseconds: Callable[[], int],
+    ) -> None:
         self._tables = tables
         self._out = tables.out
         self._users = users
         self._connections = connections
         self._ids = ids
+        self._milliseconds = milliseconds
 
     def add(self, client: int, now: float) -> None:
         limits = self._tables.limits
@@ -100,14 +109,15 @@ class Browsers:
             return
         if browser.user is None:
             instance = login.instance_id
-            browser.name = clean(login.name, _MAX_NAME)
+            browser.name = clean(login.name, _MAX_NAME).encode()[:_MAX_NAME].decode("utf-8", "ignore")
             browser.instance = instance if type(instance) is str and 0 < len(instance) <= _MAX_NAME else None
         self._users.verify_token(browser, login.token)
 
     def token_verified(self, browser: Browser, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
         try:
-            claims = self._users.accept_token(browser, verdict, now, remaining)
+            claims = self._users.accept_token(browser, verdict, "browser", now, remaining)
             if browser.user is None:
+                self._users.check_joins(claims.user, now)
                 self._admit(browser, claims.user)
         except TabhubError as error:
             self._refuse(browser, error)
@@ -121,7 +131,7 @@ class Browsers:
         if old is not None:
             self.replace(old)
         user = self._users.admit(name)
-        browser.user, browser.ident = user, ident
+        browser.user, browser.ident, browser.admitted = user, ident, self._milliseconds()
         user.browsers[ident] = browser
         self._tables.counts.authenticated += 1
         self._send(browser, wire.notification(wire.Admitted(name, ident)))
@@ -131,7 +141,14 @@ class Browsers:
             self._connections.send_agent_status(agent)
 
     def _presence(self, browser: Browser, user: User) -> Presence:
-        return Presence(user.name, browser.ident, browser.name, self._tables.node)
+        return Presence(user.name, browser.ident, browser.name, self._tables.node, browser.admitted)
+
+    def drop_older(self, user: User, elsewhere: Iterable[Presence]) -> None:
+        """Close connections of browsers that have since connected to another node, which keeps its own."""
+        for other in elsewhere:
+            own = user.browsers.get(other.extension_id)
+            if own is not None and other.age > self._presence(own, user).age:
+                self.replace(own)
 
     def replace(self, browser: Browser) -> None:
         """Close a connection whose browser has connected again, here or on another node."""
@@ -140,10 +157,10 @@ class Browsers:
         self._out.append(Close(browser.client, wire.REPLACED, "the same browser connected again"))
 
     def _refuse(self, browser: Browser, error: TabhubError) -> None:
-        self._users.auth_failed("browser", error)
-        self.remove(browser, "invalid token")
+        code = self._users.refused("browser", error)
+        self.remove(browser, "refused")
         reason = error.message if isinstance(error, InvalidToken) else f"Authentication failed: {error.message}"
-        self._out.append(Close(browser.client, wire.NOT_AUTHENTICATED, reason))
+        self._out.append(Close(browser.client, code, reason))
 
     def request_tokens(self, now: float) -> None:
         """Ask browsers whose token expires soon for a new one."""
@@ -158,7 +175,8 @@ class Browsers:
         """An agent on another node requests a connection to a browser on this one."""
         user = self._tables.users.get(message.user)
         browser = user.browsers.get(message.extension_id) if user is not None else None
-        if user is None or browser is None or message.connection in self._tables.connections:
+        known = message.connection in self._tables.connections
+        if user is None or browser is None or known or self._tables.draining:
             self._out.append(ToNode(node, nodes.Refused(message.connection)))
             return
         connection = self._connections.open(message.connection, user, browser.ident, None, browser, node)

@@ -26,7 +26,6 @@ class Connections:
         self._tables = tables
         self._out = tables.out
         self._counts = tables.counts
-        self._limits = tables.limits
         self._stamp = stamp
         self._fast_forward = fast_forward
 
@@ -108,6 +107,8 @@ class Connections:
             )
         if frame.connectionId is not UNSET and frame.connectionId != connection.ident:
             raise NotConnected("Connection not found or not accessible", hint="Omit connectionId, or connect again.")
+        if connection.refuses and ident is not UNSET:
+            raise Busy("The relay node is about to restart.", hint="Reconnect, then send the request again.")
         if ident is UNSET:
             self._counts.notices += 1
             self._send_to_browser(connection, wire.notice(connection.ident, frame))
@@ -116,9 +117,9 @@ class Connections:
         pending = connection.pending
         if mapped in pending:
             raise BadFrame(InvalidRequest(f"Duplicate id {ident!r}: an earlier request with this id is still pending."))
-        if len(pending) >= self._limits.relay_calls:
+        if len(pending) >= self._tables.limits.relay_calls:
             raise Busy(f"This agent already has {len(pending)} pending requests, the maximum.")
-        pending[mapped] = Pending(ident, now + self._limits.call_timeout_max)
+        pending[mapped] = Pending(ident, now + self._tables.limits.call_timeout_max)
         self._counts.forwarded += 1
         self._send_to_browser(connection, wire.forwarded(mapped, frame))
 
@@ -213,7 +214,7 @@ class Connections:
             self._out.append(effect_of(forwarded))
             return
         try:
-            frame = wire.read(data, self._limits, forwarded)
+            frame = wire.read(data, self._tables.limits, forwarded)
         except BadFrame as bad:
             self._fail(connection, agent, bad)
             return
@@ -230,7 +231,7 @@ class Connections:
                 self._counts.timed_out += 1
                 self._send_to_browser(connection, wire.notification(wire.Cancel(mapped)))
                 if connection.agent is not None:
-                    late = CallTimeout(f"The browser did not reply within {self._limits.call_timeout_max:g} s.")
+                    late = CallTimeout(f"The browser did not reply within {self._tables.limits.call_timeout_max:g} s.")
                     self._send(connection.agent.client, encode_failure(call.ident, late))
 
     def _send(self, client: int, data: bytes) -> None:

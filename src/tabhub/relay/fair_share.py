@@ -8,6 +8,7 @@ the only active one may use all of a node's time, otherwise at most half of it.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
@@ -67,10 +68,15 @@ class UserShare:
 class FairShare:
     """The shares of all users of one node."""
 
-    def __init__(self, max_buffered: int, *, clock: Callable[[], float] = time.perf_counter) -> None:
-        """`max_buffered` is the limit of bytes per user."""
+    def __init__(
+        self, max_buffered: int, max_total: int = sys.maxsize, *, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """`max_buffered` is the limit of bytes per user, `max_total` that of all users together."""
         self.clock = clock
         self._max_buffered = max_buffered
+        self._max_total = max_total
+        self.total_buffered = 0
+        """Bytes buffered for all users, as last reported."""
         self._shares: dict[str | None, UserShare] = {}
         self._queue: dict[str | None, UserShare] = {}
         """Shares with waiting participants."""
@@ -84,6 +90,14 @@ class FairShare:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._sweep_at = _SWEEP_THRESHOLD
+
+    def unauthenticated(self) -> int:
+        """Connections that have not authenticated yet."""
+        share = self._shares.get(None)
+        return len(share.participants) if share is not None else 0
+
+    def change_limits(self, max_buffered: int, max_total: int) -> None:
+        self._max_buffered, self._max_total = max_buffered, max_total
 
     def add(self, participant: Participant, name: str | None) -> UserShare:
         """A connection or request of this user begins."""
@@ -204,11 +218,22 @@ class FairShare:
     def add_buffered(self, share: UserShare, more: int) -> None:
         """Change a user's buffered bytes by `more`, which may be negative."""
         share.buffered += more
-        if more > 0 and share.buffered > self._max_buffered:
-            weights = {participant: participant.buffered_bytes() for participant in share.participants}
-            if sum(weights.values()) > self._max_buffered:
-                heaviest = max(weights, key=lambda participant: weights[participant])
-                heaviest.abort("its user has too much buffered data, and this connection the most")
+        self.total_buffered += more
+        if more <= 0:
+            return
+        if share.buffered > self._max_buffered:
+            self._abort_heaviest(share, self._max_buffered, "its user has too much buffered data")
+        if self.total_buffered > self._max_total:
+            most = max(self._shares.values(), key=lambda each: each.buffered)
+            self._abort_heaviest(most, 0, "all users together have too much buffered data, and its user the most")
+
+    @staticmethod
+    def _abort_heaviest(share: UserShare, most: int, reason: str) -> None:
+        """Abort the connection with the most bytes, if the user really has more than `most`."""
+        weights = {participant: participant.buffered_bytes() for participant in share.participants}
+        if sum(weights.values()) > most:
+            heaviest = max(weights, key=lambda participant: weights[participant])
+            heaviest.abort(f"{reason}, and this connection the most")
 
 
 class _Request:

@@ -90,13 +90,16 @@ class FastForward:
     def __init__(self, tables: Tables, users: Users) -> None:
         self._users = users
         self._counts = tables.counts
-        self._reader = CanonicalReader(tables.limits)
-        self._max_pending = tables.limits.relay_calls
-        self._timeout = tables.limits.call_timeout_max
+        self.apply_limits(tables.limits)
+
+    def apply_limits(self, limits: Limits) -> None:
+        self._reader = CanonicalReader(limits)
+        self._max_pending = limits.relay_calls
+        self._timeout = limits.call_timeout_max
 
     def request(self, agent: Agent, data: bytes, now: float) -> Forwarded | Parsed | None:
         connection = agent.connection
-        if connection is None or len(connection.pending) >= self._max_pending:
+        if connection is None or connection.refuses or len(connection.pending) >= self._max_pending:
             return None
         value = self._reader.read(data)
         if not isinstance(value, dict):

@@ -29,14 +29,16 @@ def near(peer: str | None) -> bool:
 
 
 def readiness(node: Node) -> dict[str, Any]:
-    """Whether a load balancer should send new clients here, and why not."""
-    obstacles = {
-        "shutting down": node.closing,
-        "the bus is unavailable": not node.bus.healthy,
-        "no key to verify tokens with": not node.keyring.keys,
-    }
+    """Whether a load balancer should send new clients here, why not, and what does not work although it should.
+
+    Without the bus a node serves the clients it has: all nodes lose it together, and somebody must serve them.
+    """
+    obstacles = {"shutting down": node.draining, "no key to verify tokens with": not node.keyring.keys}
     reasons = [reason for reason, applies in obstacles.items() if applies]
-    return {"ready": not reasons, "reasons": reasons}
+    degraded = [] if node.bus.healthy else ["the bus is unavailable: browsers on other nodes cannot be reached"]
+    if node.revocations.refused:
+        degraded.append(f"{node.revocations.refused} revoked tokens are not refused: the list is full (relay_revoked)")
+    return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
 
 
 def figures(node: Node, engines: int) -> dict[str, Any]:
@@ -54,6 +56,7 @@ def figures(node: Node, engines: int) -> dict[str, Any]:
         "engines": engines,
         "callsInFlight": sum(len(connection.pending) for connection in tables.connections.values()),
         "revoked": len(node.revocations),
+        "notRevoked": node.revocations.refused,
         "counts": asdict(tables.counts),
     }
 
@@ -64,6 +67,7 @@ class _Collector:
 
     facts: dict[str, Any]
     sockets: int
+    buffered: int
 
     def collect(self) -> Iterable[Metric]:
         facts = self.facts
@@ -77,10 +81,13 @@ class _Collector:
             "connections": ("Agents connected to a browser", facts["connections"]),
             "engines": ("Engines, one per agent over HTTP", facts["engines"]),
             "calls_in_flight": ("Pending requests", facts["callsInFlight"]),
+            "buffered_bytes": ("Bytes that wait for clients to read them, and of incomplete messages", self.buffered),
             "sockets": ("Open connections, including those of engines", self.sockets),
             "revoked_tokens": ("Known revoked tokens", facts["revoked"]),
+            "revocations_refused": ("Revoked tokens that the full list has not taken", facts["notRevoked"]),
             "bus_healthy": ("Whether other nodes can be reached", int(facts["bus"]["healthy"])),
             "ready": ("Whether the node is ready for new clients", int(facts["ready"])),
+            "degraded": ("Whether a part of the service does not work", int(bool(facts["degraded"]))),
         }
         for name, (doc, value) in gauges.items():
             yield GaugeMetricFamily(f"tabhub_relay_{name}", doc, value=value)
@@ -88,6 +95,6 @@ class _Collector:
 
 def metrics(node: Node, engines: int) -> bytes:
     registry = CollectorRegistry()
-    registry.register(_Collector(figures(node, engines), len(node.sockets)))
+    registry.register(_Collector(figures(node, engines), len(node.sockets), node.fair_share.total_buffered))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

@@ -16,6 +16,7 @@ from tabhub.errors import SetupError
 from tabhub.net.async_http import Bounds, request
 from tabhub.platform.files import stamp
 from tabhub.trust.jwt import Key, read_keys, read_published
+from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.wire import urls as addresses
 
 log = logging.getLogger("tabhub.relay")
@@ -23,8 +24,10 @@ log = logging.getLogger("tabhub.relay")
 KEY_VARIABLE = "TABHUB_RELAY_KEY"
 _MAX_BYTES = 1024 * 1024
 _TIMEOUT = 5.0
-_BETWEEN_FETCHES = 30.0
-_MAX_AGE = 3600.0
+_FETCHES = 6
+"""Fetches per minute: so many at once, and then one in ten seconds."""
+_MAX_AGE = 900.0
+"""Seconds after which the keys are fetched again in any case: a key that was withdrawn is used no longer than that."""
 
 
 class Keyring:
@@ -46,6 +49,7 @@ class Keyring:
         self._published: tuple[Key, ...] = ()
         self._fetched = float("-inf")
         """When the last fetch began."""
+        self._rate = LeakyBucket(_FETCHES)
         self._fetching: asyncio.Task[bool] | None = None
         variable = (env or {}).get(KEY_VARIABLE, "")
         self._env_keys = read_keys(variable.encode()) if variable else ()
@@ -80,10 +84,13 @@ class Keyring:
         """Whether the published keys are due for another fetch."""
         return self._url is not None and self._clock() - self._fetched >= _MAX_AGE
 
-    async def fetch(self) -> bool:
-        """Fetch the published keys, at most every 30 seconds; returns whether that succeeded."""
+    async def fetch(self, *, at_once: bool = False) -> bool:
+        """Fetch the published keys; returns whether that succeeded.
+
+        Only a few times a minute, unless `at_once`: any client can send a token that names an unknown key.
+        """
         if self._fetching is None or self._fetching.done():
-            if self._url is None or self._clock() - self._fetched < _BETWEEN_FETCHES:
+            if self._url is None or (not at_once and self._rate.hit(self._clock()) is not None):
                 return False
             self._fetched = self._clock()
             self._fetching = asyncio.create_task(self._fetch(self._url))

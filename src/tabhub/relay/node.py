@@ -20,11 +20,14 @@ from tabhub.relay.bus.interface import Bus, Presence
 from tabhub.relay.fair_share import FairShare
 from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
+from tabhub.relay.overload import Overload
+from tabhub.relay.ping_wheel import PingWheel
 from tabhub.relay.records import (
     Announce,
     Close,
     Effect,
     FindBrowsers,
+    Http,
     Log,
     Membership,
     ReportUsage,
@@ -42,7 +45,16 @@ log = logging.getLogger("tabhub.relay")
 
 Role = Literal["agent", "browser"]
 _TICK = 1.0
-_REPEAT_REVOKED = 30.0
+
+
+class HttpSide(Protocol):
+    """What handles requests over HTTP that another node forwards, and the answers to those of this one."""
+
+    def http_received(self, node: str, message: nodes.HttpMessage) -> None: ...
+
+    def node_lost(self, node: str | None) -> None:
+        """Another node is lost; None: all are."""
+        ...
 
 
 class Socket(Protocol):
@@ -74,11 +86,14 @@ class Node:
     ) -> None:
         self.bus = bus
         self.keyring = keyring
-        self.limits = limits
         self.rules = rules if rules is not None else Rules(longest=limits.relay_token)
         self.revocations = revocations if revocations is not None else Revocations(None)
-        self.state = Relay(bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp)
-        self.fair_share = FairShare(limits.relay_user_queue)
+        self.state = Relay(
+            bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp, milliseconds=lambda: int(wall() * 1000)
+        )
+        self.fair_share = FairShare(limits.relay_user_queue, limits.relay_all_queue)
+        self.overload = Overload(clock, self.fair_share.unauthenticated)
+        self.wheel = PingWheel(limits.relay_ping)
         self.started = clock()
         self.closing = False
         self.clock = clock
@@ -87,29 +102,65 @@ class Node:
         """Open connections, including those of engines."""
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._revoked_sent = clock()
+        self._http: HttpSide | None = None
+        self._updating: set[str] = set()
+        """Users whose remote browsers are about to be read."""
         self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
             VerifyToken: self._verify,
             FindBrowsers: lambda effect: self.spawn(self._find(effect)),
             ToNode: self._to_node,
-            Announce: self._announce,
+            Http: self._http_received,
+            Announce: lambda effect: bus.announce(effect.browser) if effect.here else bus.withdraw(effect.browser),
             Membership: lambda effect: bus.join(effect.user) if effect.here else bus.leave(effect.user),
             ReportUsage: lambda effect: bus.report_usage(effect.user, effect.messages),
             Log: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
         }
+
+    @property
+    def limits(self) -> Limits:
+        return self.state.tables.limits
+
+    @property
+    def draining(self) -> bool:
+        """Whether it is about to end and admits no one."""
+        return self.closing or self.state.tables.draining
+
+    def change_limits(self, limits: Limits) -> None:
+        """Use other limits: numbers of connections at once, rates for users and connections that are new."""
+        self.state.change_limits(limits)
+        self.fair_share.change_limits(limits.relay_user_queue, limits.relay_all_queue)
+        self.revocations.change_limit(limits.relay_revoked)
+
+    async def reload(self) -> None:
+        """Read keys and revoked tokens again, also those that are fetched."""
+        self.keyring.reload()
+        self._reload_revocations()
+        await self.keyring.fetch(at_once=True)
 
     async def start(self) -> None:
         self.revocations.reload(self._wall())
         await self.bus.start(self)
         await self.keyring.fetch()
         self.spawn(self._run_ticks())
+        self.spawn(self.overload.run())
+        self.spawn(self.wheel.run())
 
     async def stop(self) -> None:
         await self.bus.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def drain(self) -> None:
+        """Admit no one, and end what is quiet; `drain_step` goes on with that."""
+        log.info("draining", extra={"facts": {"clients": len(self.sockets)}})
+        self.run(self.state.drain(self.clock()))
+
+    def drain_step(self) -> bool:
+        """To be called several times a second; returns whether only engines of this node are left."""
+        self.run(self.state.drain_step(self.clock()))
+        return self.state.drained
 
     def shut_down(self) -> None:
         """Ask all clients to reconnect, and close their sockets."""
@@ -133,7 +184,7 @@ class Node:
             claims = verify(token, self.keyring.keys, self._wall(), self.rules)
         except InvalidToken as refused:
             return refused
-        return InvalidToken("revoked") if self.revocations.names_any(claims.ids) else claims
+        return InvalidToken("revoked") if self.revocations.revokes(claims) else claims
 
     def token_refused(self, verdict: InvalidToken) -> None:
         self.run(self.state.auth_failed("agent", verdict))
@@ -158,14 +209,17 @@ class Node:
     # called by the bus
 
     def message_received(self, node: str, message: bytes) -> None:
-        self.run(self.state.node_message_received(node, message))
+        self.run(self.state.node_message_received(node, message, self.clock()))
 
     def node_lost(self, node: str) -> None:
         log.info("node_lost", extra={"facts": {"node": node}})
+        self._http_lost(node)
         self.run(self.state.node_lost(node))
 
     def browsers_changed(self, user: str) -> None:
-        self.spawn(self._update_remote_browsers(user))
+        if user not in self._updating:  # changes that arrive together are handled together
+            self._updating.add(user)
+            self.spawn(self._update_remote_browsers(user))
 
     def usage_reported(self, user: str, count: int) -> None:
         self.run(self.state.usage_reported(user, count, self.clock()))
@@ -173,7 +227,15 @@ class Node:
     def tokens_revoked(self, entries: Sequence[str]) -> None:
         self._disconnect_revoked(self.revocations.add(entries, self._wall()))
 
+    def revoked_entries(self) -> Sequence[str]:
+        return self.revocations.entries(self._wall())
+
+    def revoked_digest(self, minute: int) -> tuple[int, int]:
+        return self.revocations.digest(minute)
+
     def bus_changed(self, healthy: bool) -> None:
+        if not healthy:
+            self._http_lost(None)
         self.run(self.state.bus_changed(healthy))
 
     def _close(self, effect: Close) -> None:
@@ -181,16 +243,25 @@ class Node:
         if socket is not None:
             socket.send_close(effect.code, effect.reason)
 
+    def on_http(self, side: HttpSide) -> None:
+        """What receives forwarded requests."""
+        self._http = side
+
+    def send_to_node(self, node: str, message: nodes.NodeMessage) -> bool:
+        """Send a message of the HTTP side; False: it was certainly not sent."""
+        return self.bus.send(node, nodes.encode(message))
+
+    def _http_received(self, effect: Http) -> None:
+        if self._http is not None:
+            self._http.http_received(effect.node, effect.message)
+
+    def _http_lost(self, node: str | None) -> None:
+        if self._http is not None:
+            self._http.node_lost(node)
+
     def _to_node(self, effect: ToNode) -> None:
         if not self.bus.send(effect.node, nodes.encode(effect.message)):
             self.run(self.state.node_lost(effect.node))
-
-    def _announce(self, effect: Announce) -> None:
-        if effect.here:
-            self.bus.announce(effect.browser)
-            self.spawn(self._replace_elsewhere(effect.browser))
-        else:
-            self.bus.withdraw(effect.browser)
 
     def _verify(self, effect: VerifyToken) -> None:
         verdict = self.check_token(effect.token)
@@ -218,15 +289,10 @@ class Node:
         self.run(self.state.browsers_found(effect.ticket, await self._remote_browsers(effect.user)))
 
     async def _update_remote_browsers(self, user: str) -> None:
+        self._updating.discard(user)
         browsers = await self._remote_browsers(user)
         if browsers is not None:  # otherwise the bus reports the change again once it is back
             self.run(self.state.remote_browsers_changed(user, browsers))
-
-    async def _replace_elsewhere(self, browser: Presence) -> None:
-        """Other nodes may still have an earlier connection of the same browser; without the bus they find it dead."""
-        for other in await self._remote_browsers(browser.user) or ():
-            if other.extension_id == browser.extension_id:
-                self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
 
     async def _run_ticks(self) -> None:
         while True:
@@ -241,19 +307,19 @@ class Node:
     def _tick(self) -> None:
         self.run(self.state.tick(self.clock()))
         self.keyring.reload()
+        self._reload_revocations()
+        self.revocations.drop_ended(self._wall())
+
+    def _reload_revocations(self) -> None:
+        """Read the list again if it has changed."""
         new = self.revocations.reload(self._wall())
         if new:
             self._disconnect_revoked(new)
             self.bus.revoke(new)
-        elif self.clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
-            self._revoked_sent = self.clock()
-            entries = self.revocations.entries(self._wall())
-            if entries:
-                self.bus.revoke(entries)
 
     def _disconnect_revoked(self, entries: Sequence[str]) -> None:
         if entries:
-            self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
+            self.run(self.state.tokens_revoked(self.revocations.revokes))
 
 
 @dataclass(slots=True, eq=False)
@@ -266,6 +332,10 @@ class NodeClient:
     def receive(self, message: bytes) -> None:
         node, number = self.node, self.number
         try:
+            if message == wire.PING and node.state.ping_received(number, node.clock()):
+                if (socket := node.sockets.get(number)) is not None:
+                    socket.send_text(wire.PONG)
+                return
             forwarded = node.state.fast_forward(number, message, node.clock())
             if not isinstance(forwarded, tuple):
                 node.run(node.state.message_received(number, message, node.clock(), forwarded))

@@ -13,9 +13,10 @@ import msgspec
 
 from tabhub.limits import Limits
 from tabhub.relay.bus.interface import Presence
+from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.wire.jsonrpc import Id
-from tabhub.wire.nodes import NodeMessage
+from tabhub.wire.nodes import HttpMessage, NodeMessage
 
 
 class Send(NamedTuple):
@@ -54,6 +55,13 @@ class ToNode(NamedTuple):
     message: NodeMessage
 
 
+class Http(NamedTuple):
+    """Pass a forwarded request, or a part of its answer, to the HTTP side of this node."""
+
+    node: str
+    message: HttpMessage
+
+
 class Announce(NamedTuple):
     """Announce on the bus that a browser connected or disconnected."""
 
@@ -82,7 +90,7 @@ class Log(NamedTuple):
     facts: Mapping[str, Any]
 
 
-Effect = Send | Close | VerifyToken | FindBrowsers | ToNode | Announce | Membership | ReportUsage | Log
+Effect = Send | Close | VerifyToken | FindBrowsers | ToNode | Http | Announce | Membership | ReportUsage | Log
 
 
 def _counter(doc: str) -> Any:
@@ -132,7 +140,8 @@ class Client:
     deadline: float
     """When it must be authenticated; after that, when its token expires."""
     user: User | None = None
-    token_ids: frozenset[str] = frozenset()
+    claims: Claims | None = None
+    """Those of its token."""
     verifying: bool = False
 
 
@@ -141,6 +150,8 @@ class Agent(Client):
     """An agent's WebSocket."""
 
     ident: str = ""
+    internal: bool = False
+    """Whether it is an engine of this node."""
     auth_request: Id | None = None
     """The id of the handshake or refresh whose token is being verified."""
     connection: Connection | None = None
@@ -158,6 +169,8 @@ class Browser(Client):
     name: str = ""
     instance: str | None = None
     ident: str = ""
+    admitted: int = 0
+    """When it was authenticated, by the wall clock, in milliseconds; compared with connections to other nodes."""
     connections: dict[str, Connection] = field(default_factory=dict)
 
 
@@ -191,6 +204,8 @@ class Connection:
     node: str | None
     pending: dict[str, Pending] = field(default_factory=dict)
     """By mapped id; kept on the agent's node."""
+    refuses: bool = False
+    """Whether new requests are refused, because a node of it drains."""
 
 
 @dataclass(slots=True)
@@ -204,6 +219,8 @@ class Tables:
     agents: dict[int, Agent] = field(default_factory=dict)
     browsers: dict[int, Browser] = field(default_factory=dict)
     connections: dict[str, Connection] = field(default_factory=dict)
+    draining: bool = False
+    """Whether the node is about to end and admits no one."""
     by_node: dict[str, dict[str, Connection]] = field(default_factory=dict)
     out: list[Effect] = field(default_factory=list)
     """Effects of the current fact."""

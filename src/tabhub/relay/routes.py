@@ -23,6 +23,7 @@ from tabhub.trust.guard import host_allowed
 ROLES: Mapping[str, Role] = {"/extension": "browser", "/mcp": "agent"}
 ADMIN_PATHS = ("/metrics", "/status")
 _EXTENSION_SCHEMES = (b"chrome-extension://", b"moz-extension://", b"safari-web-extension://", b"extension://")
+_RETRY_AFTER = 5
 _METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -65,8 +66,9 @@ class App:
         role = ROLES.get(request.path)
         if role is None:
             raise NotFound("There is no WebSocket at this address.")
-        if node.closing or len(node.sockets) >= node.limits.relay_clients:
-            raise TooManyConnections("This relay node takes no more connections; try again in a moment.")
+        if node.draining or len(node.sockets) >= node.limits.relay_clients:
+            raise TooManyConnections("This relay node takes no more connections; try again.", retry_after=_RETRY_AFTER)
+        node.overload.check(node.limits.relay_unauthenticated)
         return WebSocketRoute(None, partial(RelaySocket, node=node, role=role))
 
 

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 import socket
-import ssl
 import sys
 import time
 import uuid
@@ -23,21 +22,31 @@ from typing import Any
 import orjson
 
 from tabhub.errors import SetupError
-from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
+from tabhub.http.server import HttpServer
 from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.relay.bus.interface import Bus
+from tabhub.platform.event_loop import freeze_startup_objects, new_event_loop
+from tabhub.relay.bus.interface import VARIABLE, Bus
+from tabhub.relay.certificate import Certificate
+from tabhub.relay.draining import REFUSE_AFTER
 from tabhub.relay.engines.endpoint import RelayHttp
 from tabhub.relay.engines.metadata import RelayUrl, read_url
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations, default_file
 from tabhub.relay.routes import AdminApp, App
+from tabhub.relay.signals import Signal, Signals
 from tabhub.trust.jwt import AUDIENCE, Rules
 from tabhub.trust.redact import redact
 from tabhub.wire import urls as addresses
 
+log = logging.getLogger("tabhub.relay")
+
 _GRACE = 5
+_DRAIN_STEP = 0.1
+"""Seconds between two steps of draining."""
+_CERTIFICATE_CHECK = 10.0
+"""Seconds after which a renewed certificate is noticed without a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,8 @@ class RelayOptions:
     """Token issuers, for OAuth clients."""
     audit_file: Path | None = None
     limits: Limits = DEFAULTS
+    read_limits: Callable[[], Limits] | None = None
+    """Reads the limits again, when the process gets SIGHUP."""
     on_ready: Callable[[str, str | None], None] | None = None
     """Called with the node's URL and that of its admin port."""
 
@@ -110,7 +121,9 @@ def make_node(options: RelayOptions) -> Node:
     rules = Rules(options.audience, options.issuer, options.limits.relay_token)
     bus = make_bus(options.bus, f"node-{uuid.uuid4().hex}")
     revoked = options.revoked_file or (default_file(options.key_file) if options.key_file is not None else None)
-    return Node(bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked))
+    return Node(
+        bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked, options.limits.relay_revoked)
+    )
 
 
 def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -> RelayHttp:
@@ -125,18 +138,21 @@ def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -
         auth_servers=auth_servers,
         audit_file=options.audit_file,
         behind_proxy=options.behind_proxy,
+        session_secret=shared_secret(options.bus),
     )
 
 
-def tls_context(options: RelayOptions) -> ssl.SSLContext | None:
-    if options.tls_cert is None:
+def shared_secret(bus: str | None) -> bytes:
+    """What all nodes of a relay have and its clients do not: the credentials of the bus."""
+    token = os.environ.get(VARIABLE, "")
+    logins = {part.strip().rpartition("@")[0].rpartition("//")[2] for part in (bus or "").split(",")}
+    return orjson.dumps([token, sorted(logins)])
+
+
+def read_certificate(options: RelayOptions) -> Certificate | None:
+    if options.tls_cert is None or options.tls_key is None:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(options.tls_cert, options.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise SetupError(f"Cannot load the certificate or its key: {error}.") from None
-    return context
+    return Certificate(options.tls_cert, options.tls_key)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -174,10 +190,10 @@ async def _serve(options: RelayOptions, node: Node, sock: socket.socket, admin: 
     batch = WriteBatch()
     http = make_http(node, options, port, batch)
     app = App(node, http, port=None if options.behind_proxy else _local_port(options.host, sock))
-    tls = tls_context(options)
-    stop = stop_signal()
+    certificate = read_certificate(options)
+    signals = Signals()
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(running(node, app, sock, batch, tls))
+        await stack.enter_async_context(running(node, app, sock, batch, certificate))
         if admin is not None:
             figures = AdminApp(node, http.engines, port=_local_port(options.admin_host, admin))
             server = HttpServer(figures, node.limits, batch)
@@ -185,10 +201,38 @@ async def _serve(options: RelayOptions, node: Node, sock: socket.socket, admin: 
             stack.push_async_callback(server.stop, 0.0)
         freeze_startup_objects()
         if options.on_ready is not None:
-            url = f"{'ws' if tls is None else 'wss'}://{_host(options.host)}:{port}"
+            url = f"{'ws' if certificate is None else 'wss'}://{_host(options.host)}:{port}"
             admin_url = f"http://{_host(options.admin_host)}:{admin.getsockname()[1]}" if admin is not None else None
             options.on_ready(url, admin_url)
-        await stop.wait()
+        while (signal := await signals.next()) is Signal.RELOAD:
+            await _reload(node, options, certificate)
+        if signal is Signal.DRAIN:
+            await _drain(node, http, signals)
+
+
+async def _reload(node: Node, options: RelayOptions, certificate: Certificate | None) -> None:
+    """Read everything again that may change while the node runs; what is invalid stays as it was."""
+    if certificate is not None:
+        certificate.reload()
+    if options.read_limits is not None:
+        try:
+            node.change_limits(options.read_limits())
+        except SetupError as error:
+            log.error("invalid limits, the previous ones stay in use: %s", error.text())
+    await node.reload()
+    log.info("reloaded")
+
+
+async def _drain(node: Node, http: RelayHttp, signals: Signals) -> None:
+    """Close connections gradually and let running calls finish, for a limited time or until the next signal to stop."""
+    until = node.clock() + REFUSE_AFTER + node.limits.relay_drain
+    node.drain()
+    while node.clock() < until:
+        idle = http.engines.end_idle()
+        if node.drain_step() and idle:
+            break
+        if await signals.next(_DRAIN_STEP) in (Signal.STOP, Signal.DRAIN):
+            break
 
 
 def _local_port(host: str, sock: socket.socket) -> int | None:
@@ -203,18 +247,26 @@ def _host(address: str) -> str:
 
 @asynccontextmanager
 async def running(
-    node: Node, app: App, sock: socket.socket, batch: WriteBatch, tls: ssl.SSLContext | None = None
+    node: Node, app: App, sock: socket.socket, batch: WriteBatch, certificate: Certificate | None = None
 ) -> AsyncIterator[HttpServer]:
     """Serve until the end of the block."""
     server = HttpServer(app, node.limits, batch)
     await node.start()
-    await server.start([sock], tls)
+    if certificate is not None:
+        node.spawn(_watch(certificate))
+    await server.start([sock], certificate.context if certificate is not None else None)
     try:
         yield server
     finally:
         node.shut_down()  # which notifies clients before their connections are closed
         await server.stop(_GRACE)
         await node.stop()
+
+
+async def _watch(certificate: Certificate) -> None:
+    while True:
+        await asyncio.sleep(_CERTIFICATE_CHECK)
+        certificate.reload()
 
 
 def _log() -> None:

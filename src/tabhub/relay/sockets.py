@@ -20,6 +20,12 @@ _MAX_UNREAD = 64 * 1024
 """Bytes accepted while the user has to wait, before reading is paused."""
 _FAST, _SLOW = 0.001, 0.002
 """Seconds below which a piece was read quickly, and above which it was too large."""
+_PING = b"\x89\x00"
+"""A whole ping frame."""
+_PONG_HEAD, _PONG_SIZE = b"\x8a\x80", 6
+"""The beginning and size of the answer to it; the rest is its mask."""
+_PING_AT = 2
+"""Looks without a message after which a client is pinged."""
 _FRAME_HEADER = 14
 """Bytes of the longest frame header."""
 
@@ -31,7 +37,7 @@ class RelaySocket(WebSocket):
     _receiver: NodeClient
 
     def __init__(self, upgrade: Upgrade, node: Node, role: Role) -> None:
-        limits = self._limits = node.limits
+        limits = node.limits
         self._fair_share: FairShare | None = node.fair_share
         self._share: UserShare = node.fair_share.add(self, None)
         self._before_login = limits.relay_stranger
@@ -46,21 +52,26 @@ class RelaySocket(WebSocket):
         """Bytes of an incomplete frame, approximately."""
         self._counted = 0
         """Its buffered bytes, as last reported to the user's share."""
+        self._silent = 0
+        """How often it was looked at since it last sent something."""
+        self._wheel = node.wheel
         super().__init__(upgrade, lambda _: node.attach(role, self), limits.relay_queue)
-        self._ping_timer = self.loop.call_later(limits.ping_interval, self._ping)
+        self._slot = self._wheel.add(self)
 
-    def _ping(self) -> None:
-        if self._closing:
+    def check_alive(self) -> None:
+        """Called by the ping wheel."""
+        self._silent += 1
+        if self._closing or self._silent < _PING_AT:
             return
-        self._protocol.send_ping(b"")
-        self._flush_protocol()
-        self._ping_timer = self.loop.call_later(self._limits.ping_timeout, self.transport.abort)
-
-    def pong_received(self) -> None:
-        self._ping_timer.cancel()
-        self._ping_timer = self.loop.call_later(self._limits.ping_interval, self._ping)
+        if self._silent == _PING_AT:
+            self._batch.write(self.transport, _PING)
+        else:
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        self._silent = 0
+        if data[:2] == _PONG_HEAD and len(data) == _PONG_SIZE and not (self._rest or self._header or self._unread):
+            return
         fair_share = self._fair_share
         if self._refused or fair_share is None:
             return
@@ -127,7 +138,7 @@ class RelaySocket(WebSocket):
         self._count_buffered()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._ping_timer.cancel()
+        self._wheel.remove(self, self._slot)
         super().connection_lost(exc)
         if self._fair_share is not None:
             self._fair_share.add_buffered(self._share, -self._counted)

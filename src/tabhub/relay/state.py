@@ -6,7 +6,7 @@ takes a fact and returns the effects to carry out, in order. Nothing here waits,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 
 from tabhub.errors import InvalidToken, ParseError
 from tabhub.limits import Limits
@@ -14,8 +14,9 @@ from tabhub.relay.agents import Agents
 from tabhub.relay.browsers import Browsers
 from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
+from tabhub.relay.draining import REASON, Draining
 from tabhub.relay.fast_forward import FastForward, Forwarded
-from tabhub.relay.records import Agent, Browser, Close, Effect, Log, Tables, ToNode
+from tabhub.relay.records import Agent, Browser, Close, Effect, Http, Log, Tables, ToNode
 from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims
 from tabhub.wire import nodes
@@ -28,15 +29,24 @@ _BUS_UNAVAILABLE = "The relay's bus is unavailable: browsers on other nodes cann
 class Relay:
     """The state of one node."""
 
-    def __init__(self, node: str, limits: Limits, *, ids: Callable[[], str], stamp: Callable[[], str]) -> None:
-        """`ids` returns a new UUID, `stamp` the wall-clock time for status messages."""
+    def __init__(
+        self,
+        node: str,
+        limits: Limits,
+        *,
+        ids: Callable[[], str],
+        stamp: Callable[[], str],
+        milliseconds: Callable[[], int],
+    ) -> None:
+        """`ids` returns a new UUID, `stamp` the wall-clock time for status messages, `milliseconds` that since 1970."""
         self.tables = Tables(node, limits)
         """Others only read them."""
         self._users = Users(self.tables)
         self._fast_forward = FastForward(self.tables, self._users)
         self._connections = Connections(self.tables, stamp, self._fast_forward)
         self._agents = Agents(self.tables, self._users, self._connections, ids)
-        self._browsers = Browsers(self.tables, self._users, self._connections, ids)
+        self._browsers = Browsers(self.tables, self._users, self._connections, ids, milliseconds)
+        self._draining = Draining(self.tables, self._connections)
         self._unreset_nodes: set[str] = set()
         """Nodes that do not know yet that the connections shared with them have ended."""
 
@@ -68,6 +78,14 @@ class Relay:
             self._browsers.receive(found, data, now, parsed)
         return self._pop_effects()
 
+    def ping_received(self, client: int, now: float) -> bool:
+        """A ping as the extension sends it, which idle browsers do all the time; whether it is to be answered.
+
+        If not, `message_received` must be called.
+        """
+        found = self.tables.client(client)
+        return found is not None and found.user is not None and self._users.check_rate(found, now) is None
+
     def client_disconnected(self, client: int, reason: str) -> list[Effect]:
         self._remove(client, "Extension closed", reason)
         return self._pop_effects()
@@ -89,6 +107,7 @@ class Relay:
     def remote_browsers_changed(self, user_name: str, browsers: Sequence[Presence]) -> list[Effect]:
         user = self.tables.users.get(user_name)
         if user is not None:
+            self._browsers.drop_older(user, browsers)
             count = sum(1 for b in browsers if b.extension_id not in user.browsers)
             if count != user.remote_browsers:
                 user.remote_browsers = count
@@ -96,7 +115,7 @@ class Relay:
                     self._connections.send_agent_status(agent)
         return self._pop_effects()
 
-    def node_message_received(self, node: str, data: bytes) -> list[Effect]:
+    def node_message_received(self, node: str, data: bytes, now: float) -> list[Effect]:
         self.tables.counts.node_messages += 1
         try:
             message = nodes.decode(nodes.NODE_MESSAGE, data)
@@ -110,11 +129,10 @@ class Relay:
             self._browsers.open_requested(node, message)
         elif isinstance(message, nodes.Opened | nodes.Refused):
             self._agents.open_answered(node, message)
-        elif isinstance(message, nodes.Replaced):
-            user = self.tables.users.get(message.user)
-            browser = user.browsers.get(message.extension_id) if user is not None else None
-            if browser is not None:
-                self._browsers.replace(browser)
+        elif isinstance(message, nodes.HttpRequest | nodes.HttpAnswer | nodes.HttpCancel):
+            self.tables.out.append(Http(node, message))
+        elif isinstance(message, nodes.Drain):
+            self._draining.requested(node, message.connection, now)
         else:
             self._end_node(node, "The other relay node lost its connection to the bus")
         return self._pop_effects()
@@ -141,9 +159,9 @@ class Relay:
         self._users.add_usage(user, messages, now)
         return self._pop_effects()
 
-    def tokens_revoked(self, ids: Set[str]) -> list[Effect]:
+    def tokens_revoked(self, revokes: Callable[[Claims], bool]) -> list[Effect]:
         for client in self.tables.clients():
-            if client.user is not None and not client.token_ids.isdisjoint(ids):
+            if client.user is not None and client.claims is not None and revokes(client.claims):
                 self._close(client, wire.NOT_AUTHENTICATED, "the token was revoked")
         return self._pop_effects()
 
@@ -158,7 +176,37 @@ class Relay:
         self._agents.expire(now)
         self._browsers.request_tokens(now)
         self._users.report_usage()
+        self._users.forget_joins(now)
+        self._drain_step(now)
         return self._pop_effects()
+
+    def change_limits(self, limits: Limits) -> None:
+        """Rates apply to users and connections that are new."""
+        self.tables.limits = limits
+        self._fast_forward.apply_limits(limits)
+
+    def drain(self, now: float) -> list[Effect]:
+        """The node is about to end: no one is admitted, connections end once quiet, then clients are closed."""
+        self._draining.begin(now)
+        self._drain_step(now)
+        return self._pop_effects()
+
+    def drain_step(self, now: float) -> list[Effect]:
+        """To be called several times a second after `drain`, until `drained`."""
+        self._drain_step(now)
+        return self._pop_effects()
+
+    @property
+    def drained(self) -> bool:
+        """Whether only engines of this node are left."""
+        return not self.tables.browsers and all(agent.internal for agent in self.tables.agents.values())
+
+    def _drain_step(self, now: float) -> None:
+        self._draining.step(now)
+        for client in self._draining.closable():
+            if client.user is not None:
+                self._connections.send_client_status(client.client, connected=False, peers=0)
+            self._close(client, wire.RESTARTING, "reconnect")
 
     def client_aborted(self, client: int, reason: str) -> list[Effect]:
         """The transport closed a client's socket, because it does not read or sends too much."""
@@ -175,7 +223,7 @@ class Relay:
 
     def auth_failed(self, role: str, error: InvalidToken) -> list[Effect]:
         """A token was rejected before there was a client."""
-        self._users.auth_failed(role, error)
+        self._users.refused(role, error)
         return self._pop_effects()
 
     def check_rate(self, client: int, now: float) -> float | None:
@@ -196,7 +244,7 @@ class Relay:
         """The node shuts down: all clients are asked to reconnect."""
         connected = {id(side) for c in self.tables.connections.values() for side in (c.agent, c.browser)}
         for connection in list(self.tables.connections.values()):
-            self._connections.end(connection, "The relay restarts: reconnect")
+            self._connections.end(connection, REASON)
         for client in self.tables.clients():
             if client.user is not None and id(client) not in connected:
                 self._connections.send_client_status(client.client, connected=False, peers=0)

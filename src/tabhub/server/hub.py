@@ -24,13 +24,15 @@ from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.approvals.requests import Request
 from tabhub.calls.call_sites import CallSites
 from tabhub.calls.context import Context
+from tabhub.calls.situations import Situations
 from tabhub.calls.sources.page_resources import PageResources
 from tabhub.calls.sources.plugin_logs import PluginLogs
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.calls.sources.upstream import Upstreams
+from tabhub.config.public_suffixes import load_list
 from tabhub.config.settings import Config
 from tabhub.core.calls import Area
-from tabhub.core.listing.profiles import ALL
+from tabhub.core.listing.profiles import DEFAULT
 from tabhub.core.registry import Entry
 from tabhub.core.resources import ResourceDirectory
 from tabhub.core.tabs import Tab
@@ -42,15 +44,13 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.endpoint import McpEndpoint
-from tabhub.mcp.gateway import GatewaySurface
+from tabhub.mcp.gateway import Finder, GatewaySurface
 from tabhub.mcp.resources import UpstreamResources, request_tool
 from tabhub.mcp.rest import Rest
 from tabhub.mcp.subscriptions import ResourceSubscribers
 from tabhub.mcp.surface import FullSurface, Surface
 from tabhub.platform.memory import FreedMemory, return_freed_memory
 from tabhub.platform.socket_path import bridge_path
-from tabhub.plugins.install import Installer
-from tabhub.plugins.npm import find_registry
 from tabhub.server.access import Access, PersonKey
 from tabhub.server.admin_routes import Admin
 from tabhub.server.approval_routes import ApprovalRoutes
@@ -95,6 +95,7 @@ from tabhub.wire.mcp import LISTS
 if TYPE_CHECKING:
     from tabhub.config.setting_types import RelaySettings
     from tabhub.links.relays import Relays
+    from tabhub.plugins.install import Installer
 
 log = logging.getLogger("tabhub.hub")
 
@@ -123,6 +124,7 @@ class Hub:
         self._port = port
         self._managed = managed
         self._upkeep: asyncio.Task[None] | None = None
+        self._loading_list: asyncio.Task[Any] | None = None
         self._freed = FreedMemory()
         self.settings = settings = Settings(home, config_file)
         self.extension_key = ExtensionKey(home, extension_key)
@@ -199,11 +201,21 @@ class Hub:
             keep_arguments=config.audit_arguments,
             on_target=outline,
         )
-        self._marks = TabMarks(engine, browsers, tabs.leases, tabs.colours)
+        self._marks = TabMarks(
+            engine,
+            browsers,
+            tabs.leases,
+            tabs.colours,
+            lambda browser: managed is not None and managed.headless and browsers.is_managed(browser),
+        )
 
         # what agents are shown
         listing = build_listing(
-            tabs, permission.tools.is_off, show_disabled=config.show_disabled, hidden=permission.hidden_tools
+            tabs,
+            permission.tools.is_off,
+            show_disabled=config.show_disabled,
+            budget=lambda: settings.current.catalogue_tokens,
+            hidden=permission.hidden_tools,
         )
         self.notices, self.catalogues = listing.notices, listing.catalogues
         directory = ResourceDirectory(
@@ -239,16 +251,23 @@ class Hub:
             try:
                 listing.profiles.select(settings.current.tools)
             except InvalidParams as error:
-                log.warning("the setting `tools` is ignored and all tools are listed: %s", error.text())
-                return ALL
+                log.warning("the setting `tools` is ignored: %s", error.text())
+                return DEFAULT
             return settings.current.tools
 
         def endpoint(surface: Surface) -> McpEndpoint:
             return make_endpoint(engine, surface, listing, resources, session_rate, pages=pages.capabilities)
 
         everything = listing.catalogues.everything
-        self.mcp = endpoint(FullSurface(engine, listing.catalogues, listing.profiles, selection))
-        self.gateway = endpoint(GatewaySurface(engine, listing.catalogues))
+
+        def plugin_owns(plugin: str, url: str) -> bool:
+            return self.plugins.owns(plugin, url)
+
+        situations = Situations(browsers.book, plugin_owns)
+        self.mcp = endpoint(FullSurface(engine, listing.catalogues, listing.profiles, selection, situations.of))
+        self.gateway = endpoint(
+            GatewaySurface(engine, Finder(engine, listing.catalogues, situations.of), listing.profiles)
+        )
         edges = {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake}
 
         def broadcast_log(level: str, logger: str, data: Any) -> None:
@@ -296,6 +315,7 @@ class Hub:
         tabs.register(BROWSER, (Entry(tool, run) for tool, run in bind_tools(self._toolbox)))
         tabs.transport.settings(_page_settings(config))
         browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
+        browsers.on_change(lambda _: engine.browser_wait.expect(limits.extension_back), "connected")
         browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
@@ -348,7 +368,13 @@ class Hub:
             managed=managed,
             relays=self.relays,
         )
-        installer = Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
+
+        def installer() -> Installer:
+            from tabhub.plugins.install import Installer
+            from tabhub.plugins.npm import find_registry
+
+            return Installer(home.plugins, lambda: find_registry(settings.current.plugin_registry, os.environ))
+
         self.plugin_panel = PluginPanel(plugins, installer, self.reload, show_folder)
         upstream_routes = UpstreamRoutes(upstream, limits)
         panels = OpenPanels()
@@ -453,6 +479,8 @@ class Hub:
             self._managed.begin(connected=lambda: bool(self.browsers.links()), on_failure=browser_wait.stop_waiting)
         if self.relays is not None:
             self.relays.start()
+        # Now, because later it would hold up calls.
+        self._loading_list = asyncio.create_task(asyncio.to_thread(load_list))
 
     def closing(self) -> None:
         """Notify agents and browsers before connections are closed."""

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser.files.folder import DOWNLOADS
 from tabhub.errors import SetupError
 from tabhub.links.launch.browser_process import BrowserExit, ManagedBrowser
 from tabhub.links.launch.extension_files import install_extension
@@ -36,7 +35,7 @@ class Managed:
         *,
         port: int,
         key: str,
-        files: Path,
+        downloads: Path,
         headless: bool | None,
         only_if_needed: bool,
     ) -> None:
@@ -53,24 +52,40 @@ class Managed:
             extension_dir=home.managed / "extension",
             profile_dir=home.managed / "profile",
             log_file=home.logs / "browser.log",
-            downloads=files / DOWNLOADS,
+            downloads=downloads,
             headless=headless,
             on_exit=self._ended,
         )
 
     @property
+    def headless(self) -> bool:
+        return self._browser.headless
+
+    @property
     def name(self) -> str:
-        kind = " (no window)" if self._browser.headless else ""
+        kind = " (no window)" if self.headless else ""
         return f"{self._browser.browser.name}{kind}"
 
     def install(self, key: str) -> None:
         """Give the browser its copy of the extension with the key in force."""
         install_extension(self._home.managed / "extension", key=key, port=self._port, managed=True)
 
+    async def spawn(self) -> None:
+        """Start it before the hub is there, which takes about as long, unless it may not be needed."""
+        if self._only_if_needed:
+            return
+        self._task = asyncio.create_task(self._start(lambda: False))
+        spawned = asyncio.create_task(self._browser.wait_spawned())
+        await asyncio.wait((self._task, spawned), return_when=asyncio.FIRST_COMPLETED)
+        spawned.cancel()
+
     def begin(self, *, connected: Callable[[], bool], on_failure: Callable[[], None]) -> None:
         """Start it, now or when no other browser has connected; `on_failure` is called when it fails or ends."""
         self._on_failure = on_failure
-        self._task = asyncio.create_task(self._start(connected))
+        if self._task is None:
+            self._task = asyncio.create_task(self._start(connected))
+        elif self._error is not None:
+            on_failure()
 
     async def _start(self, connected: Callable[[], bool]) -> None:
         if self._only_if_needed:

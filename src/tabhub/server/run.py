@@ -17,23 +17,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import SetupError
-from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
 from tabhub.links.launch.extension_files import install_extension
 from tabhub.links.launch.installed_browsers import FoundBrowser, find_browsers
+from tabhub.platform.event_loop import freeze_startup_objects, new_event_loop, stop_signal
 from tabhub.platform.files import write_atomic
 from tabhub.platform.locks import try_lock
-from tabhub.server.hub import Hub
 from tabhub.server.managed_browser import Managed
 from tabhub.store import extension_key, old_secret
 from tabhub.store.config_file import ConfigFile
-from tabhub.store.home import Home
+from tabhub.store.home import DOWNLOADS, Home
 from tabhub.trust.redact import redact
 from tabhub.trust.value_mask import ValueMask
+
+if TYPE_CHECKING:
+    from tabhub.http.server import HttpServer
+    from tabhub.server.hub import Hub
 
 log = logging.getLogger("tabhub")
 
@@ -74,7 +77,6 @@ def serve(options: StartOptions) -> int:
         sockets = listen(options.port if options.port is not None else config.port)
         port: int = sockets[0].getsockname()[1]
         key = extension_key.load_or_create(home)
-        install_extension(home.extension, key=key, port=port)
         more_relays: tuple[RelaySettings, ...] = ()
         if options.relay is not None:
             from tabhub.links.relays import read_token
@@ -92,39 +94,69 @@ def serve(options: StartOptions) -> int:
                 _browser(config.browser),
                 port=port,
                 key=key,
-                files=home.files_folder(config.files_dir),
+                downloads=home.files_folder(config.files_dir) / DOWNLOADS,
                 headless=configured if options.headless is None else options.headless,
                 only_if_needed=launch == "auto",
             )
-        hub = Hub(
-            home,
-            port=port,
-            config_file=config_file,
-            extension_key=key,
-            managed=managed,
-            more_relays=more_relays,
-            mask=mask,
-        )
-        hub.bridge.bind()
-        facts = _announce(home, hub, port, managed)
+
+        def make_hub() -> Hub:
+            from tabhub.server.hub import Hub  # takes long to load
+
+            install_extension(home.extension, key=key, port=port)
+            return Hub(
+                home,
+                port=port,
+                config_file=config_file,
+                extension_key=key,
+                managed=managed,
+                more_relays=more_relays,
+                mask=mask,
+            )
+
+        def announce(hub: Hub) -> dict[str, Any]:
+            return _announce(home, hub, port, managed)
+
         try:
             with asyncio.Runner(loop_factory=new_event_loop) as runner:
-                runner.run(_serve(hub, sockets, lambda: options.on_ready(facts) if options.on_ready else None))
+                runner.run(_serve(make_hub, managed, sockets, announce, options.on_ready))
         finally:
             home.hub_json.unlink(missing_ok=True)
     return 0
 
 
-async def _serve(hub: Hub, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+async def _serve(
+    make_hub: Callable[[], Hub],
+    managed: Managed | None,
+    sockets: list[socket.socket],
+    announce: Callable[[Hub], dict[str, Any]],
+    ready: Callable[[dict[str, Any]], None] | None,
+) -> None:
+    """Run the hub until a signal ends it. Its browser starts while the hub is loaded, and waits in the queue of the
+    sockets if it is faster."""
     stop = stop_signal()
-    server = await start_up(hub, sockets)
+    try:
+        if managed is not None:
+            for each in sockets:
+                each.listen()
+            await managed.spawn()
+        hub = make_hub()
+        hub.bridge.bind()
+        facts = announce(hub)
+        server = await start_up(hub, sockets)
+    except BaseException:
+        if managed is not None:
+            await managed.stop()
+        raise
     freeze_startup_objects()
-    ready()
+    if ready is not None:
+        ready(facts)
     await stop.wait()
     await shut_down(hub, server)
 
 
 async def start_up(hub: Hub, sockets: list[socket.socket]) -> HttpServer:
+    from tabhub.http.server import HttpServer
+
     server = HttpServer(hub.guard, hub.engine.limits, hub.batch)
     await hub.start()
     await server.start(sockets)

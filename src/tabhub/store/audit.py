@@ -133,9 +133,9 @@ class AuditLog:
         if len(line) > self._longest:
             line = orjson.dumps(shortened(orjson.loads(line), self._longest), option=orjson.OPT_APPEND_NEWLINE)
         self._ring.append(line)
+        self._lines.append(line)
         page = record.source.startswith("page:")
         self.figures.add(record.plugin, now, record.duration_ms / 1000, ok=record.success, page=page)
-        self._lines.append(line)
         if not self._holds:
             self._write_lines()
 

@@ -46,6 +46,9 @@ class Figures:
         """The origins that have a series, by site."""
         self._minutes: dict[int, list[int]] = {}
         """The failed and the successful calls of each minute."""
+        self._minute = -1
+        self._counts = [0, 0]
+        """Of the minute of the last call."""
 
     def add(self, plugin: str | None, now: float, seconds: float, *, ok: bool, page: bool = False) -> None:
         """Count a call; `page` says that a page offers the tool, and `plugin` is its origin."""
@@ -58,15 +61,16 @@ class Figures:
             series.failed += 1
         series.seconds += seconds
         series.buckets[bisect_left(BUCKETS, seconds)] += 1
-        minute = int(now // 60)
-        counts = self._minutes.get(minute) or self._begin_minute(minute)
-        counts[ok] += 1
+        minute = now // 60
+        if minute != self._minute:
+            self._begin_minute(int(minute))
+        self._counts[ok] += 1
 
-    def _begin_minute(self, minute: int) -> list[int]:
-        counts = self._minutes[minute] = [0, 0]
+    def _begin_minute(self, minute: int) -> None:
+        self._minute = minute
+        self._counts = self._minutes.setdefault(minute, [0, 0])
         while len(self._minutes) > _DAY_MINUTES + 60:
             del self._minutes[min(self._minutes)]
-        return counts
 
     @property
     def notice(self) -> str | None:

@@ -9,6 +9,9 @@ from pathlib import Path
 from tabhub.errors import SetupError
 from tabhub.platform.files import make_private_folder, remove_stale_temporaries
 
+DOWNLOADS = "downloads"
+"""The folder for downloads, below the one that tools read and write files in."""
+
 
 class Home:
     """The folder `~/.tabhub`, or the one `TABHUB_HOME` names."""

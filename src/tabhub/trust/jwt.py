@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any
 
 import jwt
+import orjson
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
@@ -22,6 +23,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from tabhub.errors import InvalidToken, SetupError, UnknownSigningKey
 
 AUDIENCE = "tabhub-relay"
+ROLE = "tabhub_role"
+"""The claim that restricts a token to one kind of client; other software uses `role` for its own kinds."""
+ROLES = ("browser", "agent")
 LEEWAY = 5.0
 """Seconds two clocks may differ."""
 _SHORTEST_SECRET = 32
@@ -46,6 +50,15 @@ class Claims:
     connection_url: str | None = None
     other_ids: frozenset[str] = frozenset()
     """Further ids by which a revocation may name it."""
+    issued: float | None = None
+    role: str | None = None
+    """What it is for, `browser` or `agent`; None for both."""
+
+    def for_role(self, role: str) -> Claims:
+        """These claims, if they are for a client of this kind; raises InvalidToken otherwise."""
+        if self.role not in (None, role):
+            raise InvalidToken(f"for a client of kind {self.role}")
+        return self
 
     @property
     def ids(self) -> frozenset[str]:
@@ -94,6 +107,8 @@ def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
     """The claims of a token, or InvalidToken."""
     if len(token) > rules.longest or not _JWT.fullmatch(token):
         raise InvalidToken("not a signed JWT")
+    if not _strict_json(token):
+        raise InvalidToken("its header or claims are not JSON in UTF-8")
     try:
         header = jwt.get_unverified_header(token)
     except jwt.PyJWTError:
@@ -110,6 +125,16 @@ def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
         if claims is not None:
             return _checked(token, claims, now, rules)
     raise UnknownSigningKey("its signature is wrong") if kid is None else InvalidToken("its signature is wrong")
+
+
+def _strict_json(token: str) -> bool:
+    """Whether header and claims are JSON in UTF-8; the library also reads UTF-16 and UTF-32."""
+    try:
+        for part in token.split(".")[:2]:
+            orjson.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _signed_with(token: str, key: Key) -> dict[str, Any] | None:
@@ -148,7 +173,10 @@ def _checked(token: str, claims: Mapping[str, Any], now: float, rules: Rules) ->
     if url is not None and not isinstance(url, str):
         raise InvalidToken("connection_url is not a text")
     ident = token_id(token, claims)
-    return Claims(user, expires, ident, url, other_ids(token, claims) - {ident})
+    role = claims.get(ROLE)
+    if role not in (None, *ROLES):
+        raise InvalidToken(f"{ROLE} is neither browser nor agent")
+    return Claims(user, expires, ident, url, other_ids(token, claims) - {ident}, issued, role)
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float | None:
@@ -196,6 +224,8 @@ def unverified(token: str) -> dict[str, Any]:
         raise SetupError(
             "This is not a JWT.", hint="A token has three parts in base64url without padding, separated by dots."
         )
+    if not _strict_json(token):
+        raise SetupError("This is not a JWT.", hint="Header and claims of a token are JSON in UTF-8.")
     try:
         parts = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, ValueError) as error:
@@ -204,7 +234,15 @@ def unverified(token: str) -> dict[str, Any]:
 
 
 def issue(
-    key: Key, user: str, *, now: float, ttl: float, token_id: str, rules: Rules, connection_url: str | None = None
+    key: Key,
+    user: str,
+    *,
+    now: float,
+    ttl: float,
+    token_id: str,
+    rules: Rules,
+    connection_url: str | None = None,
+    role: str | None = None,
 ) -> str:
     if key.signing is None:
         raise SetupError("This key can only verify tokens.", hint="Use the private key, or the shared secret.")
@@ -216,6 +254,8 @@ def issue(
         claims["iss"] = rules.issuer
     if connection_url is not None:
         claims["connection_url"] = connection_url
+    if role is not None:
+        claims[ROLE] = role
     headers = {"kid": key.kid} if key.kid is not None else None
     return jwt.encode(claims, key.signing, algorithm=key.algorithm, headers=headers)
 

@@ -36,3 +36,7 @@ class LeakyBucket:
         if self._each and count > 0:
             used = max(self._full_at, now) + count * self._each
             self._full_at = min(used, now + _WINDOW)
+
+    def empty(self, now: float) -> bool:
+        """Whether a new bucket would be the same."""
+        return self._full_at <= now

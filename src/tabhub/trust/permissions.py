@@ -32,6 +32,8 @@ class _Table:
     default: Permission | None = None
     sources: Mapping[str, Permission] = field(default_factory=dict)
     tools: Mapping[tuple[str, str], Permission] = field(default_factory=dict)
+    off: frozenset[str] = frozenset()
+    """Sources that are off, or of which some tools are."""
 
     @classmethod
     def of(cls, settings: PermissionSettings) -> _Table:
@@ -45,7 +47,9 @@ class _Table:
             for tool, level in own.tools.items():
                 other = tool.removeprefix(f"{source}_") if tool.startswith(f"{source}_") else f"{source}_{tool}"
                 tools.setdefault((source, other), level)
-        return cls(settings.default, sources, tools)
+        off = {source for source, level in sources.items() if level == "off"}
+        off |= {source for (source, _), level in tools.items() if level == "off"}
+        return cls(settings.default, sources, tools, frozenset(off))
 
     def tool(self, source: str, names: Sequence[str]) -> Permission | None:
         for name in names:
@@ -84,6 +88,10 @@ class Permissions:
     @property
     def default(self) -> Permission | None:
         return self.everyone.default
+
+    def may_switch_off(self, source: str) -> bool:
+        """Whether a tool of the source can be off."""
+        return self.everyone.default == "off" or source in self.everyone.off
 
     def source(self, source: str) -> Permission | None:
         return self.everyone.sources.get(source)

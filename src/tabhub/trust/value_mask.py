@@ -17,6 +17,8 @@ from urllib.parse import quote, quote_plus
 
 import orjson
 
+from tabhub.errors import TabhubError
+
 FIELD_MASK = "•••"
 """What is shown instead of the value of a secret field, as in `browser/js/kit/secret_fields.js`."""
 _MOST_CODES = 100
@@ -105,17 +107,14 @@ class FieldMask:
     """The values that the secret fields of one tab held lately."""
 
     def __init__(self) -> None:
+        self.in_use = False
+        """Whether there are any values."""
         self._values: dict[str, None] = {}
         self._mask = ValueMask()
         self._short: frozenset[str] = frozenset()
         self._has_short: re.Pattern[bytes] | None = None
         self._stale = False
         """Whether values were added since the patterns were compiled, which only masking needs."""
-
-    @property
-    def in_use(self) -> bool:
-        """Whether there are any values."""
-        return bool(self._values)
 
     def update(self, values: Iterable[str]) -> None:
         """Add the values of fields as they are now; the oldest ones give way."""
@@ -127,6 +126,7 @@ class FieldMask:
         while len(self._values) > _MOST_FIELDS:
             del self._values[next(iter(self._values))]
         self._stale = self._stale or fresh
+        self.in_use = bool(self._values)
 
     def result(self, payload: bytes) -> bytes:
         """An encoded tool result."""
@@ -138,6 +138,12 @@ class FieldMask:
     def text(self, text: str) -> str:
         self._compile()
         return FIELD_MASK if text.strip() in self._short else self._mask.text(text)
+
+    def error(self, error: TabhubError) -> None:
+        """The texts of an error, among them what a page said in a dialog."""
+        error.message = self.text(error.message)
+        error.hint = error.hint and self.text(error.hint)
+        error.data = _mask_value(error.data, self.text)
 
     def data(self, data: bytes) -> bytes:
         """What is written to a file."""
@@ -171,15 +177,24 @@ def _exactly(form: bytes) -> bytes:
 
 
 def _mask_result(payload: bytes, mask: Callable[[str], str]) -> bytes:
-    """A tool result with all its texts and numbers masked; the text that repeats its facts as JSON still does."""
+    """A tool result with all its texts and numbers masked; a text that is JSON stays JSON."""
     body = orjson.loads(payload)
-    facts, content = body.get("structuredContent"), body.get("content")
-    first = content[0] if isinstance(content, list) and content and isinstance(content[0], dict) else {}
-    repeats = facts is not None and first.get("text") == orjson.dumps(facts).decode()
     masked = _mask_value(body, mask)
-    if repeats:
-        masked["content"][0]["text"] = orjson.dumps(masked["structuredContent"]).decode()
+    for block, given in zip(masked.get("content") or (), body.get("content") or (), strict=True):
+        if isinstance(given, dict) and (value := _json_value(given.get("text"))) is not None:
+            block["text"] = orjson.dumps(_mask_value(value, mask)).decode()
     return orjson.dumps(masked)
+
+
+def _json_value(text: Any) -> Any:
+    """The object in a text that is JSON as we write it."""
+    if not isinstance(text, str) or text[:1] != "{":
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if orjson.dumps(value).decode() == text else None
 
 
 def _mask_value(value: Any, mask: Callable[[str], str]) -> Any:

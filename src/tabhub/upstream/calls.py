@@ -19,8 +19,9 @@ import orjson
 
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.registry import Entry
+from tabhub.core.results.repeats import without_repeats
 from tabhub.core.results.valid_results import check_promise, valid_result
-from tabhub.core.schemas.validators import LazyValidator
+from tabhub.core.schemas.validators import Schema
 from tabhub.core.tools import CallContext, ToolResult
 from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
 from tabhub.limits import Limits
@@ -51,7 +52,7 @@ class UpstreamCalls:
         for raw in tools:
             try:
                 tool = make_tool(connection.server.name, raw)
-                output = LazyValidator(tool.output_schema) if tool.output_schema is not None else None
+                output = tool.output
                 made.append(Entry(tool, partial(self._run, connection, raw["name"], output)))
             except BadInput as error:  # cached by another version
                 log.warning("%s: %r is skipped: %s", connection.server.name, str(raw.get("name"))[:100], error.message)
@@ -61,12 +62,14 @@ class UpstreamCalls:
         self,
         connection: ServerConnection,
         tool: str,
-        output: LazyValidator | None,
+        output: Schema | None,
         ctx: CallContext,
         arguments: dict[str, Any],
     ) -> ToolResult:
         answer = await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments})
         result = check_promise(valid_result(answer), connection.server.name, output)
+        if not ctx.structured:
+            result = without_repeats(result)
         return ToolResult(encode_result(result), "isError" in result)
 
     async def request(

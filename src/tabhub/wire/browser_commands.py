@@ -77,8 +77,9 @@ CdpCommand = sent(
     method=str,
     params=Object | None,
 )
-# `ahead` is sent before the command and not waited for; `follow` is sent after a script whose value has `go: true`.
-# With a `site`, all of them are sent only while the tab shows it.
+# `ahead` is sent before the command and not waited for; the results of scripts in it come with the answer. `follow` is
+# sent after a script if its value, or that of a script ahead of it, has `go: true`. With a `site`, all of them are sent
+# only while the tab shows it.
 ForwardCdpCommand = sent(
     "ForwardCdpCommand",
     "A command of the Chrome DevTools Protocol.",

@@ -15,7 +15,7 @@ import orjson
 from tabhub.errors import InvalidParams, InvalidRequest, TabhubError
 
 Id = str | int
-_IDS = (str, int)
+_OF_RESPONSES = frozenset({"result", "error"})
 
 
 class Request(msgspec.Struct):
@@ -52,18 +52,19 @@ def parse(value: Any) -> Message:
     if get("jsonrpc") != "2.0":
         raise InvalidRequest('A JSON-RPC message must have "jsonrpc": "2.0".')
     ident, method, params = get("id"), get("method"), get("params")
-    if type(ident) not in _IDS and "id" in value:
+    kind = type(ident)
+    if kind is not int and kind is not str and "id" in value:
         raise InvalidRequest("`id` must be a string or a whole number.")
     if method is None:
         return _response(value)
     if type(method) is not str or not method:
         raise InvalidRequest("`method` must be a non-empty string.")
-    if "result" in value or "error" in value:
+    if not _OF_RESPONSES.isdisjoint(value):
         raise InvalidRequest("A request must not have `result` or `error`.")
-    if params is None:
+    if type(params) is not dict:
+        if params is not None:
+            raise InvalidRequest("`params` must be an object.")
         params = {}
-    elif type(params) is not dict:
-        raise InvalidRequest("`params` must be an object.")
     return Notification(method, params) if ident is None else Request(ident, method, params)
 
 

@@ -52,8 +52,9 @@ def publish(subject: str, payload: bytes, reply: str = "") -> bytes:
     return b"%b%b\r\n" % (head.encode(), payload)
 
 
-def subscribe(subject: str, number: int) -> bytes:
-    return f"SUB {subject} {number}\r\n".encode()
+def subscribe(subject: str, number: int, queue: str = "") -> bytes:
+    """Of the subscribers with the same queue, one gets each message."""
+    return f"SUB {subject} {queue} {number}\r\n".encode() if queue else f"SUB {subject} {number}\r\n".encode()
 
 
 def unsubscribe(number: int) -> bytes:

@@ -13,8 +13,10 @@ from msgspec.msgpack import Decoder, Encoder
 from tabhub.errors import ParseError
 
 NodeId = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,80}$")]
-Browsers = Annotated[tuple[tuple[str, str], ...], msgspec.Meta(max_length=10_000)]
-"""Ids and names of the browsers of one user on one node."""
+ExtensionId = Annotated[str, msgspec.Meta(max_length=80)]
+BrowserName = Annotated[str, msgspec.Meta(max_length=200)]
+Browsers = Annotated[tuple[tuple[ExtensionId, BrowserName, int], ...], msgspec.Meta(max_length=10_000)]
+"""Browsers of one user on one node: their ids, names, and when they were admitted."""
 Nodes = Annotated[tuple[NodeId, ...], msgspec.Meta(max_length=10_000)]
 
 
@@ -28,7 +30,11 @@ class BusMessage(msgspec.Struct, array_like=True, gc=False, tag=str.lower):
 
 
 class Beat(BusMessage):
-    """A node is alive."""
+    """A node is alive. The digest is of its revoked tokens that are listed beyond this minute."""
+
+    minute: int = 0
+    revoked: int = 0
+    digest: int = 0
 
 
 class Bye(BusMessage):
@@ -39,6 +45,17 @@ class Revoked(BusMessage):
     """Tokens are no longer valid."""
 
     entries: tuple[str, ...]
+
+
+class RevokedRequest(BusMessage, tag="revoked?"):
+    """A node asks for the list of revoked tokens."""
+
+
+class RevokedList(BusMessage, tag="revoked!"):
+    """A part of that list."""
+
+    entries: tuple[str, ...]
+    last: bool
 
 
 # to the nodes that have joined a user
@@ -59,11 +76,13 @@ class QueryReply(BusMessage, tag="here"):
     others: Nodes
 
 
-class BrowsersChanged(BusMessage, tag="has"):
-    """The browsers of the user on a node are now these."""
+class BrowsersChanged(BusMessage, tag="changed"):
+    """Browsers of the user connected to a node or disconnected from it, since the version it announced before."""
 
+    since: int
     version: int
-    browsers: Browsers
+    joined: Browsers
+    left: tuple[ExtensionId, ...]
 
 
 class Left(BusMessage):
@@ -79,6 +98,10 @@ class Usage(BusMessage, tag="took"):
 
 
 # to one node
+
+
+class ListRequest(BusMessage, tag="list"):
+    """A node has missed a change and asks for all browsers of the user."""
 
 
 class Piece(msgspec.Struct, array_like=True, gc=False, frozen=True):
@@ -141,11 +164,37 @@ class Ended(Carried):
     reason: str
 
 
-class Replaced(Carried):
-    """A browser of the receiver is now connected to the sender."""
+class Drain(Carried):
+    """The sender is about to end: the connection should end once it is quiet."""
 
-    user: str
-    extension_id: str
+    connection: str
+
+
+class HttpRequest(Carried, tag="http?"):
+    """A request whose session is on the receiver."""
+
+    number: int
+    method: str
+    query: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+
+class HttpAnswer(Carried, tag="http!"):
+    """The answer to it, or a part of one that is streamed."""
+
+    number: int
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    last: bool
+
+
+class HttpCancel(Carried, tag="http-"):
+    """The sender no longer waits for the answer to its request; or, with `answer`, it cannot finish the answer."""
+
+    number: int
+    answer: bool = False
 
 
 class Reset(Carried):
@@ -153,14 +202,20 @@ class Reset(Carried):
 
 
 ToAll = Beat | Bye | Revoked
+ToRevoked = RevokedRequest | RevokedList
 ToUser = Query | BrowsersChanged | Left | Usage
-NodeMessage = Open | Opened | Refused | ToBrowser | ToAgent | Ended | Replaced | Reset
+ToReplies = QueryReply | ListRequest
+HttpMessage = HttpRequest | HttpAnswer | HttpCancel
+NodeMessage = (
+    Open | Opened | Refused | ToBrowser | ToAgent | Ended | Drain | HttpRequest | HttpAnswer | HttpCancel | Reset
+)
 
 T = TypeVar("T")
 PIECE = Decoder(Piece)
 TO_ALL: Decoder[ToAll] = Decoder(ToAll)
+TO_REVOKED: Decoder[ToRevoked] = Decoder(ToRevoked)
 TO_USER: Decoder[ToUser] = Decoder(ToUser)
-REPLY = Decoder(QueryReply)
+REPLY: Decoder[ToReplies] = Decoder(ToReplies)
 NODE_MESSAGE: Decoder[NodeMessage] = Decoder(NodeMessage)
 
 encode = Encoder().encode

@@ -26,10 +26,12 @@ CANCELS = {"cancel": "id", "notifications/cancelled": "requestId"}
 """Notifications that name a request, and the field with its id."""
 
 REPLACED, NOT_AUTHENTICATED, PROTOCOL_ERROR = 4000, 4001, 4002
-RESTARTING = 1012
+RESTARTING, TRY_AGAIN_LATER = 1012, 1013
 """Why a relay closes a connection, as WebSocket close codes."""
 
 LARGE = 64 * 1024
+PING = b'{"jsonrpc":"2.0","method":"ping","params":{}}'
+"""As the extension encodes it; with spaces or other keys it means the same."""
 PONG = b'{"jsonrpc":"2.0","method":"pong","params":{}}'
 _LONGEST_ID = 256
 _NUMBER = re.compile(r"-?[0-9]+")

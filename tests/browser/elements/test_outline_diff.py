@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def test_equal_lines_are_counted() -> None:
     assert diff_lines(['"a"', '"a"'], ['"a"']) == ['- "a"']
 
 
+@pytest.mark.req("A2")
 def test_an_item_that_moved_is_a_change() -> None:
     items = [f' button "Item {n}" [ref=e{n}]' for n in range(1, 5)]
     last_first = ["list", items[3], *items[:3]]
@@ -45,6 +47,7 @@ def test_an_item_that_moved_is_a_change() -> None:
     assert diff_lines(["list", *items], first_last) == ["  list", '>  button "Item 1" [ref=e1] (now after e4)']
 
 
+@pytest.mark.req("A2")
 def test_a_sorted_table_shows_the_rows_that_moved_without_their_cells() -> None:
     assert diff_lines(TABLE, table("ABCED")) == [
         "  table",
@@ -53,6 +56,7 @@ def test_a_sorted_table_shows_the_rows_that_moved_without_their_cells() -> None:
     assert [line[:8] for line in diff_lines(TABLE, table("EDCBA"))] == ["  table", *4 * ['>  row "']]
 
 
+@pytest.mark.req("A2")
 def test_a_removed_subtree_is_one_line() -> None:
     assert diff_lines(TABLE, table("ABDE")) == ['- row "C 1 open" (3 inside)']
 

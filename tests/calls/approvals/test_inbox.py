@@ -415,6 +415,7 @@ class Client:
 
     via = "test"
     answers = None
+    structured = True
 
     def __init__(self, session: Session) -> None:
         self.params: dict[str, Any] = {}

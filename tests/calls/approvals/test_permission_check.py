@@ -1,13 +1,16 @@
-"""The panel is the person's: agents do not act in it, and no page can use that to lock an agent out."""
+"""Whose browser and page a call reaches: agents do not act in the panel, and no page can lock an agent out with it."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from tests.calls.approvals.shop import SHOP, at_work, holds
 from tests.harness.agent import Agent
-from tests.harness.fake_extension import tab
+from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import running_hub
+from tests.harness.tenants import act
+from tests.harness.waiting import until
 
 PANEL = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp/x"
 
@@ -37,3 +40,15 @@ async def test_agent_closes_its_own_tab_that_a_page_sent_to_the_panel(tmp_path: 
         await browser.sync()
         browser.handlers["closeTab"] = lambda _: {"closed": True}
         assert not (await agent.call("browser_close_tab"))["result"].get("isError")
+
+
+async def test_a_browser_that_has_just_connected_is_not_taken_for_the_persons_own(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, permissions=None) as hub, Agent(hub) as agent:
+        browser = FakeExtension(hub)
+        await browser.connect()
+        calling = asyncio.create_task(act(agent, tabId=7))
+        await until(lambda: len(hub.hub.engine.browser_wait.held_calls) == 1)
+        await browser.notify("extension.hello", {"managed": True})
+        await browser.sync()
+        assert not (await calling).get("isError")
+        await browser.socket.close()

@@ -33,6 +33,7 @@ class Caller:
     def __init__(self) -> None:
         self.session = Session("caller", "mcp", "caller", 0, 0)
         self.extra: dict[str, Any] = {}
+        self.structured = True
         self.sent = False
         self.tab: int | None = None
         self.origin: str | None = None

@@ -12,7 +12,7 @@ from tabhub.cli import main
 from tests.harness.ports import free_port
 from tests.harness.process import tabhub
 from tests.relay.independent import IndependentAgent
-from tests.relay.process import issue_token, relay_process
+from tests.relay.process import certificate, issue_token, relay_process
 
 
 async def test_status_and_revocation_from_the_command_line(
@@ -20,7 +20,8 @@ async def test_status_and_revocation_from_the_command_line(
 ) -> None:
     access = issue_token(capsys, key)
     port = str(free_port())
-    async with relay_process(tmp_path, "--key-file", str(key), "--admin-port", port) as (url, _):
+    words = ("--key-file", str(key), "--admin-port", port, "--bus", "nats://127.0.0.1:9")
+    async with relay_process(tmp_path, *words) as (url, _):
         clients_port = url.rpartition(":")[2]
         assert await asyncio.to_thread(main, ["relay", "status", "--port", clients_port]) == 1
         assert "relay start --admin-port" in capsys.readouterr().err
@@ -29,12 +30,26 @@ async def test_status_and_revocation_from_the_command_line(
             assert await asyncio.to_thread(main, ["relay", "status", "--port", port, "--json"]) == 0
             assert json.loads(capsys.readouterr().out)["agents"] == 1
             assert await asyncio.to_thread(main, ["relay", "status", "--port", port]) == 0
-            assert "1 agent, 1 user" in capsys.readouterr().out
+            shown = capsys.readouterr().out
+            assert "1 agent, 1 user" in shown
+            assert "ready; degraded: the bus is unavailable" in shown
             assert main(["relay", "token", "revoke", access, "--key-file", str(key)]) == 0
             assert access not in capsys.readouterr().out
             assert await agent.closed() == (4001, "the token was revoked")
     assert await asyncio.to_thread(main, ["relay", "status", "--port", port]) == 2
     assert "No relay answers" in capsys.readouterr().err
+
+
+async def test_status_of_a_node_with_a_certificate(
+    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cert, private = certificate(tmp_path)
+    port = str(free_port())
+    words = ("--key-file", str(key), "--tls-cert", str(cert), "--tls-key", str(private), "--admin-port", port)
+    async with relay_process(tmp_path, *words) as (url, _):
+        assert url.startswith("wss://")
+        assert await asyncio.to_thread(main, ["relay", "status", "--port", port]) == 0
+        assert ": ready" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,32 @@ async def test_the_token_can_be_read_from_standard_input(
     assert process.returncode == 0
     assert b"Revoked" in out
     assert len(key.with_name("relay.key.revoked").read_text().splitlines()) == 1
+
+
+def test_all_tokens_of_a_user_can_be_revoked(key: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    access = issue_token(capsys, key)
+    assert main(["relay", "token", "revoke", "--user", "ann", "--key-file", str(key)]) == 0
+    assert "all tokens of ann issued until now" in capsys.readouterr().out
+    assert "ann" not in key.with_name("relay.key.revoked").read_text()
+    assert main(["relay", "token", "inspect", access, "--key-file", str(key)]) == 1
+    assert "refused: it was revoked" in capsys.readouterr().out
+    assert main(["relay", "token", "revoke", "--user", "ann", "--id", "x", "--key-file", str(key)]) == 2
+
+
+def test_a_full_list_is_reported_and_not_added_to(
+    tmp_path: Path, key: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TABHUB_HOME", str(tmp_path / "home"))
+    assert main(["config", "set", "limits.relay_revoked", "2"]) == 0
+    for ident in ("one", "two"):
+        assert main(["relay", "token", "revoke", "--id", ident, "--key-file", str(key)]) == 0
+    assert main(["relay", "token", "revoke", "--id", "three", "--key-file", str(key)]) == 1
+    assert "is full: it has 2 entries" in capsys.readouterr().err
+    assert "three" not in key.with_name("relay.key.revoked").read_text()
+
+
+@pytest.mark.parametrize("role", ["browser", "agent"])
+def test_a_token_for_one_kind_of_client_says_so(key: Path, role: str, capsys: pytest.CaptureFixture[str]) -> None:
+    access = issue_token(capsys, key, "--role", role)
+    assert main(["relay", "token", "inspect", access, "--key-file", str(key)]) == 0
+    assert f"role      {role}" in capsys.readouterr().out

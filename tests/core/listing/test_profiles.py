@@ -42,21 +42,45 @@ ELSE = [tool.name for tool in OTHERS]
 @pytest.mark.parametrize(
     ("text", "built_in", "others"),
     [
-        ("", ["browser_open", "browser_close", "browser_requests", "tabhub_read"], ELSE),
+        ("", ["browser_open", "tabhub_read"], ELSE),
+        ("default", ["browser_open", "tabhub_read"], ELSE),
+        ("structured", ["browser_open", "tabhub_read"], ELSE),
         ("all", ["browser_open", "browser_close", "browser_requests", "tabhub_read"], ELSE),
         ("core", ["browser_open", "tabhub_read"], ELSE),
         (" Core , network ", ["browser_open", "browser_requests", "tabhub_read"], ELSE),
         ("network", ["browser_requests", "tabhub_read"], ELSE),
-        ("-network", ["browser_open", "browser_close", "tabhub_read"], ELSE),
+        ("all,-network", ["browser_open", "browser_close", "tabhub_read"], ELSE),
+        ("default,network", ["browser_open", "browser_requests", "tabhub_read"], ELSE),
         ("all,-tabs", ["browser_requests", "tabhub_read"], ELSE),
         ("network,-hub", ["browser_requests"], ELSE),
         ("core,-page", ["browser_open", "tabhub_read"], ["slack_send", "mcp__files__read"]),
         ("core,-page,-plugin,-upstream", ["browser_open", "tabhub_read"], []),
-        ("-page", ["browser_open", "browser_close", "browser_requests", "tabhub_read"], ELSE[1:]),
+        ("all,-page", ["browser_open", "browser_close", "browser_requests", "tabhub_read"], ELSE[1:]),
+        ("-page", ["browser_open", "tabhub_read"], ELSE[1:]),
     ],
 )
 def test_a_selection_shows_the_tools_of_its_terms(text: str, built_in: list[str], others: list[str]) -> None:
     assert shown(text) == [*built_in, *others]
+
+
+@pytest.mark.parametrize(
+    ("text", "finder", "structured"),
+    [
+        ("", True, False),
+        ("-page", True, False),
+        ("default,network", True, False),
+        ("core,finder", True, False),
+        ("core", False, False),
+        ("all", False, False),
+        ("default,-finder", False, False),
+        ("structured", True, True),
+        ("all,structured", False, True),
+        ("all,structured,-structured", False, False),
+    ],
+)
+def test_the_default_has_the_finder_and_answers_with_text(text: str, finder: bool, structured: bool) -> None:
+    selection = PROFILES.select(text)
+    assert (selection.finder, selection.structured) == (finder, structured)
 
 
 @pytest.mark.parametrize("word", ["nettwork", "-core", "-all", "__proto__", "*"])
@@ -72,7 +96,7 @@ def test_each_selection_has_its_own_listing_and_all_follow_the_registry() -> Non
     catalogues = Catalogues(registry, DEFAULTS, lambda tool: tool.name == "browser_close", mark=False)
     registry.replace(BROWSER, [Entry(tool, _never) for tool in BUILT_IN[:3]])
     core = catalogues.of(PROFILES.select("core"))
-    assert catalogues.of(PROFILES.select("all")) is catalogues.everything is catalogues.of(EVERYTHING)
+    assert catalogues.of(PROFILES.select("all,structured")) is catalogues.everything is catalogues.of(EVERYTHING)
     assert catalogues.of(PROFILES.select("core")) is core
     assert [tool.name for tool in core.tools()] == ["browser_open"]
     assert {tool.name for tool in catalogues.everything.tools()} == {"browser_open", "browser_requests"}

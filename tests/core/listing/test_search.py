@@ -150,7 +150,7 @@ def test_an_index_after_changes_ranks_as_one_built_at_once(
     at_once = ToolIndex(sorted(tools, key=lambda tool: tool.name))
     for query in ("send message", "create an issue", "channl", "list", "cal", ""):
         assert names(query, index) == names(query, at_once)
-    assert index._vocabulary == at_once._vocabulary == sorted(index._matches)
+    assert index._vocabulary == at_once._vocabulary == sorted(index._postings)
 
 
 def test_a_step_adds_or_removes_at_most_the_number_of_tools_asked_for() -> None:

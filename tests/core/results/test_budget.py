@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import random
-import warnings
 from typing import Any
 
 import orjson
@@ -13,39 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabhub.browser.tool_spec import data_result
+from tabhub.core.results.budget import IMAGE_TOKENS, Fitted, fit, json_lines, prefix_within, tidy_end
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.errors import ParseError
-from tabhub.core.results.budget import IMAGE_TOKENS, Fitted, estimate_tokens, fit, json_lines, prefix_within, tidy_end
-from tabhub.core.tools import ToolResult
-
-CHANCE = random.Random(7)
-ROWS = [
-    {"id": CHANCE.randrange(10**6), "userName": f"user{i}", "email": f"u{i}@example.com", "price": CHANCE.random()}
-    for i in range(120)
-]
-TYPICAL = {
-    "english": "The tabs belong to the person. An agent may call tools, press buttons and fill in forms; whatever is"
-    " over the limit is kept, and can be read later on. Internationalization notwithstanding, it works.\n" * 30,
-    "json": json.dumps(ROWS),
-    "indented json": json.dumps(ROWS, indent=2),
-    "html": "".join(
-        f'<div class="product-card col-4" data-id="{i}"><a href="https://shop.example.com/p/{i}?ref=list&amp;pos={i}">'
-        f'<img src="/img/{i}.webp" alt="Product {i}" width="320"/></a><span class="price">€{i}.99</span></div>\n'
-        for i in range(80)
-    ),
-    "code": "def area(width: float, height: float) -> float:\n    '''How large it is.'''\n    if width < 0:\n"
-    "        raise ValueError(f'negative: {width}')\n    return width * height\n\n" * 30,
-    "minified code": "!function(e,t){var n=t.exports={};for(var i=0;i<n.length;i++){r=n[i](e,t),o(r)}}(window);" * 30,
-    "chinese": "浏览器标签页属于用户。代理可以调用工具。点击按钮。填写表单。并读取页面内容。超出限制的部分会保存下来。"
-    * 30,
-    "russian": "Вкладки браузера принадлежат пользователю. Агент может вызывать инструменты и нажимать кнопки. " * 30,
-    "german": "Die Registerkarten gehören der Person; Geschwindigkeitsbegrenzungen bleiben unberührt. " * 30,
-    "emoji": "".join(CHANCE.choice("😀🎉🚀🔥👍🍕🦄🌍💡📦🧪👋🏽") for _ in range(400)),
-    "base64": base64.b64encode(CHANCE.randbytes(6_000)).decode(),
-    "hex": CHANCE.randbytes(4_000).hex(),
-    "numbers": json.dumps([CHANCE.random() for _ in range(400)]),
-    "table": "\n".join("| " + " | ".join(f"cell {i} {j}" for j in range(6)) + " |" for i in range(100)),
-}
+from tests.harness.results import both_forms
 
 
 def result(*blocks: dict[str, Any], **more: Any) -> bytes:
@@ -71,31 +39,6 @@ def rendered(fitted: Fitted) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
-@pytest.mark.parametrize("kind", TYPICAL)
-def test_the_estimate_is_near_the_true_count_and_rather_high(kind: str, encoding: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the package opens its own tables in a deprecated way
-        import bpe_openai  # type: ignore[import-untyped]
-
-    true = len(bpe_openai.get_encoding(encoding).encode(TYPICAL[kind]))
-    assert 0.8 * true <= estimate_tokens(TYPICAL[kind]) <= 2 * true
-
-
-@pytest.mark.parametrize("kind", ["english", "json", "chinese", "base64"])
-def test_the_sampled_estimate_of_long_data_is_near_the_full_one(kind: str) -> None:
-    part = TYPICAL[kind]
-    times = 1 + 1_000_000 // len(part)
-    assert estimate_tokens(part * times) == pytest.approx(estimate_tokens(part) * times, rel=0.1)
-
-
-@given(st.text())
-def test_tokens_never_exceed_bytes_and_bytes_count_like_their_text(value: str) -> None:
-    raw = value.encode()
-    assert estimate_tokens(value) == estimate_tokens(raw) <= len(raw)
-    assert (estimate_tokens(raw) == 0) == (not raw)
-
-
 @given(st.text(max_size=300), st.integers(0, 200), st.integers(0, 20))
 def test_a_prefix_fits_its_tokens(value: str, tokens: int, start: int) -> None:
     end = prefix_within(value, tokens, start)
@@ -119,7 +62,7 @@ def test_a_payload_with_fewer_bytes_than_the_budget_is_not_parsed() -> None:
 
 def test_a_result_within_the_budget_is_unchanged() -> None:
     assert fit(result(text("word " * 3_000)), 5_000) is None
-    assert fit(data_result({"rows": ["word " * 2_000]}).payload, 5_000) is None
+    assert fit(both_forms({"rows": ["word " * 2_000]}).payload, 5_000) is None
 
 
 def test_an_image_counts_as_an_image_and_not_as_its_base64() -> None:
@@ -165,7 +108,7 @@ def test_whole_blocks_are_kept_from_the_front() -> None:
 
 def test_structured_content_is_stored_as_json_lines_and_shortened_in_the_cut_result() -> None:
     data: dict[str, Any] = {"items": [{"id": i, "name": f"item {i}"} for i in range(2_000)], "next": None}
-    fitted = cut(data_result(data).payload)
+    fitted = cut(both_forms(data).payload)
     value = rendered(fitted)
     part = value["structuredContent"]
     assert part["items"] == data["items"][: len(part["items"])]
@@ -222,7 +165,7 @@ def test_the_first_of_very_many_items_and_the_fields_after_the_list_are_kept() -
         deep = [deep]
     wide = ", " * 200_000  # a text that does not end at the scan limit
     value = {"deep": deep, "items": many, "total": len(many), "texts": ["a", wide * 3, "b", *range(400_000)]}
-    fitted = fit(data_result(value).payload, 25_000)
+    fitted = fit(both_forms(value).payload, 25_000)
     assert fitted is not None
     kept = json.loads(fitted.render("r_1"))["structuredContent"]
     assert kept["items"][: len(tricky)] == tricky

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tabhub.errors import InvalidParams
 from tabhub.core.results.json_path import pick_json
+from tabhub.errors import InvalidParams
 from tests.wire.builders import record_parsed_texts
 
 DATA = {
@@ -94,7 +94,7 @@ def test_a_path_picks_the_values_it_names(path: str, expected: Any) -> None:
         ("constructor[*]", "constructor is"),
     ],
 )
-def test_the_error_for_a_path_without_a_match_says_where_it_stopped_and_what_exists_there(path: str, message: str) -> None:
+def test_the_error_for_a_path_without_a_match_says_where_it_stopped_and_what_is_there(path: str, message: str) -> None:
     with pytest.raises(InvalidParams, match=message):
         pick(path)
 

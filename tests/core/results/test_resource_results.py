@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
+from tabhub.core.resources import GET, READ
 from tabhub.core.results.budget import fit
 from tabhub.core.results.resource_results import as_blocks, completions, from_blocks
-from tabhub.core.resources import GET, READ
 
 READING: dict[str, Any] = {
     "contents": [

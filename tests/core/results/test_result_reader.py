@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.errors import InvalidParams
-from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.results.result_reader import Reading, read
+from tabhub.core.results.tokens import estimate_tokens
+from tabhub.errors import InvalidParams
 
 PLAIN, JSON = "text/plain", "application/json"
 LINES = "".join(f"line {i}: {'Needle' if i % 100 == 50 else 'hay'}\n" for i in range(1_000))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tabhub.core.schemas.argument_errors import explain_arguments
 from tabhub.core.tools import BROWSER, Tool
 
@@ -24,6 +26,7 @@ def text(arguments: dict[str, Any]) -> str:
     return Tool("use_mouse", BROWSER, "Use the mouse", POINT).invalid(arguments).text()
 
 
+@pytest.mark.req("A12")
 def test_the_arguments_of_the_tool_and_an_example_follow_the_problem() -> None:
     error = text({"action": "move", "x": "left", "at": {"url": "u"}})
     assert 'x: "left" is not of type "number" (CSS pixels)' in error

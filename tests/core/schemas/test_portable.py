@@ -18,6 +18,7 @@ ANY = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"
                  {"type": "array", "items": {"type": "string"}}]}  # fmt: skip
 
 
+@pytest.mark.req("C1")
 @pytest.mark.parametrize(
     ("original", "listed"),
     [
@@ -113,6 +114,7 @@ def test_arguments_are_listed_as_one_object_without_alternatives_at_the_top(
     }
 
 
+@pytest.mark.req("C1")
 def test_validation_uses_the_original_schema() -> None:
     schema = {"type": "object", "properties": {"a": {"enum": [1, 5]}}, "anyOf": [{"required": ["a"]}],
               "additionalProperties": False}  # fmt: skip

@@ -35,6 +35,7 @@ BUNDLE = {
 }
 
 
+@pytest.mark.req("C4")
 @pytest.mark.parametrize(
     ("schema", "valid", "invalid"),
     [

@@ -13,10 +13,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tabhub.limits import DEFAULTS
+from tabhub.net import http_client
 from tabhub.relay.bus import nats
 from tests.harness.process import environment, tabhub
 from tests.harness.waiting import eventually, until
@@ -53,9 +56,12 @@ class RelayProcess:
 
 
 @asynccontextmanager
-async def node(home: Path, bus: str, tick: float) -> AsyncIterator[RelayProcess]:
+async def node(home: Path, bus: str, tick: float, patience: int = nats._LOST_AFTER) -> AsyncIterator[RelayProcess]:
     """A node that checks its bus every `tick` seconds; by default a relay does so every half second."""
-    start = f"from tabhub import cli\nfrom tabhub.relay.bus import nats\nnats._TICK = {tick}\ncli.main()"
+    start = (
+        "from tabhub import cli\nfrom tabhub.relay.bus import nats\n"
+        f"nats._TICK, nats._LOST_AFTER = {tick}, {patience}\ncli.main()"
+    )
     words = ("relay", "start", "--port", "0", "--key-file", str(home / "relay.key"), "--bus", bus)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", start, *words),
@@ -263,14 +269,58 @@ async def test_a_revocation_applies_on_all_nodes(world: World, tmp_path: Path) -
         assert await two.closed() == (4001, "the token was revoked")
 
 
-async def test_a_node_that_cannot_reach_its_bus_exits_with_an_error(tmp_path: Path) -> None:
+@pytest.mark.req("F25")
+async def test_a_node_starts_without_its_bus_serves_its_own_clients_and_joins_the_others_later(tmp_path: Path) -> None:
+    (tmp_path / "relay.key").write_text(SECRET)
+    nats = NatsServer()
+    async with (
+        node(tmp_path, nats.url, 0.5) as here,
+        IndependentExtension(here.url, token("ann"), "Near") as near,
+        IndependentAgent(here.url, token("ann")) as agent,
+    ):
+        await agent.handshake()
+        await agent.join(near.extension_id)
+        assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        ready = await asyncio.to_thread(
+            http_client.request, "GET", *address(here.url), "/readyz", headers={}, timeout=30
+        )
+        facts = json.loads(ready.body)
+        assert (ready.status, facts["ready"], facts["reasons"]) == (200, True, [])
+        assert "the bus is unavailable" in facts["degraded"][0]
+        try:
+            await nats.start()
+            await here.logged("bus_back")
+            async with (
+                node(tmp_path, nats.url, 0.5) as there,
+                IndependentAgent(there.url, token("ann")) as remote,
+            ):
+                await remote.handshake()
+                await remote.listed(1)
+                await remote.join(near.extension_id)
+                assert await remote.result("getTabs") == {"method": "getTabs", "params": {}}
+                assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        finally:
+            await nats.kill()
+
+
+def address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    return parts.hostname, parts.port
+
+
+async def test_a_node_that_its_bus_refuses_exits_with_an_error(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET)
-    words = ("--port", "0", "--key-file", str(tmp_path / "key"), "--bus", "nats://u:hidden@127.0.0.1:9")
-    process = await tabhub(tmp_path, "relay", "start", *words)
-    out, errors = await process.communicate()
+    async with nats_server("--auth", "another") as nats:
+        url = nats.url.replace("//", "//u:hidden@")
+        process = await tabhub(
+            tmp_path, "relay", "start", "--port", "0", "--key-file", str(tmp_path / "key"), "--bus", url
+        )
+        out, errors = await process.communicate()
     assert process.returncode not in (0, None)
     assert b"is running" not in out
-    assert b"bus cannot be reached at nats://127.0.0.1:9" in errors
+    assert f"bus refuses this node at {nats.url}".encode() in errors
     assert b"Traceback" not in errors
     assert b"hidden" not in errors
 
@@ -331,3 +381,105 @@ async def _rounds(
     stop.set()
     await asyncio.gather(*tasks)
     return done, unknown
+
+
+class Rolling:
+    """A browser and an agent that go on at any node, while nodes are replaced one by one."""
+
+    def __init__(self, user: str, nodes: list[RelayProcess]) -> None:
+        self.user = user
+        self.nodes = nodes
+        self.number = 0
+        self.stop = asyncio.Event()
+        """Ends the agent, after the call that it makes."""
+        self.closed = asyncio.Event()
+        """Ends the browser."""
+        self.done: list[int] = []
+        self.executed: list[int] = []
+        self.outcomes: list[str] = []
+
+    async def browser(self) -> None:
+        while not self.closed.is_set():
+            with contextlib.suppress(OSError, InvalidStatus, TimeoutError):
+                async with IndependentExtension(self.nodes[0].url, token(self.user), instanceId="p") as extension:
+                    extension.handle = self._handle
+                    ended = asyncio.create_task(extension.ws.wait_closed())
+                    await asyncio.wait([ended, asyncio.create_task(self.closed.wait())], return_when=_FIRST)
+
+    def _handle(self, method: str, params: dict[str, Any]) -> Any:
+        self.executed.append(params["n"])
+        return params
+
+    async def agent(self) -> None:
+        while not self.stop.is_set():
+            try:
+                async with IndependentAgent(self.nodes[-1].url, token(self.user)) as agent:
+                    await self._use(agent)
+            except (OSError, InvalidStatus, ConnectionClosed):
+                continue
+            except asyncio.CancelledError:  # of a reply, whose connection was closed
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise
+
+    async def _use(self, agent: IndependentAgent) -> None:
+        if "error" in await agent.ask("mcp_handshake", {"accessToken": token(self.user)}):
+            return
+        while not self.stop.is_set() and agent.ws.close_code is None:
+            listed = (await agent.ask("list_extensions")).get("result", {}).get("extensions", [])
+            joined = listed and "result" in await agent.ask("connect", {"extension_id": listed[0]["id"]})
+            while joined and not self.stop.is_set():
+                self.number += 1
+                joined = await self._call(agent, self.number)
+
+    async def _call(self, agent: IndependentAgent, number: int) -> bool:
+        try:
+            answer = await agent.ask("act", {"n": number})
+        except asyncio.CancelledError:
+            self.outcomes.append("cut off")
+            raise
+        except ConnectionClosed:
+            return False  # it was not sent
+        if "error" in answer:
+            outcome = answer["error"].get("data", {}).get("outcome", "not_sent")
+            self.outcomes.append(outcome if outcome == "not_sent" else answer["error"]["message"])
+        else:
+            assert answer["result"] == {"n": number}
+            self.done.append(number)
+        return "result" in answer
+
+
+_FIRST = asyncio.FIRST_COMPLETED
+
+
+@pytest.mark.req("F24")
+async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "relay.key").write_text(SECRET)
+    patient = 10_000  # a starved process is not lost
+    async with nats_server() as server, AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(node(tmp_path, server.url, 0.5, patient)) for _ in range(3)]
+        users = [Rolling(name, nodes) for name in ("ann", "bob")]
+        browsers = [asyncio.create_task(user.browser()) for user in users]
+        agents = [asyncio.create_task(user.agent()) for user in users]
+
+        async def progress() -> None:
+            goals = {user.user: len(user.done) + 5 for user in users}
+            await until(lambda: all(len(user.done) >= goals[user.user] for user in users))
+
+        await progress()
+        for old in list(nodes):
+            nodes.append(await stack.enter_async_context(node(tmp_path, server.url, 0.5, patient)))
+            nodes.remove(old)
+            old.process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(30):
+                assert await old.process.wait() == 0
+            await progress()
+        for user in users:
+            user.stop.set()
+        await asyncio.gather(*agents)
+        for user in users:
+            user.closed.set()
+        await asyncio.gather(*browsers)
+    for user in users:
+        assert set(user.outcomes) <= {"not_sent"}
+        assert len(user.executed) == len(set(user.executed))
+        assert set(user.done) == set(user.executed)

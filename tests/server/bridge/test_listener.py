@@ -71,7 +71,7 @@ async def test_a_wrapped_call_goes_to_the_extension_and_back(hub: RunningHub, mo
         params = call("browser_execute_script", tabId=7, code="return 1")
         reply = await client.request("tools/call", {**params, "_meta": ENVELOPE} if modern else params)
         assert reply["success"] is True
-        assert reply["data"]["structuredContent"] == {"value": "fake"}
+        assert reply["data"]["content"] == [{"type": "text", "text": '{"value":"fake"}'}]
         assert reply["data"].get("resultType") == ("complete" if modern else None)
         assert (await browser.next_request("forwardCDPCommand"))["params"]["tabId"] == 7
         (line,) = hub.hub.engine.audit.recent(1)

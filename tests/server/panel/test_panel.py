@@ -160,6 +160,15 @@ async def test_a_tab_held_by_an_agent_has_a_badge_with_its_name(hub: RunningHub)
         assert (await panel.next_notification("agents.marks"))["params"] == {"tabs": []}
 
 
+async def test_a_browser_without_a_window_gets_no_badges(hub: RunningHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub.hub._marks, "is_headless", lambda browser: browser == "headless")
+    async with Panel(hub, "headless") as panel, Agent(hub) as agent:
+        await agent.call(TOOL, ARGUMENTS)
+        hub.hub._marks.update()
+        await panel.settle()
+        assert all(each["method"] != "agents.marks" for each in _received(panel))
+
+
 async def test_a_browser_that_connects_later_gets_pending_approvals(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Agent(hub) as agent:
         async with Panel(hub):

@@ -13,7 +13,7 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.worlds import LOST, World, call_source, install_expression, world_name
+from tabhub.browser.driver.worlds import LOST, World, begin_expression, call_source, install_expression, world_name
 from tabhub.core.origins import origin_of
 from tabhub.errors import CommandFailed, ContextDestroyed
 
@@ -38,18 +38,18 @@ class FollowUp:
 
     events: Sequence[tuple[str, dict[str, Any]]]
     """CDP commands, sent in order."""
-    probe: str
-    """Function body of a last script, in the same world, that reports the result."""
+    probe: str | None
+    """Function body of a last script, in the same world, that reports the result; without it, the last command does."""
     sent: bool = False
     """Whether they were sent; an older extension does not support it."""
     value: Any = None
-    """The value of the last script."""
+    """The value of the last script, or the result of the last command."""
     error: str | None = None
     """The browser's error for a command that failed."""
 
     def commands(self, world: World) -> list[dict[str, Any]]:
-        probe = ("Runtime.evaluate", world.script(self.probe))
-        return [{"method": method, "params": params} for method, params in (*self.events, probe)]
+        probe = [("Runtime.evaluate", world.script(self.probe))] if self.probe is not None else []
+        return [{"method": method, "params": params} for method, params in (*self.events, *probe)]
 
     def read(self, page: Page, answer: Any) -> None:
         """Read what became of the commands from the answer to the script they followed."""
@@ -58,6 +58,8 @@ class FollowUp:
             self.sent = True
             if "error" in followed:
                 self.error = str(followed["error"])
+            elif self.probe is None:
+                self.value = followed.get("result")
             else:
                 self.value = script_value(page, followed.get("result"))
 
@@ -142,8 +144,11 @@ class Frame:
         context_id = made.get("executionContextId")
         if type(context_id) is not int:
             raise CommandFailed("The browser did not create an isolated world for page code.", hint="Repeat the call.")
-        script = {"expression": install_expression(token, prefix), "contextId": context_id, "returnByValue": True}
-        value = script_value(page, await page.cdp("Runtime.evaluate", script, self.session_id))
+        scripts = (install_expression(), begin_expression(token, prefix))
+        there = {"contextId": context_id, "returnByValue": True}
+        # The browser runs them in order, so the second need not wait for the first.
+        sent = (page.cdp("Runtime.evaluate", {"expression": one, **there}, self.session_id) for one in scripts)
+        _, value = (script_value(page, answer) for answer in await asyncio.gather(*sent))
         if not isinstance(value, list) or len(value) != 2:
             raise CommandFailed(f"The page in tab {page.tab_id} could not be read.", hint="Repeat the call.")
         world = World(context_id, str(value[0]), str(value[1]))
@@ -217,7 +222,7 @@ def script_value(page: Page, answer: Any) -> Any:
 async def main_frame(page: Page) -> Frame:
     """The tab's main frame; costs a round trip only when its document is new."""
     worlds = page.state.worlds
-    main = worlds.main if worlds.is_ready else None
+    main = worlds.main if worlds.main_world is not None or worlds.main_is_current else None
     if main is None:
         tree = await page.cdp("Page.getFrameTree")
         found = parse_object(parse_object(parse_object(tree).get("frameTree")).get("frame")).get("id")

@@ -20,28 +20,29 @@ _GROUP = "tabhub listeners"
 _MARK = "function (...elements) { for (const element of elements) tabhubKit.heard(element); }"
 
 
-async def learn_listeners(frame: Frame) -> None:
-    """Mark new elements with listeners for the mouse in the frame's world; a page that cannot be asked has none."""
+async def learn_listeners(frame: Frame) -> bool:
+    """Mark new elements with listeners for the mouse in the frame's world; a page that cannot be asked has none.
+
+    Returns whether there were any.
+    """
     try:
         try:
-            await _learn(frame)
+            return await _learn(frame)
         except ContextDestroyed:
             # The document was replaced before; the new one has a world of its own.
             frame.page.state.worlds.forget_document((frame.session_id, frame.frame_id))
-            await _learn(frame)
+            return await _learn(frame)
     except CommandFailed:
-        return  # the script that follows reports a lost page
+        return False  # the script that follows reports a lost page
 
 
-async def _learn(frame: Frame) -> None:
+async def _learn(frame: Frame) -> bool:
     page, session = frame.page, frame.session_id
-    world = await frame.world()
+    if _has_own_target(frame):  # the page's own world can be asked while ours is made
+        world, answer = await asyncio.gather(frame.world(), _page_listeners(frame))
+    else:
+        world, answer = await frame.world(), await _page_listeners(frame)
     known = page.state.worlds.heard.setdefault(world.token, set())
-    if (document := await _page_document(frame)) is None:
-        return
-    # In their own world only: Chromium crashes when it is asked (with `pierce`) for the listeners of all worlds.
-    query = {"objectId": document, "depth": -1, "pierce": False}
-    answer = parse_object(await page.cdp("DOMDebugger.getEventListeners", query, session))
     listeners = (one for one in parse_objects(answer.get("listeners")) if one.get("type") in _TYPES)
     nodes = dict.fromkeys(one.get("backendNodeId") for one in listeners)
     chosen = [node for node in nodes if type(node) is int and node not in known][:_MAX_NEW]
@@ -52,19 +53,39 @@ async def _learn(frame: Frame) -> None:
         call = {"executionContextId": world.context_id, "functionDeclaration": _MARK, "arguments": arguments}
         await page.cdp("Runtime.callFunctionOn", call, session)
     page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
+    return bool(chosen)
+
+
+def _has_own_target(frame: Frame) -> bool:
+    return frame.parent is None or frame.parent.session_id != frame.session_id
+
+
+async def _page_listeners(frame: Frame) -> dict[str, Any]:
+    if (document := await _page_document(frame)) is None:
+        return {}
+    # In their own world only: Chromium crashes when it is asked (with `pierce`) for the listeners of all worlds.
+    page, session = frame.page, frame.session_id
+    query = {"objectId": document, "depth": -1, "pierce": False}
+    try:
+        return parse_object(await page.cdp("DOMDebugger.getEventListeners", query, session))
+    finally:
+        page.cdp_nowait("Runtime.releaseObject", {"objectId": document}, session)
 
 
 async def _page_document(frame: Frame) -> str | None:
-    """A handle of the frame's document in the page's own world, where the page's listeners are known."""
+    """A handle of the frame's document in the page's own world, where the page's listeners are known.
+
+    It is in no group of objects: the browser puts every listener, with its source, into the group of the handle.
+    """
     page, session, group = frame.page, frame.session_id, {"objectGroup": _GROUP}
-    query: dict[str, Any] = {"expression": "document", **group}
-    if frame.parent is None or frame.parent.session_id != session:
+    query: dict[str, Any] = {"expression": "document"}
+    if _has_own_target(frame):
         return _handle(await page.cdp("Runtime.evaluate", query, session), "result")
     query["contextId"] = (await frame.world()).context_id
-    ours = _handle(await page.cdp("Runtime.evaluate", query, session), "result")
+    ours = _handle(await page.cdp("Runtime.evaluate", query | group, session), "result")
     described = parse_object(await page.cdp("DOM.describeNode", {"objectId": ours}, session))
     node = parse_object(described.get("node")).get("backendNodeId")
-    return _handle(await page.cdp("DOM.resolveNode", {"backendNodeId": node, **group}, session), "object")
+    return _handle(await page.cdp("DOM.resolveNode", {"backendNodeId": node}, session), "object")
 
 
 def _handle(answer: Any, name: str) -> str | None:

@@ -90,7 +90,7 @@ class Page:
         self.tab = ref.tab
         self.tab_id = ref.tab.tab_id
         """The hub's id of the tab."""
-        self.key = (ref.link, ref.tab.chrome_id)
+        self.key = ref.key
         self.watch = watch
         self.browsers = browsers
         self._acting = acting

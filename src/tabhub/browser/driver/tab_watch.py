@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.driver.worlds import TabWorlds
+from tabhub.browser.secrets.field_reads import AHEAD, learn_ahead
 from tabhub.core.origins import origin_of
 from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, EventListener, TabKey
@@ -277,6 +278,8 @@ class TabWatch:
             state.remote_frames.pop(str(params.get("sessionId")), None)
         elif method == "Page.frameNavigated":
             _frame_navigated(state, params, child)
+        elif method == AHEAD:
+            learn_ahead(params, state.fields)
         elif method == "Page.frameDetached":
             state.frame_urls.pop(str(params.get("frameId")), None)
         elif method == "detached":
@@ -323,6 +326,8 @@ def _frame_navigated(state: TabState, params: dict[str, Any], child: str | None)
     if not isinstance(frame, dict):
         return
     is_top = child is None and not frame.get("parentId")
+    if isinstance(frame_id := frame.get("id"), str):
+        state.worlds.navigated((child, frame_id), main=is_top)
     if is_top:
         state.frame_urls.clear()  # its frames are gone with its document
     url = str(frame.get("url", ""))

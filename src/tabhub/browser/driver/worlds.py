@@ -25,7 +25,7 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 of an earlier document is not mistaken for one of the current document."""
 _KIT = (
     *("roles", "accessible_name", "secret_fields", "fields", "states", "actionable"),
-    *("walk", "outline", "match", "search", "reactions", "kit"),
+    *("walk", "outline", "candidates", "match", "search", "reactions", "kit"),
 )
 _KIT_METHODS = {"waitActionable": "wait_actionable", "clickLanded": "click_landed", "fieldValue": "field_value"}
 """What acting needs; part of the kit, so that its source is sent once per document."""
@@ -61,9 +61,11 @@ def call_source(name: str, argument: dict[str, Any], library: str = "") -> str:
 
 @cache
 def _kit() -> str:
-    """The body of a function that makes the kit."""
+    """The body of a function that makes the kit, without the comments and indentation of its source."""
     methods = "\n".join(f"kit.{method} = (\n{source(name)}\n);" for method, name in _KIT_METHODS.items())
-    return "\n".join((*map(source, _KIT), "const kit = makeKit(token, prefix);", methods, "return kit;"))
+    whole = "\n".join((*map(source, _KIT), "const kit = makeKit();", methods, "return kit;"))
+    lines = (line.strip() for line in whole.split("\n"))
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 @cache
@@ -72,11 +74,15 @@ def world_name() -> str:
     return f"tabhub {hashlib.sha256(_kit().encode()).hexdigest()[:12]}"
 
 
-def install_expression(token: str, prefix: str) -> str:
-    """Installs the kit unless the world has one, and returns the token and prefix it has."""
-    given = f"{orjson.dumps(token).decode()}, {orjson.dumps(prefix).decode()}"
-    made = f"((token, prefix) => {{\n{_kit()}\n}})({given})"
-    return f"(globalThis.tabhubKit ??= {made}, [tabhubKit.token, tabhubKit.prefix])"
+@cache
+def install_expression() -> str:
+    """Installs the kit unless the world has one. It is always the same, so that the browser compiles it once."""
+    return f"(globalThis.tabhubKit ??= (() => {{\n{_kit()}\n}})(), true)"
+
+
+def begin_expression(token: str, prefix: str) -> str:
+    """Names the world unless it has been named, and returns the token and prefix it has."""
+    return f"tabhubKit.begin({orjson.dumps(token).decode()}, {orjson.dumps(prefix).decode()})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ class TabWorlds:
     by_frame: dict[FrameKey, World] = field(default_factory=dict)
     main: str | None = None
     """The id of the main frame."""
+    main_is_current: bool = False
+    """Whether it is that of the document that the tab shows now."""
     documents: int = 0
     numbered: int = 0
     owners: dict[str, str] = field(default_factory=dict)
@@ -134,15 +142,22 @@ class TabWorlds:
             self.documents = _LETTERS.index(world.prefix) + 1
 
     @property
-    def is_ready(self) -> bool:
-        """Whether scripts run in the main document without asking the browser for it first."""
-        return self.main is not None and (None, self.main) in self.by_frame
+    def main_world(self) -> World | None:
+        """The world of the main document, if scripts run in it without asking the browser for it first."""
+        return self.by_frame.get((None, self.main)) if self.main is not None else None
+
+    def navigated(self, key: FrameKey, *, main: bool) -> None:
+        """The browser reports that a frame shows another document now."""
+        self.forget_document(key)
+        if main:
+            self.main, self.main_is_current = key[1], True
 
     def forget_document(self, key: FrameKey) -> None:
         """A frame shows another document now."""
         if (world := self.by_frame.pop(key, None)) is not None:
             self.heard.pop(world.token, None)
         if self.main == key[1]:
+            self.main_is_current = False
             # Its frames are gone with it.
             self.by_frame.clear()
             self.heard.clear()

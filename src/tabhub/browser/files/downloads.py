@@ -17,11 +17,12 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_int, parse_text
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
-from tabhub.browser.files.folder import DOWNLOADS, Folder
+from tabhub.browser.files.folder import Folder
 from tabhub.core.origins import origin_of
 from tabhub.errors import TabhubError
 from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
+from tabhub.store.home import DOWNLOADS
 from tabhub.trust.visibility import View
 
 BEGIN, PROGRESS, _WINDOW = "Page.downloadWillBegin", "Page.downloadProgress", "Page.windowOpen"
@@ -88,8 +89,10 @@ class Downloads:
         self._judged[guid[:100]] = judging
 
     def may_have_news(self, key: TabKey) -> bool:
-        windows = self._windows.get(key, ())
-        return bool(self._begun.get(key)) or any(time.time() - each.opened < _WINDOW_SECONDS for each in windows)
+        if self._begun.get(key):
+            return True
+        windows = self._windows.get(key)
+        return windows is not None and any(time.time() - each.opened < _WINDOW_SECONDS for each in windows)
 
     async def reports(self, key: TabKey, view: View) -> list[dict[str, Any]]:
         """What became of the tab's downloads since the last report; of blocked sites only the number is noted."""

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from tabhub.errors import CommandFailed, InvalidArguments
 
-DOWNLOADS = "downloads"
-"""The folder for downloads, below the one that tools read and write files in."""
 _MAX_LENGTH = 1000
 
 

@@ -71,7 +71,7 @@ class HiddenDownloads:
         site = origin_of(url) or state.frame_urls.get(frame_id)
         if site is None and tab is not None:
             with suppress(TabhubError):  # its frames as they are now; the tab may be gone
-                await list_all_frames(Page(self._browsers, self._watch, TabRef(link, tab), None, view))
+                await list_all_frames(Page(self._browsers, self._watch, TabRef(link, tab, state.key), None, view))
             site = state.frame_urls.get(frame_id) or tab.site
         if not view.hides(site):
             return None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_object
@@ -33,6 +34,9 @@ class Body:
     def length(self) -> int:
         """In characters, or in bytes for binary content."""
         return len(self.text if self.text is not None else self.data or b"")
+
+    def masked(self, mask: Callable[[str], str]) -> Body:
+        return self if self.text is None else replace(self, text=mask(self.text))
 
     def preview(self, mime: str, most: int) -> str:
         """As text for an agent: secrets redacted, long text cut, binary content described."""

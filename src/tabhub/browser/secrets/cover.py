@@ -9,11 +9,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from tabhub.browser.driver.cdp_values import parse_object
-from tabhub.browser.driver.frames import Frame, list_frames, main_frame
+from tabhub.browser.driver.frames import FollowUp, Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.worlds import call_source
 from tabhub.errors import CommandFailed
+
+
+async def run_if_nothing_to_cover(page: Page, command: tuple[str, dict[str, Any]]) -> Any:
+    """The result of a command that is sent with the check whether its tab has secret fields or frames, which saves a
+    message; None if it has, and the command was not run."""
+    follow = FollowUp([command], None)
+    await (await main_frame(page)).run_code(call_source("cover_secrets", {"cover": True}), follow)
+    if follow.error is not None:
+        await page.raise_failure(follow.error)
+    return follow.value
 
 
 @asynccontextmanager

@@ -39,8 +39,8 @@ async def read_secret_fields(page: Page, frames: bool) -> bool:
 
 async def _read(frame: Frame) -> tuple[bool, bool]:
     """Whether the frame has secret fields, and frames."""
-    found = parse_object(await frame.evaluate("field_values", {}))
+    found = parse_object(await frame.run_code("return kit.secretsRead();"))
     values = found.get("values")
     if isinstance(values, list):
         frame.page.state.fields.update(value for value in values if isinstance(value, str))
-    return found.get("fields") is True, found.get("frames") is True
+    return found.get("go") is True, found.get("frames") is True

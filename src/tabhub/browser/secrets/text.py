@@ -93,6 +93,10 @@ class SecretText:
         """What is written to a file, without the secrets used so far and those in URLs."""
         return self._mask.data(redact_urls(data))
 
+    def mask_text(self, text: str) -> str:
+        """A text without the secrets used so far."""
+        return self._mask.text(text)
+
     def describe(self) -> list[dict[str, Any]] | str:
         """What agents may know, or why it cannot be read."""
         try:

@@ -114,13 +114,9 @@ class PermissionCheck(Permission):
         if rules.acts_in_tab and tab is not None and tab.url.startswith(_PANEL) and not _leaves_own(tool, session, tab):
             return Denied(_panel_only(tool))  # an agent could approve its own calls there
         guarded = not tool.read_only and self._flow_guard.guards(session)
-        steps = tuple(batch.tool_calls(arguments)) if rules.has_steps else ()
-        disturbs = ""
-        if rules.may_disturb:
-            disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others)
-        if rules.verdict.level == "auto" and not (guarded or steps or disturbs) and self.sites.empty:
+        if rules.is_free and not guarded and self.sites.empty:
             return ALLOWED
-        return self._decide(session, tool, arguments, tab, steps, frame, guarded=guarded, disturbs=disturbs)
+        return self._decide(session, tool, arguments, tab, frame, guarded=guarded)
 
     def tells_frames_apart(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], tab: Tab | None) -> bool:
         return not self.sites.empty or self.check(caller, tool, arguments, tab, _SOME_FRAME) is not ALLOWED
@@ -131,12 +127,15 @@ class PermissionCheck(Permission):
         tool: Tool,
         arguments: Mapping[str, Any],
         tab: Tab | None,
-        steps: tuple[Act, ...],
         frame: str,
         *,
         guarded: bool,
-        disturbs: str,
     ) -> Outcome:
+        rules = self.tools.rules(tool, session.token)
+        steps = tuple(batch.tool_calls(arguments)) if rules.has_steps else ()
+        disturbs = ""
+        if rules.may_disturb:
+            disturbs = disturbance(session, tool, arguments, self._browsers, self._held_by_others)
         acts = ((tool, arguments), *steps)
         set_levels = [self.tools.verdict(each, session.token) for each, _ in acts]
         if off := next((each for (each, _), its in zip(acts, set_levels, strict=True) if its.level == "off"), None):
@@ -317,6 +316,7 @@ class PermissionCheck(Permission):
         if tool.source.kind in ("hub", "upstream"):
             return True
         browsers = self._browsers
+        browsers.require_introduced()
         managed = [link.browser_id for link in browsers.links() if browsers.is_managed(link.browser_id)]
         if len(managed) == len(browsers.links()):
             browsers.default_link()  # raises if there is no browser at all: then there is nothing to approve

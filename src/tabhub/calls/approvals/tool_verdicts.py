@@ -41,6 +41,8 @@ class ToolRules(NamedTuple):
     """Whether it may disturb other sessions."""
     has_steps: bool
     """Whether it runs other tools, whose settings hold in it."""
+    is_free: bool
+    """Whether it needs no approval unless a site rule or the data-flow guard requires one."""
 
 
 class Names(NamedTuple):
@@ -85,7 +87,11 @@ class ToolVerdicts:
         return self.rules(tool, client).verdict
 
     def is_off(self, tool: Tool) -> bool:
-        return self.verdict(tool).level == "off"
+        """Whether the settings switch the tool off; listings ask this of thousands, so nothing is remembered."""
+        if not self.permissions.may_switch_off(tool.source.setting):
+            return False
+        stated = self.permissions.stated(tool.source.setting, self.names(tool).all)
+        return stated is not None and stated.level == "off"
 
     def rules(self, tool: Tool, client: str | None) -> ToolRules:
         """What holds for a tool when an agent calls it."""
@@ -96,11 +102,17 @@ class ToolVerdicts:
         if rules is not None:
             return rules
         own = tool.source.kind == "browser"
-        rules = known[tool] = ToolRules(
+        verdict, may_disturb, has_steps = (
             self._look_up(tool, client),
+            own and tool.name in DISTURBING,
+            tool.name == BATCH,
+        )
+        rules = known[tool] = ToolRules(
+            verdict,
             acts_in_tab=own and not tool.read_only and tool.name not in LEASE_TOOLS and uses_tab(tool),
-            may_disturb=own and tool.name in DISTURBING,
-            has_steps=tool.name == BATCH,
+            may_disturb=may_disturb,
+            has_steps=has_steps,
+            is_free=verdict.level == "auto" and not may_disturb and not has_steps,
         )
         return rules
 

@@ -21,6 +21,7 @@ from tabhub.core.descriptions import visible
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.pages.tool_names import PageKey
 from tabhub.core.pages.tools import Frame, PageTool, PageToolTable
+from tabhub.core.results.repeats import without_repeats
 from tabhub.core.results.valid_results import check_promise, valid_result
 from tabhub.core.tab_routing import Candidate, never_sent, site_url
 from tabhub.core.tools import ToolResult
@@ -133,7 +134,7 @@ class PageCall(TabCall[Frame]):
                 self._calls.running.pop(target.key, None)
         if self._input_required is not None:
             raise self._input_required
-        return _read_answer(raw, target.tools[tool], target.origin)
+        return _read_answer(raw, target.tools[tool], target.origin, structured=self.ctx.structured)
 
     def document_unloaded(self) -> None:
         """Wait a moment for an answer, then fail."""
@@ -307,7 +308,7 @@ class PageCalls:
                     del self._waiting[origin]
 
 
-def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
+def _read_answer(raw: bytes, tool: PageTool, origin: str, *, structured: bool) -> ToolResult:
     """The result in a page's `{success, payload}`, marked as untrusted; CommandFailed if it is malformed."""
     try:
         answer = read_outcome(raw)
@@ -320,6 +321,8 @@ def _read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     for name in _DECODED & fields.keys():
         answered[name] = msgspec.json.decode(fields[name])
     result = check_promise(valid_result(answered), "The page", tool.output)
+    if not structured:
+        result = without_repeats(result)
     result["_meta"] = {**forwarded_meta(result.get("_meta")), UNTRUSTED: {"origin": origin}}
     return ToolResult(msgspec.json.encode(result), "isError" in result)
 

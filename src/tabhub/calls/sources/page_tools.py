@@ -20,7 +20,7 @@ from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.sources.page_calls import PageCalls
 from tabhub.calls.sources.tab_calls import TabCalls
 from tabhub.calls.tab_binding import TabBinding
-from tabhub.config.public_suffixes import load_list, site_of
+from tabhub.config.public_suffixes import site_of
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line
 from tabhub.core.origins import origin_of
@@ -82,7 +82,6 @@ class PageTools:
     def __post_init__(self, sites: Sites, limits: Limits, leases: TabBinding, approvals: ApprovalInbox | None) -> None:
         self.pages = PageToolTable(limits)
         self._limits = limits
-        load_list()  # now, because later it would hold up calls
         self._namer = ToolNamer()
         self._numbers = TabNumbers()
         self._keys: dict[str, set[PageKey]] = {}
@@ -352,7 +351,7 @@ class PageTools:
     ) -> list[Entry]:
         for key in self._keys.get(origin, set()) - offered.keys():
             self._namer.release(key)
-        built, before = {}, self._built.get(origin, {})
+        built, before, source = {}, self._built.get(origin, {}), Source("page", origin)
         entries: list[Entry] = []
         for key, (declared, place, facts, tab_id) in offered.items():
             name = self._namer.name(key)
@@ -360,11 +359,12 @@ class PageTools:
             description = describe(declared.description, place)
             meta = {"tabhub/page": {**facts, "via": declared.via}}
             if known is None or known[0].wire != declared.wire:
-                tool = _tool(name, origin, declared, description, meta, self._limits.page_call_timeout)
+                timeout = self._limits.page_call_timeout
+                tool = _tool(name, source, declared, description, meta, timeout, tab_id)
             else:
                 tool = known[1]
                 if tool.description != description or tool.meta != meta:
-                    tool = tool.with_description(description, meta)
+                    tool = tool.changed(description=description, meta=meta, tab_id=tab_id)
             built[name] = (declared, tool)
             listed = key.number is not None or key.tool not in holders
             entries.append(Entry(tool, partial(self.calls.run, key, tab_id), listed))
@@ -395,17 +395,27 @@ class PageTools:
         self.store.save(self.pages.cached)
 
 
-def _tool(name: str, origin: str, declared: PageTool, description: str, meta: dict[str, Any], timeout: float) -> Tool:
+def _tool(
+    name: str,
+    source: Source,
+    declared: PageTool,
+    description: str,
+    meta: dict[str, Any],
+    timeout: float,
+    tab_id: int | None,
+) -> Tool:
+    title = declared.title
     return Tool(
         name,
-        Source("page", origin),
+        source,
         description,
-        declared.input_schema,
-        title=one_line(declared.title) or None if declared.title else None,
-        output_schema=declared.output_schema,
+        declared.schema,
+        title=one_line(title) or None if title else None,
+        output_schema=declared.output,
         annotations=declared.annotations,
         timeout=timeout,
         meta=meta,
+        tab_id=tab_id,
     )
 
 

@@ -133,7 +133,7 @@ class PluginCall(TabCall[Tab]):
         finally:
             for request in self._requests:
                 request.cancel()
-        return _result(raw, self._active, self._tool, target)
+        return _result(raw, self._active, self._tool, target, structured=self.ctx.structured)
 
     def requested(self, request: PluginRequest) -> asyncio.Task[dict[str, Any]]:
         who = Requester(self._active.plugin, self._active.setup, self.ctx)
@@ -161,7 +161,8 @@ class PluginCalls:
         return await self.tab_calls.run(PluginCall(self, active, tool, ctx, arguments))
 
 
-def _result(raw: bytes, active: Active, tool: PluginTool, tab: Tab) -> ToolResult:
+def _result(raw: bytes, active: Active, tool: PluginTool, tab: Tab, *, structured: bool = True) -> ToolResult:
+    """The answer as text, and for programs also as data."""
     try:
         answer = _RESULT.decode(raw).output
         output = b"null" if answer is msgspec.UNSET else bytes(answer).strip()
@@ -172,7 +173,7 @@ def _result(raw: bytes, active: Active, tool: PluginTool, tab: Tab) -> ToolResul
         raise unreadable(f"{name} ran {tool.name}, but its answer cannot be read: {error}.") from None
     text = value if isinstance(value, str) else output.decode()
     fields: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
-    if output[:1] == b"{":
+    if structured and output[:1] == b"{":
         fields["structuredContent"] = msgspec.Raw(output)
     fields["_meta"] = {UNTRUSTED: {"origin": tab.origin}, "tabhub/plugin": {"plugin": active.name, "tabId": tab.tab_id}}
     return ToolResult(msgspec.json.encode(fields))

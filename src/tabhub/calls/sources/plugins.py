@@ -264,6 +264,11 @@ class Plugins:
 
         return about
 
+    def owns(self, name: str, url: str) -> bool:
+        """Whether a URL belongs to a plugin by its name."""
+        active = self._active.get(name)
+        return active is not None and active.owns(url)
+
     def open_tabs(self, name: str) -> list[Tab]:
         """The open tabs of a plugin by its name; none if there is no such plugin."""
         active = self._active.get(name)

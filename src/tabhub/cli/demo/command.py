@@ -50,7 +50,8 @@ def demo(args: Namespace) -> None:
 
 
 async def _run_tour(hub: Hub, url: str, output: Path | None, *, pause: float, confirm: bool) -> None:
-    client = McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-demo", partial(_answer, confirm=confirm))
+    answer = partial(_answer, confirm=confirm)
+    client = McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-demo", answer, "all,structured")
     try:
         await client.open()
         await _Tour(client, pause).run(url, output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from tabhub.cli.command import JSON, Command, option, port, whole
@@ -15,14 +16,20 @@ from tabhub.net import http_client
 
 
 def start(args: Namespace) -> int:
-    """The options of the command are the fields of RelayOptions, by name; the rates are limits."""
+    """The options of the command are the fields of RelayOptions, by name; the rates override limits of config.json."""
     from tabhub.limits import Limits
     from tabhub.relay.run import RelayOptions, serve
+    from tabhub.store import config_file
+    from tabhub.store.home import Home
 
     options = vars(args)
     rates = {f"relay_{name}": options.pop(name) for name in ("client_rate", "user_rate")}
-    limits = Limits.parse({name: value for name, value in rates.items() if value is not None})
-    return serve(RelayOptions(**options, limits=limits, on_ready=_greet))
+    given = {name: value for name, value in rates.items() if value is not None}
+
+    def read_limits() -> Limits:
+        return replace(config_file.load(Home.find()).limits, **given)
+
+    return serve(RelayOptions(**options, limits=read_limits(), read_limits=read_limits, on_ready=_greet))
 
 
 def _greet(url: str, admin_url: str | None) -> None:
@@ -52,6 +59,8 @@ def status(args: Namespace) -> int:
         print_json(facts)
         return 0 if facts["ready"] else 1
     ready = "ready" if facts["ready"] else "not ready: " + ", ".join(facts["reasons"])
+    if facts.get("degraded"):
+        ready += "; degraded: " + ", ".join(facts["degraded"])
     print(f"Relay node {facts['node']}, version {facts['version']}, up {duration(facts['uptime'])}: {ready}")
     nouns = {"browsers": "browser", "agents": "agent", "users": "user", "connections": "connection"}
     nouns |= {"engines": "engine", "callsInFlight": "running call"}

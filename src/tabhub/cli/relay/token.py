@@ -33,7 +33,16 @@ def issue(args: Namespace) -> None:
         raise CliError("The key file contains no signing key.", "Give the private key, or the shared secret.")
     ident = str(uuid.uuid4())
     print(
-        jwt.issue(key, args.user, now=time.time(), ttl=args.ttl, token_id=ident, rules=rules, connection_url=args.url)
+        jwt.issue(
+            key,
+            args.user,
+            now=time.time(),
+            ttl=args.ttl,
+            token_id=ident,
+            rules=rules,
+            connection_url=args.url,
+            role=args.role,
+        )
     )
 
 
@@ -57,13 +66,22 @@ def inspect(args: Namespace) -> int:
             verdict, valid = f"refused: {error.reason}", False
     revoked = Revocations(_revoked_file(args))
     revoked.reload(time.time())
-    if valid and revoked.names_any({ident, *jwt.other_ids(token, claims)}):
+    user, issued = claims.get("user_id", claims.get("sub")), claims.get("iat")
+    known = jwt.Claims(
+        user if isinstance(user, str) else "",
+        0.0,
+        ident,
+        other_ids=jwt.other_ids(token, claims),
+        issued=issued if isinstance(issued, (int, float)) else None,
+    )
+    if valid and revoked.revokes(known):
         verdict, valid = "refused: it was revoked", False
     if args.json:
         print_json({**facts, "tokenId": ident, "verdict": verdict})
         return 0 if valid else 1
     rows = {
-        "user": claims.get("user_id", claims.get("sub")),
+        "user": user,
+        "role": claims.get(jwt.ROLE),
         "audience": claims.get("aud"),
         "expires": _when(claims.get("exp")),
         "token id": ident,
@@ -72,7 +90,7 @@ def inspect(args: Namespace) -> int:
         "verdict": verdict,
     }
     for name, value in rows.items():
-        if name != "relay" or value:
+        if name not in ("relay", "role") or value:
             print(f"{name.ljust(9)} {value}")
     return 0 if valid else 1
 
@@ -86,11 +104,11 @@ def _when(expires: Any) -> str:
 
 
 def revoke(args: Namespace) -> None:
-    from tabhub.relay.revocations import NEVER, append
+    from tabhub.relay.revocations import NEVER, append, user_key
     from tabhub.trust import jwt
 
-    if (args.token is None) == (args.id is None):
-        raise UsageError("No token was given.", "Give either the token, or its id with --id.")
+    if sum(each is not None for each in (args.token, args.id, args.user)) != 1:
+        raise UsageError("No token was given.", "Give either the token, its id with --id, or a user with --user.")
     file = _revoked_file(args)
     if file is None:
         raise UsageError("No revocation list was given.", "Give --key-file as for `relay start`, or --revoked-file.")
@@ -102,10 +120,32 @@ def revoke(args: Namespace) -> None:
         ends = claims.get("exp")
         if isinstance(ends, (int, float)) and not isinstance(ends, bool) and 0 < ends < 1e11:
             until = int(ends) + 60
+    named = ident
+    if args.user is not None:
+        now = int(time.time())
+        ident, until = f"{user_key(args.user)}@{now}", now + _LONGEST_TTL
+        named = f"all tokens of {args.user} issued until now"
     if not re.fullmatch(r"\S{1,128}", ident):
         raise UsageError("A token id has at most 128 characters and no spaces.")
+    _check_room(file)
     append(file, ident, until)
-    print(f"Revoked: {ident}. Relays that read {file} end its connections within a second.")
+    print(f"Revoked: {named}. Relays that read {file} end its connections within a second.")
+
+
+def _check_room(file: Path) -> None:
+    """Refuse to add to a list that no node would read to its end."""
+    from tabhub.relay.revocations import Revocations
+    from tabhub.store import config_file
+    from tabhub.store.home import Home
+
+    most = config_file.load(Home.find()).limits.relay_revoked
+    known = Revocations(file, most)
+    known.reload(time.time())
+    if len(known) >= most:
+        raise CliError(
+            f"The list {file} is full: it has {most} entries that have not ended.",
+            "Raise limits.relay_revoked in config.json of all nodes, revoke by user, or change the key.",
+        )
 
 
 def _revoked_file(args: Namespace) -> Path | None:
@@ -159,6 +199,7 @@ COMMAND = Group(
             option(
                 "--ttl", metavar="SPAN", type=_span, default=_span("30d"), help="how long it is valid (default: 30d)"
             ),
+            option("--role", choices=("browser", "agent"), help="the only kind of client that may use it"),
             option("--url", metavar="URL", help="the relay's URL, wss://…, stored in the token for clients"),
             token_rules,
             summary="Print a new token for a user",
@@ -176,6 +217,7 @@ COMMAND = Group(
             revoke,
             option("token", metavar="TOKEN", nargs="?", help=_GIVEN),
             option("--id", metavar="ID", help="the token's id instead, as `token inspect` shows it"),
+            option("--user", metavar="USER", help="all tokens of this user that were issued until now"),
             KEY_FILE,
             REVOKED_FILE,
             summary="Revoke a token before it expires",

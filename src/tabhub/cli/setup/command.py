@@ -54,7 +54,7 @@ def selection(text: str) -> str:
         raise ArgumentTypeError(error.text()) from None
     words = ",".join(word.strip().lower() for word in text.split(",") if word.strip())
     if not words:
-        raise ArgumentTypeError("the selection is empty. Use core, or families such as core,network")
+        raise ArgumentTypeError("the selection is empty. Use default, all, or families such as core,network")
     return words
 
 
@@ -77,7 +77,7 @@ def show_all() -> None:
     for name, client in clients().items():
         print(paint(f"{client.title} ({client.path(project=False)}):", "bold"))
         print(f"{block(client, _server(name, _TOKEN), stdio=False)}\n")
-    print(f"Gateway, two tools instead of all: {_server('', _TOKEN).url}/gateway")
+    print(f"Gateway, two tools that find and call all others: {_server('', _TOKEN).url}/gateway")
     print("`tabhub setup CLIENT` creates the client's token; with --write it fills in everything for you.\n")
 
 
@@ -199,8 +199,8 @@ COMMAND = Group(
             examples=(
                 (f"tabhub setup {name}", "print the settings"),
                 (f"tabhub setup {name} --write", "add them to the file"),
-                (f"tabhub setup {name} --gateway", "two tools instead of all"),
-                (f"tabhub setup {name} --tools core", "only the most common tools"),
+                (f"tabhub setup {name} --gateway", "only the tools that find and call others"),
+                (f"tabhub setup {name} --tools all", "list all tools"),
                 (f"tabhub setup {name} --remove", "disconnect it"),
             ),
         )

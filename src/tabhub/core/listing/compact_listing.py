@@ -2,7 +2,7 @@
 
 Owns which parts of a definition can be omitted without changing what a call means: titles, bounds that are checked
 anyway, hints equal to their defaults, what results are like, and descriptions of arguments that mean the same in every
-built-in tool (the server's instructions explain these once).
+built-in tool (the server's instructions explain these once). The finder shows a definition in full.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_SHARED = frozenset({"tabId", "selector", "ref", "text", "role", "session"})
+_SHARED = frozenset({"tabId", "browserId", "changes", "selector", "ref", "text", "role", "session"})
+_TARGET = frozenset({"selector", "ref", "text", "role", "label"})
+_LESS_USED = ("role", "label")
+"""Ways to name an element that are listed where a form is filled in or something clicked, and accepted everywhere."""
+_LEFT_OUT = {"tabhub_list_tools": ("detail", "limit")}
+_FULL_TARGET = frozenset({"browser_click_element", "browser_type_text"})
 _BOUNDS = frozenset(
     {
         "additionalProperties",
@@ -28,14 +33,21 @@ _BOUNDS = frozenset(
         "uniqueItems",
     }
 )
-_HINT_DEFAULTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
-"""MCP's default of each hint."""
+_HINT_DEFAULTS = {"readOnlyHint": False, "destructiveHint": True}
+"""The hints that clients act on, each with MCP's default."""
 
 
 def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
     schema = _schema(listing["inputSchema"])
-    for name in _SHARED & schema.get("properties", {}).keys():
-        schema["properties"][name].pop("description", None)
+    properties = schema.get("properties", {})
+    for name in _SHARED & properties.keys():
+        properties[name].pop("description", None)
+    for name in _LEFT_OUT.get(listing["name"], ()):
+        del properties[name]
+    if properties.keys() >= _TARGET and listing["name"] not in _FULL_TARGET:
+        for name in _LESS_USED:
+            if "enum" not in properties[name] and "anyOf" not in properties[name]:
+                del properties[name]
     entry = {"name": listing["name"], "description": listing["description"], "inputSchema": schema}
     if hints := _hints(listing.get("annotations", {})):
         entry["annotations"] = hints
@@ -45,10 +57,13 @@ def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hints(annotations: Mapping[str, Any]) -> dict[str, Any]:
-    hints = {name: value for name, value in annotations.items() if value != _HINT_DEFAULTS.get(name)}
-    if hints.get("readOnlyHint"):  # implies that it destroys nothing and can be repeated
+    hints = {
+        name: annotations[name]
+        for name, usual in _HINT_DEFAULTS.items()
+        if name in annotations and annotations[name] != usual
+    }
+    if hints.get("readOnlyHint"):  # implies that it destroys nothing
         hints.pop("destructiveHint", None)
-        hints.pop("idempotentHint", None)
     return hints
 
 

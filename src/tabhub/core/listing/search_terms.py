@@ -1,6 +1,6 @@
-"""Terms of the tool search: tokenizer, a light English stemmer, stop words and synonyms.
+"""Terms of the tool search: tokenizer, a light English stemmer, stop words.
 
-Owns these tables and nothing else; `search` decides what a match is worth.
+Owns how a word becomes a term; `search` decides what a match is worth, and search_synonyms has what means the same.
 """
 
 from __future__ import annotations
@@ -11,46 +11,25 @@ from functools import lru_cache
 from operator import add
 from typing import Final
 
+from tabhub.core.listing.search_synonyms import GROUPS
+from tabhub.core.listing.search_synonyms import PHRASES as _MEANINGS
+
 _STOP_WORDS: Final = """
-a an and any are as at be by can could do does for from have how i if in into is it its me my need of on or our please
-should some that the their them then there these this to tool tools use using want was we what when where which will
-with would you your
+a about according after again also am an and any are as at be because been but by can could dear did do does doesn don
+for from had has hasn have he her here him his how i if in into is it its just kindly m may maybe me my need needs not
+of on one onto or our out over please re s she should so some somebody something still t that the their them then there
+these they thing this those to too tool tools up us use using ve very want wants was we were what when where which who
+whom whose why will with would you your
 """
-# Groups of words that mean the same to an agent.
-_SYNONYMS: Final = """
-delete remove erase trash discard | create add new make insert | update edit change modify rename set
-get read fetch retrieve show view see display | list enumerate browse | search find lookup query locate
-send post write submit | message dm chat text | email mail gmail inbox | issue ticket bug task
-meeting event appointment | pr pull merge | screenshot picture photo snapshot image capture
-click press tap push | url link address website site | cart basket bag | buy purchase order checkout
-type enter input fill | execute run eval evaluate | javascript js script code | user member people person contact
-comment reply respond answer | repository repo project | document doc file | attach attachment upload
-close quit exit | open launch start | wait sleep pause delay | cookie session | schedule book plan
-move drag transfer | assign delegate | like star favorite react reaction | cancel abort stop
-download save export | log console error | request traffic network xhr | page tab content html | refresh reload
-invite share | archive hide | label tag | coupon discount voucher promo | refund return | ship delivery track
-select choose pick dropdown | keyboard key shortcut hotkey | mute silence | html source markup | pin bookmark
+# Forms that no rule leads back to their verb or noun.
+_IRREGULAR_FORMS: Final = """
+sent send|paid pay|bought buy|sold sell|won win|lost lose|left leave|broke break|broken break|stole steal|stolen steal
+wrote write|written write|told tell|said say|heard hear|slept sleep|took take|taken take|gave give|given give|flew fly
+built build|met meet|saw see|seen see|ran run|began begin|begun begin|chose choose|chosen choose|kept keep|made make
+found find|went go|gone go|got get|came come|put put|read read|spent spend|drove drive|driven drive|drank drink|ate eat
+eaten eat|forgot forget|forgotten forget|held hold|knew know|known know|spoke speak|spoken speak|taught teach
+thought think|understood understand|woke wake|children child|people person|men man|women woman|feet foot|mice mouse
 """
-# Phrases that mean another term.
-_PHRASES: Final = {
-    "screenshot": "take picture|take photo|screen shot|screen capture|capture screen|capture page|see page|look page",
-    "navigate": "go to|visit|open url|open page|open website|open site|open link|browse to|load page|load url|goto",
-    "back": "previous page",
-    "list tab": "which tab|what tab|show tab|my tab",
-    "fulfill request": "mock response|fake response|stub response|mock request|mock api",
-    "fail request": "block request|abort request|deny request",
-    "list window": "which window|what window|open windows",
-    "execute script": "run js|run javascript|run code|eval js|evaluate",
-    "type text": "write into|enter text|input text",
-    "fill form": "fill out|complete form",
-    "press key": "hit enter|press enter|hit key|keyboard shortcut",
-    "free busy": "when is|availability|available",
-    "pull request": "pr|merge request",
-    "create event": "schedule meeting|schedule call|book meeting|set up meeting|plan meeting",
-    "delete event": "cancel meeting|cancel event|cancel appointment",
-    "mute": "do not disturb",
-    "snapshot": "accessibility tree|what is on page",
-}
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
@@ -70,9 +49,15 @@ def _words(text: str) -> list[str]:
     return words
 
 
-@lru_cache(maxsize=50_000)
+_IRREGULAR: Final = {
+    form: base for form, _, base in (pair.partition(" ") for pair in re.split(r"[|\n]", _IRREGULAR_FORMS)) if form
+}
+
+
+@lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
     """A rough common stem of the forms of an English word; other words are unchanged."""
+    word = _IRREGULAR.get(word, word)
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -97,7 +82,7 @@ def stems_of(text: str) -> list[str]:
 
 def _synonyms() -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
-    for group in re.split(r"[|\n]", _SYNONYMS):
+    for group in GROUPS.strip().split("\n"):
         stems = stems_of(group)
         for stem in stems:
             table.setdefault(stem, set()).update(other for other in stems if other != stem)
@@ -110,6 +95,6 @@ ARTICLES: Final = frozenset({"a", "an", "the", "my"})
 SYNONYMS: Final = _synonyms()
 PHRASES: Final = [
     (tuple(stems_of(phrase)), tuple(stems_of(meaning)))
-    for meaning, phrases in _PHRASES.items()
+    for meaning, phrases in _MEANINGS.items()
     for phrase in phrases.split("|")
 ]

@@ -22,7 +22,7 @@ from tabhub.core.pages.shares import NOTHING, PageShares, Place, Share
 from tabhub.core.pages.tool_cache import CachedTool, CachedTools
 from tabhub.core.schemas.bounds import find_problem
 from tabhub.core.schemas.references import resolved
-from tabhub.core.schemas.validators import LazyValidator, compile_schema
+from tabhub.core.schemas.validators import Schema, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire.messages import convert
@@ -36,31 +36,51 @@ _HINT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,39}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageTool:
-    """One tool as a page declares it, parsed and checked; two are equal when their `wire` is.
+    """One tool as a page declares it, checked; two are equal when their `wire` is.
 
-    Its schemas are as agents are shown them; `wire` is what the page sent.
+    There may be thousands: it is stored as the page sent it, and decoded when something asks for a part.
     """
 
     name: str
-    title: str | None
-    description: str
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any] | None
-    annotations: Mapping[str, Any]
     via: str
     wire: bytes = field(repr=False)
-    output: LazyValidator | None = field(repr=False, default=None)
+    """What the page sent."""
+    schema: Schema = field(repr=False)
+    """As agents are shown it, as is `output`."""
+    output: Schema | None = field(repr=False, default=None)
     kind: str | None = None
     """`prompt`, `resource` or `template` if it is none of the page's tools (calls.sources.page_resources)."""
+    cached: bool = False
+    """Whether the page asks that the tool stays listed after the page is closed."""
 
     @property
     def size(self) -> int:
         return len(self.wire)
 
     @property
-    def cached(self) -> bool:
-        """Whether the page asks that the tool stays listed after the page is closed."""
-        return self.annotations.get("cache") is True
+    def title(self) -> str | None:
+        title: str | None = self._declared().get("title")
+        return title and title[:_MAX_TEXT]
+
+    @property
+    def description(self) -> str:
+        return str(self._declared().get("description") or "")[:_MAX_TEXT]
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        return self.schema.value()
+
+    @property
+    def output_schema(self) -> Mapping[str, Any] | None:
+        return self.output.value() if self.output is not None else None
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        return shown_annotations(_annotations(self._declared().get("annotations")))
+
+    def _declared(self) -> dict[str, Any]:
+        declared: dict[str, Any] = orjson.loads(self.wire)
+        return declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,54 +349,57 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
     if not isinstance(name, str) or not name.strip():
         raise BadInput("a tool without a name")
     try:
+        wire = orjson.dumps({field: raw[field] for field in _FIELDS if raw.get(field) is not None})
+    except TypeError as error:
+        raise BadInput(f"tool {name[:80]!r}: {error}") from None
+    same = known.get(name) if known else None
+    if same is not None and same.wire == wire:
+        return same
+    try:
         checked_name(name)
         annotations = shown_annotations(_annotations(raw.get("annotations")))
     except BadInput as error:
         raise BadInput(f"tool {name[:80]!r}: {error.message}") from None
     declared = convert(f"tool {name[:80]!r}", {"via": "webmcp", **raw, "annotations": annotations}, DeclaredTool)
-    try:
-        wire = orjson.dumps({field: raw[field] for field in _FIELDS if raw.get(field) is not None})
-    except TypeError as error:
-        raise BadInput(f"tool {name!r}: {error}") from None
-    same = known.get(name) if known else None
-    if same is not None and same.wire == wire:
-        return same
     if declared.input_schema is None and declared.via == "mcpb":
         raise BadInput(f"tool {name!r} has no inputSchema")
     output = _schema(name, "outputSchema", declared.output_schema)
     return PageTool(
         name,
-        declared.title and declared.title[:_MAX_TEXT],
-        (declared.description or "")[:_MAX_TEXT],
-        _schema(name, "inputSchema", declared.input_schema) or {"type": "object", "properties": {}},
-        output,
-        annotations,
         declared.via,
-        wire,
-        LazyValidator(output) if output is not None else None,
+        memoryview(wire).tobytes(),  # what orjson returns keeps the whole kilobytes that it wrote into
+        _schema(name, "inputSchema", declared.input_schema) or _NO_ARGUMENTS,
+        output,
         declared.kind,
+        annotations.get("cache") is True,
     )
 
 
+_NO_ARGUMENTS = Schema.of({"type": "object", "properties": {}})
 _FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "via", "kind")
 
 
-def _schema(name: str, field: str, value: dict[str, Any] | None) -> dict[str, Any] | None:
+def _schema(name: str, field: str, value: dict[str, Any] | None) -> Schema | None:
     if value is None:
         return None
     schema = {"type": "object", **value}
     if schema["type"] != "object":
         raise BadInput(f"tool {name!r}: `{field}` is not of type object")
-    if len(orjson.dumps(schema)) > _MAX_SCHEMA:
+    text = orjson.dumps(schema)
+    if len(text) > _MAX_SCHEMA:
         raise BadInput(f"tool {name!r}: `{field}` is larger than {_MAX_SCHEMA} bytes")
+    if (known := Schema.known(text)) is not None:
+        return known
     try:
         schema = dict(resolved(schema))
         if (problem := find_problem(schema)) is not None:
             raise BadInput(problem)
         compile_schema(schema)
-        return shown_schema(schema)
+        shown = Schema.of(shown_schema(schema))
     except BadInput as error:
         raise BadInput(f"tool {name!r}: {error.message}") from None
+    shown.checked = True
+    return shown
 
 
 def _annotations(value: Any) -> dict[str, Any]:

@@ -1,10 +1,7 @@
-"""The output budget: how many tokens a tool result costs, and how one that costs too much is cut.
+"""The output budget: how a tool result that costs too many tokens is cut.
 
-Owns the estimate of tokens, the cut, and the text that is stored for later reading. Knows nothing of where that text
-is stored or under which handle: the caller stores `Fitted.full_text` and renders the cut result with the handle it got.
-
-The estimate counts the matches of one pattern whose matches come about as often as the tokens of today's models:
-short runs of letters, up to three digits, pairs of punctuation marks, one CJK character. It is rather high.
+Owns the cut and the text that is stored for later reading. Knows nothing of where that text is stored or under which
+handle: the caller stores `Fitted.full_text` and renders the cut result with the handle it got.
 """
 
 from __future__ import annotations
@@ -16,20 +13,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.errors import ParseError
 
 IMAGE_TOKENS: Final = 1_600
 """The tokens of an image, a sound or a binary resource, whatever the length of its base64."""
 
-_PIECES = re.compile(
-    rb"(?<=[a-z]{15})[a-z]{1,2}"  # a word that long is an id
-    rb"|[ ]?[A-Z]?[a-z]{1,5}|[ ]?[A-Z]{1,2}|[0-9]{1,3}"
-    rb"|[ ]?[!-/:-@\[-`{-~]{1,2}|\s{1,16}"
-    rb"|[ ]?(?:[\xd0-\xd3][\x80-\xbf]){1,4}|[ ]?(?:[\xc2-\xdf][\x80-\xbf]){1,2}"
-    rb"|[\xe0-\xef][\x80-\xbf]{2}|\xf0[\x80-\xbf]|[\x80-\xff]|."
-)
-_SLICE = 1_024
-_SLICES = 48
 _NOTE_TOKENS = 220
 _NOTE_KEYS = 12
 _LINE = 400
@@ -45,22 +34,6 @@ _MARKS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{},]')
 _BLOCKS: Final = msgspec.json.Decoder(list[dict[str, Any]])
 _FIELDS: Final = msgspec.json.Decoder(dict[str, Raw])
 _ITEMS: Final = msgspec.json.Decoder(list[Raw])
-
-
-def estimate_tokens(data: bytes | str) -> int:
-    """A rather high estimate of the tokens a model needs for it; long data is sampled."""
-    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    size = len(raw)
-    if size <= _SLICE * _SLICES:
-        return _count(raw)
-    step = (size - _SLICE) / (_SLICES - 1)
-    sample = sum(_count(raw[at : at + _SLICE]) for at in (int(step * i) for i in range(_SLICES)))
-    return min(size, int(sample * size / (_SLICE * _SLICES)) + 1)
-
-
-def _count(raw: bytes) -> int:
-    pieces = len(_PIECES.findall(raw))
-    return min(len(raw), pieces + (pieces + 19) // 20)
 
 
 def prefix_within(text: str, max_tokens: int, start: int = 0) -> int:

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tabhub.core.results.budget import estimate_tokens, prefix_within, tidy_end
+from tabhub.core.results.budget import prefix_within, tidy_end
 from tabhub.core.results.json_path import pick_json
+from tabhub.core.results.tokens import estimate_tokens
 from tabhub.core.schemas.validators import compile_schema
 from tabhub.errors import BadInput, InvalidParams
 from tabhub.limits import DEFAULTS
@@ -28,6 +29,7 @@ _OVERLAP = 200
 _COUNTED = 1_000
 _LINES = 1_000_000
 _MAX_QUERY = 1_000
+_PATTERN = re.compile(r"/(.+)/(i?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,9 @@ def read(
 def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> Reading:
     if not query or len(query) > _MAX_QUERY:
         raise InvalidParams(f"search must have 1 to {_MAX_QUERY} characters.", hint="Pass a text, or /a pattern/.")
-    pattern = re.fullmatch(r"/(.+)/(i?)", query, re.DOTALL)
-    if pattern:
-        found, resume = _pattern_places(text, pattern[1], pattern[2], offset)
-    else:
-        found, resume = _plain_places(text, query, offset)
+    found, resume = find_places(text, query, offset)
     if not found and resume is None:
+        pattern = _PATTERN.fullmatch(query)
         message = f"No match for {query} from offset {offset} on, in {len(text):,} characters."
         hint = "" if pattern else " Plain text is searched ignoring case; /…/ is a pattern."
         return Reading(message + hint, offset, None, len(text), 0)
@@ -109,6 +108,13 @@ def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> 
         shown_to = last
         parts.append(part)
     return Reading("\n".join(parts), offset, resume, len(text), len(found))
+
+
+def find_places(text: str, query: str, offset: int) -> tuple[list[int], int | None]:
+    """Where a text, or a pattern between slashes, matches from the offset on; and where counting stopped."""
+    if pattern := _PATTERN.fullmatch(query):
+        return _pattern_places(text, pattern[1], pattern[2], offset)
+    return _plain_places(text, query, offset)
 
 
 def _plain_places(text: str, query: str, offset: int) -> tuple[list[int], int | None]:

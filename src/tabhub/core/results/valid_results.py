@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.core.schemas.validators import LazyValidator
+from tabhub.core.schemas.validators import Schema
 
 Block = dict[str, Any]
 
@@ -55,7 +55,7 @@ def valid_result(answer: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def check_promise(result: dict[str, Any], who: str, output: LazyValidator | None) -> dict[str, Any]:
+def check_promise(result: dict[str, Any], who: str, output: Schema | None) -> dict[str, Any]:
     """A valid result, or an error if it is not what its tool's output schema promises: clients refuse it as well."""
     if output is None or "isError" in result:
         return result

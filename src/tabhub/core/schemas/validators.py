@@ -1,7 +1,6 @@
-"""Validators of JSON Schemas: compiled when first needed, and shared by equal schemas.
+"""JSON Schemas: shared by equal texts, and compiled to validators when first needed.
 
-Owns compiling. A compiled schema takes many times the memory of its text, and most tools are never called. Whether
-validating against a schema is fast is schema_bounds'.
+Owns compiling. Whether validating against a schema is fast is schema_bounds'.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from weakref import WeakValueDictionary
 import jsonschema_rs
 import orjson
 
+from tabhub.core.schemas.portable import portable
 from tabhub.errors import BadInput
 
 _MAX_SCHEMA = 200_000
@@ -45,29 +45,63 @@ class CompiledSchema:
         self.is_valid: Callable[[Any], bool] = self.validator.is_valid
 
 
-_IN_USE: WeakValueDictionary[bytes, CompiledSchema] = WeakValueDictionary()
-"""By the text of the schema."""
+class Schema:
+    """A schema as its text, one object for equal texts; what is derived from it is made when it is needed.
 
+    Thousands of tools are listed and few are called: a decoded schema takes five times the memory of its text, and a
+    compiled one more.
+    """
 
-def shared_validator(schema: Mapping[str, Any]) -> CompiledSchema:
-    """The compiled schema, the same one for equal schemas while one of them is used."""
-    text = orjson.dumps(schema)
-    compiled = _IN_USE.get(text)
-    if compiled is None:
-        compiled = _IN_USE[text] = CompiledSchema(schema)
-    return compiled
+    __slots__ = ("__weakref__", "_compiled", "_listed", "checked", "text")
 
-
-class LazyValidator:
-    """The validator of one schema, which is known to be valid."""
-
-    __slots__ = ("_compiled", "_schema")
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._schema = schema
+    def __init__(self, text: bytes) -> None:
+        # Copied: what orjson returns keeps the whole kilobytes that it wrote into.
+        self.text = memoryview(text).tobytes()
+        self.checked = False
+        """Whether it is known to be valid, as those of others must be."""
+        self._listed: bytes | None = None
         self._compiled: CompiledSchema | None = None
 
-    def is_valid(self, value: Any) -> bool:
+    @classmethod
+    def of(cls, schema: Mapping[str, Any]) -> Schema:
+        return cls.of_text(orjson.dumps(schema))
+
+    @classmethod
+    def of_text(cls, text: bytes) -> Schema:
+        shared = _IN_USE.get(text)
+        if shared is None:
+            shared = cls(text)
+            _IN_USE[shared.text] = shared
+        return shared
+
+    @classmethod
+    def known(cls, text: bytes) -> Schema | None:
+        """The schema of this text if it is in use and known to be valid."""
+        shared = _IN_USE.get(text)
+        return shared if shared is not None and shared.checked else None
+
+    def value(self) -> dict[str, Any]:
+        """The schema decoded, a new object each time."""
+        decoded: dict[str, Any] = orjson.loads(self.text)
+        return decoded
+
+    @property
+    def listed(self) -> bytes:
+        """The schema as agents are shown it (core.schemas.portable), encoded."""
+        if self._listed is None:
+            listed = orjson.dumps(portable(self.value()))
+            self._listed = self.text if listed == self.text else memoryview(listed).tobytes()
+        return self._listed
+
+    @property
+    def compiled(self) -> CompiledSchema:
         if self._compiled is None:
-            self._compiled = shared_validator(self._schema)
-        return self._compiled.is_valid(value)
+            self._compiled = CompiledSchema(self.value())
+        return self._compiled
+
+    def is_valid(self, value: Any) -> bool:
+        return self.compiled.is_valid(value)
+
+
+_IN_USE: WeakValueDictionary[bytes, Schema] = WeakValueDictionary()
+"""By text."""

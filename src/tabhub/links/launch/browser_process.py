@@ -96,6 +96,7 @@ class ManagedBrowser:
         self._lock = ExitStack()
         self._running: _Running | None = None
         self._supervisor: asyncio.Task[None] | None = None
+        self._spawned = asyncio.Event()
         self._extension = extension_dir.absolute()
         self._loading: Loading = loading or ("pipe" if browser.branded else "switch")
 
@@ -107,6 +108,10 @@ class ManagedBrowser:
     @property
     def alive(self) -> bool:
         return self._running is not None and self._running.process.returncode is None
+
+    async def wait_spawned(self) -> None:
+        """Wait until its process exists: it starts while this one goes on."""
+        await self._spawned.wait()
 
     async def start(self) -> None:
         """Start the browser and wait until it runs and has the extension; otherwise SetupError."""
@@ -180,6 +185,7 @@ class ManagedBrowser:
         pipe = DebuggingPipe(process.stdout, process.stdin)
         logging = asyncio.create_task(self._log.copy(process.stderr), name="managed-browser-log")
         running = self._running = _Running(process, pipe, logging, asyncio.get_running_loop().time())
+        self._spawned.set()
         try:
             async with asyncio.timeout(self._limits.browser_start):
                 await pipe.request("Browser.getVersion")

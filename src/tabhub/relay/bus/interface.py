@@ -6,6 +6,8 @@ limit, and revoked tokens. It carries bytes and does not interpret them: that is
 Rules for every bus:
 - A message is delivered at most once, and messages from one node to another in order. Nothing is retried.
 - A node that died or was unreachable for that long is reported by `node_lost` within 5 s.
+- A node that connects has the lists of revoked tokens of the others before `start` returns, or before the bus is
+  `healthy` again; nodes whose lists differ exchange them within seconds.
 - While the bus is not `healthy`, `send` returns False, `browsers` raises BusUnavailable, and nothing is queued.
   Once it is healthy again, the bus itself repeats announcements and joins.
 - The listener is called on the event loop, one call at a time, and never from inside a call to the bus.
@@ -17,6 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+VARIABLE = "TABHUB_RELAY_BUS_TOKEN"
+"""Environment variable with the token of the bus; in a URL it would be visible in the process list."""
+
 
 @dataclass(frozen=True, slots=True)
 class Presence:
@@ -26,6 +31,13 @@ class Presence:
     extension_id: str
     name: str
     node: str
+    admitted: int = 0
+    """Milliseconds since 1970, by the clock of its node. Of two connections of one browser the newer one stays."""
+
+    @property
+    def age(self) -> tuple[int, str]:
+        """By which connections of one browser are compared, with the same result on all nodes."""
+        return self.admitted, self.node
 
 
 class BusListener(Protocol):
@@ -45,7 +57,17 @@ class BusListener(Protocol):
         """Another node accepted `count` messages of a joined user."""
         ...
 
-    def tokens_revoked(self, entries: Sequence[str]) -> None: ...
+    def tokens_revoked(self, entries: Sequence[str]) -> None:
+        """Entries of another node's list, new or not."""
+        ...
+
+    def revoked_entries(self) -> Sequence[str]:
+        """This node's list."""
+        ...
+
+    def revoked_digest(self, minute: int) -> tuple[int, int]:
+        """The number of entries that end after this minute, and their digest."""
+        ...
 
     def bus_changed(self, healthy: bool) -> None: ...
 
@@ -63,7 +85,7 @@ class Bus:
         return True
 
     async def start(self, listener: BusListener) -> None:
-        """Connect; raises BusUnavailable if that fails."""
+        """Connect; if no server can be reached, that goes on in the background. Raises BusUnavailable if refused."""
 
     async def close(self) -> None:
         """Disconnect: the others get `node_lost` at once. Messages sent before are still delivered."""
@@ -92,4 +114,4 @@ class Bus:
         """Report the messages accepted here since the last report to the nodes that joined this user."""
 
     def revoke(self, entries: Sequence[str]) -> None:
-        """Report revoked tokens to all nodes."""
+        """Report newly revoked tokens to all nodes."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
-from typing import TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from msgspec.msgpack import Decoder
 
-from tabhub.errors import BusConnectFailed, ParseError
+from tabhub.errors import BusConnectFailed, BusRefused, ParseError
 from tabhub.limits import MB
 from tabhub.wire import nats as wire
 from tabhub.wire.nats import Message
@@ -37,7 +37,14 @@ _RESERVE = 16 * MB
 class NatsConnection(asyncio.Protocol):
     """A connection, created by `connect`."""
 
-    def __init__(self, max_queue: int) -> None:
+    def __init__(self, url: str, max_queue: int) -> None:
+        self.url = url
+        self.on_info: Callable[[NatsConnection], None] = lambda _: None
+        """Called when the server has sent facts about its cluster."""
+        self.others: tuple[object, ...] = ()
+        """Where the servers of its cluster are, as it says itself."""
+        self.leaving = False
+        """Whether the server is about to shut down."""
         self.lost = asyncio.Event()
         self.largest = MB
         self._max_queue = max_queue
@@ -69,13 +76,13 @@ class NatsConnection(asyncio.Protocol):
         """Publish a message between nodes; False if the send queue is full."""
         return self._write(wire.publish(subject, payload), self._max_queue)
 
-    def subscribe(self, subject: str, listener: Listener) -> None:
+    def subscribe(self, subject: str, listener: Listener, queue: str = "") -> None:
         if subject in self._subscriptions:
             return
         self._last += 1
         self._subscriptions[subject] = self._last
         self._listeners[self._last] = listener
-        self._write(wire.subscribe(subject, self._last), self._max_queue + _RESERVE)
+        self._write(wire.subscribe(subject, self._last, queue), self._max_queue + _RESERVE)
 
     def unsubscribe(self, subject: str) -> None:
         number = self._subscriptions.pop(subject, None)
@@ -100,14 +107,14 @@ class NatsConnection(asyncio.Protocol):
                 log.warning("the last messages may not have reached the bus: %s", error)
         self._end("closed by this node")
 
-    async def handshake(self, url: str, name: str, token: str | None) -> None:
+    async def handshake(self, name: str, token: str | None) -> None:
         """Exchange the opening messages; credentials are sent only after TLS is established, if it is required."""
-        parts = urlsplit(url)
+        parts = urlsplit(self.url)
         async with asyncio.timeout(_CONNECT_TIMEOUT):
             info = (await self._info).facts
             wanted = parts.scheme == "tls"
             if wanted and not (info.get("tls_required") or info.get("tls_available")):
-                raise BusConnectFailed("the server does not support TLS, which tls:// requires")
+                raise BusRefused("the server does not support TLS, which tls:// requires")
             tls = wanted or bool(info.get("tls_required"))
             if tls:
                 loop, context = asyncio.get_running_loop(), ssl.create_default_context()
@@ -120,6 +127,8 @@ class NatsConnection(asyncio.Protocol):
             self._write(wire.connect(name, user, password, token if user is None else None, tls), self._max_queue)
             max_payload = info.get("max_payload")
             self.largest = max_payload if isinstance(max_payload, int) and max_payload > 0 else MB
+            if not tls:  # before TLS is established, anyone might have sent them
+                self._note_cluster(info)
         await self._sync(_CONNECT_TIMEOUT)
 
     async def _sync(self, seconds: float) -> None:
@@ -183,35 +192,44 @@ class NatsConnection(asyncio.Protocol):
         elif isinstance(event, wire.Info):
             if not self._info.done():
                 self._info.set_result(event)
+            else:
+                self._note_cluster(event.facts)
         elif isinstance(event, wire.ServerError):
-            self._end(event.reason)
+            self._end(event.reason, BusRefused if "authorization" in event.reason.lower() else BusConnectFailed)
 
-    def _end(self, reason: str) -> None:
+    def _note_cluster(self, facts: Mapping[str, Any]) -> None:
+        others = facts.get("connect_urls")
+        self.others = tuple(others) if isinstance(others, list) else ()
+        self.leaving = self.leaving or facts.get("ldm") is True
+        self.on_info(self)
+
+    def _end(self, reason: str, kind: type[BusConnectFailed] = BusConnectFailed) -> None:
         if self.lost.is_set():
             return
         self.close_reason = reason
         self.lost.set()
         for waiting in (self._info, self._pong):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(BusConnectFailed(reason))
+                waiting.set_exception(kind(reason))
                 waiting.exception()  # nothing may be awaiting it
         self._transport.close()
 
 
 async def connect(url: str, name: str, *, max_queue: int, token: str | None = None) -> NatsConnection:
     """Open a connection, or raise BusConnectFailed with the reason."""
-    connection = NatsConnection(max_queue)
+    connection = NatsConnection(url, max_queue)
     try:
         parts = urlsplit(url)
         async with asyncio.timeout(_CONNECT_TIMEOUT):
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: connection, parts.hostname or "127.0.0.1", parts.port or _PORT)
-        await connection.handshake(url, name, token)
+        await connection.handshake(name, token)
     except (BusConnectFailed, OSError, ValueError, TimeoutError) as error:
         connection.lost.set()
         if hasattr(connection, "_transport"):
             connection._transport.abort()
-        raise BusConnectFailed(str(error)[:200] or "no answer") from None
+        refused = isinstance(error, BusRefused | ssl.SSLCertVerificationError)
+        raise (BusRefused if refused else BusConnectFailed)(str(error)[:200] or "no answer") from None
     return connection
 
 

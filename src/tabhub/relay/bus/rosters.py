@@ -2,6 +2,7 @@
 
 Owns when a roster is complete. Pure. Each node answers the query of a new node with its own browsers and with the other
 nodes it knows; the roster is complete when every node that was named has answered, or when there is no other node.
+Afterwards nodes announce changes only; one who has missed a change asks for the list.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from asyncio import Future
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 from tabhub.relay.bus.interface import Presence
-from tabhub.wire.nodes import Browsers, QueryReply
+from tabhub.wire.nodes import Browsers, BrowsersChanged, QueryReply
 
 
 def subject_of(user: str) -> str:
@@ -19,13 +21,22 @@ def subject_of(user: str) -> str:
     return sha256(b"tabhub-relay-user:" + user.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+class OwnBrowser(NamedTuple):
+    """What a node says of one of its browsers."""
+
+    name: str
+    admitted: int
+
+
 @dataclass(slots=True)
 class Member:
     """A node that has or had clients of the user."""
 
     version: int
-    browsers: Browsers
+    browsers: dict[str, OwnBrowser]
     here: bool = True
+    asked: bool = False
+    """Whether its list was requested, because a change was missed."""
 
 
 @dataclass(slots=True)
@@ -34,8 +45,12 @@ class Roster:
 
     user: str
     joined: bool = False
-    own: dict[str, str] = field(default_factory=dict)
-    """Names of the user's browsers on this node, by id."""
+    created: int = 0
+    """The version of this node's announcements when it joined the user."""
+    version: int = 0
+    """The version of this node's last announcement for the user."""
+    own: dict[str, OwnBrowser] = field(default_factory=dict)
+    """The user's browsers on this node, by id."""
     members: dict[str, Member] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     """Nodes that were named and have not answered."""
@@ -53,14 +68,14 @@ class Roster:
 
     @property
     def own_browsers(self) -> Browsers:
-        return tuple(sorted(self.own.items()))
+        return tuple(sorted((ident, *browser) for ident, browser in self.own.items()))
 
     def browsers(self) -> tuple[Presence, ...]:
         """The browsers on other nodes, ordered by id."""
         found = [
-            Presence(self.user, ident, name, node)
+            Presence(self.user, ident, name, node, admitted)
             for node, member in self.members.items()
-            for ident, name in member.browsers
+            for ident, (name, admitted) in member.browsers.items()
         ]
         return tuple(sorted(found, key=lambda browser: (browser.extension_id, browser.node)))
 
@@ -68,17 +83,43 @@ class Roster:
         self.answered, self.deadline = False, deadline
 
     def update(self, node: str, version: int, browsers: Browsers, *, here: bool = True) -> bool:
-        """Apply the state of one node; returns whether its browsers changed. Older versions are ignored."""
+        """Apply the whole state of one node; returns whether its browsers changed. Older versions are ignored."""
         self.missing.discard(node)
+        found = {ident: OwnBrowser(name, admitted) for ident, name, admitted in browsers}
         member = self.members.get(node)
         if member is None:
-            self.members[node] = Member(version, browsers, here)
-            return bool(browsers)
+            self.members[node] = Member(version, found, here)
+            return bool(found)
+        member.asked = False
         if version <= member.version:
             return False
-        changed = member.browsers != browsers
-        member.version, member.browsers, member.here = version, browsers, here
+        changed = member.browsers != found
+        member.version, member.browsers, member.here = version, found, here
         return changed
+
+    def change(self, message: BrowsersChanged) -> bool | None:
+        """Apply a change of one node; returns whether its browsers changed. None: an earlier one is missing."""
+        member = self.members.get(message.node)
+        if member is not None and message.version <= member.version:
+            return False
+        if member is None or not member.here or member.version != message.since:
+            return None
+        gone = [ident for ident in message.left if member.browsers.pop(ident, None) is not None]
+        for ident, name, admitted in message.joined:
+            member.browsers[ident] = OwnBrowser(name, admitted)
+        member.version = message.version
+        return bool(gone or message.joined)
+
+    def must_ask(self, node: str) -> bool:
+        """Whether its list has to be requested, and has not been yet."""
+        member = self.members.get(node)
+        if member is None:
+            self.members[node] = Member(-1, {}, asked=True)
+            if self.deadline is not None:
+                self.missing.add(node)
+            return True
+        asked, member.asked = member.asked, True
+        return not asked
 
     def receive_reply(self, message: QueryReply, own: str) -> bool:
         """Apply a node's reply to the query; returns whether its browsers changed."""

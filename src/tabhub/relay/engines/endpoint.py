@@ -25,8 +25,10 @@ from tabhub.errors import (
 )
 from tabhub.http.messages import JSON, Header, Request, Response, Route, error_response, json_response, retry_after
 from tabhub.http.write_batch import WriteBatch
+from tabhub.relay.engines.forwarding import Forwarding
 from tabhub.relay.engines.metadata import MCP, WELL_KNOWN, RelayUrl, challenge, document
 from tabhub.relay.engines.pool import RelayEngines
+from tabhub.relay.engines.session_ids import SessionIds
 from tabhub.relay.node import Node
 from tabhub.trust.guard import origin_allowed
 from tabhub.trust.jwt import Claims
@@ -51,16 +53,19 @@ class RelayHttp:
         auth_servers: Sequence[str] = (),
         audit_file: Path | None = None,
         behind_proxy: bool = False,
+        session_secret: bytes = b"",
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Behind a proxy, the last address in X-Forwarded-For is the client's."""
+        """Behind a proxy, the last address in X-Forwarded-For is the client's; all nodes share `session_secret`."""
         self._node = node
         self._behind_proxy = behind_proxy
         self._failures = SlidingWindow(node.limits.auth_failure_rate)
         self._place = place
         self._auth_servers = tuple(auth_servers)
         self._wall = wall
-        self.engines = RelayEngines(node, batch, audit_file=audit_file, wall=wall)
+        self._ids = SessionIds(node.bus.node, session_secret)
+        self.engines = RelayEngines(node, batch, new_id=self._ids.new, audit_file=audit_file, wall=wall)
+        self._forwarding = Forwarding(node, self._serve_forwarded, self.refusal)
 
     def route(self, request: Request) -> Route | None:
         """The route of a request; refuses what can be refused without its body."""
@@ -107,13 +112,27 @@ class RelayHttp:
         return await self._serve(self._valid(self._node.check_token(token), request), request)
 
     async def _serve(self, claims: Claims, request: Request) -> Response | None:
-        if self._node.closing:
+        if self._node.draining:
             raise Busy("This relay node is shutting down.", hint="Send the request again; another node may answer.")
-        engine = self.engines.find(claims, _session(request.headers))
+        session = _session(request.headers)
+        owner = self._ids.node_of(session) if session is not None else None
+        if owner is not None and owner != self._node.bus.node:
+            return await self._forwarding.forward(owner, request)
+        engine = self.engines.find(claims, session)
         request.agent = claims.user  # sessions belong to a user: the token of another does not find them
         return await self._node.fair_share.run(claims.user, engine.serve(request))
 
+    async def _serve_forwarded(self, request: Request) -> Response | None:
+        """A request that arrived at another node: it is checked here again."""
+        route = self.route(request)
+        return await route(request) if route is not None else None
+
     def _valid(self, verdict: Claims | InvalidToken, request: Request) -> Claims:
+        if isinstance(verdict, Claims):
+            try:
+                verdict.for_role("agent")
+            except InvalidToken as refused:
+                verdict = refused
         if isinstance(verdict, InvalidToken) or verdict.expires <= self._wall():
             retry_after = self._failures.hit(client_address(request, self._behind_proxy), self._node.clock())
             if retry_after is not None:

@@ -12,12 +12,9 @@ from typing import Any
 
 from tabhub import __version__
 from tabhub.calls.approvals.permission import Permission
-from tabhub.calls.engine import FRESH, Begun, Engine
 from tabhub.calls.protocols import Caller
+from tabhub.calls.situations import Situations
 from tabhub.config.settings import Config
-from tabhub.core.listing.catalogue import Catalogues
-from tabhub.core.listing.profiles import Profiles
-from tabhub.core.registry import Entry
 from tabhub.core.resources import ResourceDirectory
 from tabhub.core.tools import BROWSER, ToolResult
 from tabhub.errors import Busy, CallTimeout, RateLimited, TabhubError
@@ -74,6 +71,7 @@ class RelayEngine:
         *,
         limits: Limits,
         audit: AuditLog,
+        new_id: Callable[[], str],
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
@@ -91,11 +89,17 @@ class RelayEngine:
         self._engine = tabs.engine(Permission(), audit, ResultStore(None, limits, clock=wall), ValueMask())
         tabs.register(BROWSER, relay_tools(self.browsers, self._binding, self._facts))
         self.browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
-        listing = build_listing(tabs, lambda _: False, show_disabled=False)
+        listing = build_listing(tabs, lambda _: False, show_disabled=False, budget=lambda: config.catalogue_tokens)
         self._notices = listing.notices
         self._endpoint = make_endpoint(
             self._engine,
-            RelaySurface(self._engine, listing.catalogues, listing.profiles, lambda: config.tools),
+            RelaySurface(
+                self._engine,
+                listing.catalogues,
+                listing.profiles,
+                lambda: config.tools,
+                Situations(self.browsers.book).of,
+            ),
             listing,
             UpstreamResources(
                 self._engine,
@@ -106,6 +110,7 @@ class RelayEngine:
             ),
             SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
+            new_id=new_id,
         )
         self.links = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
         self.task = node.spawn(self._run())
@@ -133,6 +138,11 @@ class RelayEngine:
         """The token has expired: open requests end. The sessions wait for a newer token."""
         self.last_used = self._engine.clock()
         self._cancel_calls("the token has expired")
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call runs."""
+        return bool(len(self._engine.calls))
 
     def has_session(self, session_id: str) -> bool:
         return session_id in self._endpoint.handshake.sessions
@@ -185,22 +195,11 @@ class RelayEngine:
 
 
 class RelaySurface(FullSurface):
-    """All tools; a call that timed out may have waited for an approval, which its error says."""
+    """The tools of a selection; a call that timed out may have waited for an approval, which its error says."""
 
-    def __init__(self, engine: Engine, catalogues: Catalogues, profiles: Profiles, usual: Callable[[], str]) -> None:
-        super().__init__(engine, catalogues, profiles, usual)
-        self.call = self._call
-
-    async def _call(
-        self,
-        caller: Caller,
-        name: str,
-        arguments: dict[str, Any],
-        found: Entry | None = None,
-        begun: Begun = FRESH,
-    ) -> ToolResult:
+    async def run(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult:
         try:
-            return await self._engine.call(caller, name, arguments, found, begun)
+            return await super().run(caller, name, arguments)
         except CallTimeout as error:
             error.hint = f"{error.hint} {_APPROVAL_HINT}" if error.hint else _APPROVAL_HINT
             raise

@@ -32,17 +32,15 @@ class RelayEngines:
         node: Node,
         batch: WriteBatch,
         *,
+        new_id: Callable[[], str],
         audit_file: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._node = node
-        self._limits = node.limits
         self._audit = AuditLog(audit_file, node.limits, clock=wall, batch=batch)
         self._clock = clock
-        self._make_engine = partial(
-            RelayEngine, node, limits=engine_limits(node.limits), audit=self._audit, clock=clock, wall=wall
-        )
+        self._make_engine = partial(RelayEngine, node, audit=self._audit, new_id=new_id, clock=clock, wall=wall)
         self._by_user: dict[str, dict[str, RelayEngine]] = {}
         """By user, then by token."""
         self._closing: set[RelayEngine] = set()
@@ -72,9 +70,16 @@ class RelayEngines:
                 return engine
         raise SessionNotFound("This session has ended or never existed.", hint="Start again with `initialize`.")
 
+    def end_idle(self) -> bool:
+        """End the engines in which no call runs, because the node is about to end; returns whether none is left."""
+        for engine in [engine for own in self._by_user.values() for engine in own.values()]:
+            if not engine.busy:
+                self._end(engine, "the relay restarts")
+        return not self._by_user and not self._closing
+
     def _create(self, claims: Claims) -> RelayEngine:
         self._make_room(claims.user)
-        engine = self._make_engine(claims)
+        engine = self._make_engine(claims, limits=engine_limits(self._node.limits))
         self._by_user.setdefault(claims.user, {})[claims.token_id] = engine
         engine.task.add_done_callback(lambda _: self._remove(engine))
         if self._ticker is None or self._ticker.done():
@@ -83,15 +88,15 @@ class RelayEngines:
 
     def _make_room(self, user: str) -> None:
         own = self.of(user)
-        if len(own) >= self._limits.relay_user_engines:
+        if len(own) >= self._node.limits.relay_user_engines:
             unused = [engine for engine in own if not engine.open]
             if not unused:
                 raise Busy(
-                    f"{self._limits.relay_user_engines} tokens of this user are in use, the maximum.",
+                    f"{self._node.limits.relay_user_engines} tokens of this user are in use, the maximum.",
                     hint="End agents that are not needed, or use one token for several.",
                 )
             self._end(min(unused, key=lambda engine: engine.last_used), "another agent of its user replaced it")
-        if len(self) + len(self._closing) >= self._limits.relay_engines:
+        if len(self) + len(self._closing) >= self._node.limits.relay_engines:
             raise Busy("This relay node serves as many agents over HTTP as it can.", hint="Try again in a minute.")
 
     def _end(self, engine: RelayEngine, reason: str) -> None:
@@ -121,5 +126,5 @@ class RelayEngines:
     def _tick(self, engine: RelayEngine) -> None:
         engine.tick()
         unused = not engine.open and (engine.links.paused or not engine.sessions.all())
-        if unused and self._clock() - engine.last_used >= self._limits.relay_engine_idle:
+        if unused and self._clock() - engine.last_used >= self._node.limits.relay_engine_idle:
             self._end(engine, "it was idle")

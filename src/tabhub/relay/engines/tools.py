@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -44,4 +43,4 @@ def _without_files(tool: Tool) -> Tool:
         return tool
     kept = {name: value for name, value in properties.items() if name not in _FILE_PARAMS}
     description = _FILE_SENTENCE.sub(".", tool.description)
-    return replace(tool, input_schema={**tool.input_schema, "properties": kept}, description=description)
+    return tool.changed(input_schema={**tool.input_schema, "properties": kept}, description=description)

@@ -195,10 +195,10 @@ class BridgeSession:
             self._rename(envelope.client)
         edge = self.endpoint.stateless
         if request.method == "tools/call" or request.method in FORWARDED:
-            return edge.answer(request, envelope, exchange, own=self.session)
+            return edge.answer(request, envelope, exchange, own=self.session, tools=self.tools)
         if request.method == _LISTEN:
             return self._listen(request, exchange)
-        return encode_result(request.id, edge.simple(request, self.tools, self.session.token))
+        return encode_result(request.id, edge.simple(request, self.tools, self.session.token, self.session))
 
     def _rename(self, client: str) -> None:
         self.session.client = client
@@ -245,7 +245,8 @@ class BridgeSession:
         self.send(wire.event(self.session.id, None, message))
 
     def _notify_changed(self, kind: str) -> None:
-        self._send_event(encode_notification(LIST_CHANGED[kind]))
+        if self._mcp is None or self.endpoint.handshake.differs(self._mcp, kind):
+            self._send_event(encode_notification(LIST_CHANGED[kind]))
 
     def _start_notifying(self) -> None:
         """Notify the client when a list changes, and now if one did while it was disconnected."""

@@ -15,23 +15,22 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tabhub.agent.hub_tools import HubTools
-from tabhub.agent.loop import Ended, Event, Loop
-from tabhub.agent.providers import model_of
 from tabhub.core.sessions import Sessions
 from tabhub.errors import Busy, SetupError, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
-from tabhub.mcp.client import McpClient
-from tabhub.server.panel.chat import Chat
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.settings import Settings
 from tabhub.store.conversations import Conversation, ConversationStore, Summary
 from tabhub.trust.tokens import PANEL
 from tabhub.wire.panel import AgentMessage, NoParams, OneConversation
+
+if TYPE_CHECKING:
+    from tabhub.agent.loop import Event, Loop
+    from tabhub.server.panel.chat import Chat
 
 log = logging.getLogger("tabhub.agent")
 
@@ -74,6 +73,9 @@ class PanelAgent:
             await asyncio.wait(self._tasks)
 
     async def _send(self, link: ExtensionLink, message: AgentMessage) -> dict[str, Any]:
+        from tabhub.agent.loop import Loop  # here and below: loaded when the assistant is used
+        from tabhub.agent.providers import model_of
+
         text = message.text
         config = self.settings.current
         model = model_of(config.agent, config.limits, os.environ)
@@ -91,6 +93,8 @@ class PanelAgent:
         return {"conversation": chat.conversation.id}
 
     async def _run(self, chat: Chat, loop: Loop, text: str, publish: Callable[[Event], None]) -> None:
+        from tabhub.agent.loop import Ended
+
         try:
             if not chat.opened:
                 await chat.tools.client.open()
@@ -104,6 +108,10 @@ class PanelAgent:
             await asyncio.to_thread(self.store.save, chat.conversation)
 
     async def _chat(self, ident: str | None) -> Chat:
+        from tabhub.agent.hub_tools import HubTools
+        from tabhub.mcp.client import McpClient
+        from tabhub.server.panel.chat import Chat
+
         if ident in self.chats:
             return await self._current(self.chats[ident])
         now = time.time()

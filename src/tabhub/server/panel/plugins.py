@@ -13,14 +13,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.sources.plugins import Plugins
 from tabhub.errors import InvalidParams, PluginError
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.links.launch.browser_process import has_display
-from tabhub.plugins.install import Installer
 from tabhub.wire.panel import InstalledPlugin, InstallPlugin, NoParams, OpenFolder, PluginSearch, PluginSettings
+
+if TYPE_CHECKING:
+    from tabhub.plugins.install import Installer
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class PluginPanel:
     """The panel's methods for plugins."""
 
     plugins: Plugins
-    installer: Installer
+    installer: Callable[[], Installer]
+    """Made when it is needed: what it loads would delay the start of the hub."""
     reload: Callable[[], Any]
     open_folder: Callable[[Path], None]
 
@@ -76,30 +79,30 @@ class PluginPanel:
 
     async def _search(self, _link: ExtensionLink, search: PluginSearch) -> dict[str, Any]:
         found, installed = await asyncio.to_thread(
-            lambda: (self.installer.search(search.query), {each.package for each in self.installer.installed()})
+            lambda: (self.installer().search(search.query), {each.package for each in self.installer().installed()})
         )
         return {"results": [{**asdict(each), "installed": each.package in installed} for each in found]}
 
     async def _install(self, _link: ExtensionLink, wanted: InstallPlugin) -> dict[str, Any]:
         if "/" in wanted.name and not wanted.name.startswith("@"):
             raise InvalidParams("`name` must be the name of a plugin or package, not a path.")
-        plugin = await asyncio.to_thread(self.installer.install, wanted.name, wanted.version)
+        plugin = await asyncio.to_thread(lambda: self.installer().install(wanted.name, wanted.version))
         self.reload()
         return {"name": plugin.name, "package": plugin.package, "version": plugin.version}
 
     async def _update(self, _link: ExtensionLink, installed: InstalledPlugin) -> dict[str, Any]:
-        plugin, before = await asyncio.to_thread(self.installer.update, installed.name)
+        plugin, before = await asyncio.to_thread(lambda: self.installer().update(installed.name))
         if plugin is not None:
             self.reload()
         return {"name": installed.name, "from": before, "version": before if plugin is None else plugin.version}
 
     async def _remove(self, name: str) -> dict[str, Any]:
-        known = await asyncio.to_thread(self.installer.remove, name)
+        known = await asyncio.to_thread(lambda: self.installer().remove(name))
         self.reload()
         return {"name": known.name, "package": known.package}
 
     async def _check(self, _link: ExtensionLink, _params: NoParams) -> dict[str, Any]:
-        updates, problems = await asyncio.to_thread(self.installer.updates)
+        updates, problems = await asyncio.to_thread(lambda: self.installer().updates())
         return {"updates": [asdict(update) for update in updates], "problems": problems}
 
     def _set(self, _link: ExtensionLink, wanted: PluginSettings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Owns what is sent to the extensions of this machine, and when. How it looks is t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,8 @@ class TabMarks:
     browsers: Browsers
     leases: Leases
     colours: AgentColours
+    is_headless: Callable[[str], bool] = lambda _: False
+    """Whether nobody sees the tabs of a browser: a badge would only be in the way of pictures."""
     _marks: dict[ExtensionLink, list[dict[str, Any]]] = field(default_factory=dict)
     _status: dict[ExtensionLink, dict[str, Any]] = field(default_factory=dict)
 
@@ -58,7 +61,7 @@ class TabMarks:
         self._status = {link: sent for link, sent in self._status.items() if link in links}
         status = self._work()
         for link in links:
-            now = marks.get(link.browser_id, [])
+            now = [] if self.is_headless(link.browser_id) else marks.get(link.browser_id, [])
             if now != self._marks.get(link, []):
                 link.notify("agents.marks", {"tabs": now})
                 self._marks[link] = now

@@ -27,6 +27,7 @@ def call(reports: list[tuple[float, float, str]], **args: Any) -> Any:
     return SimpleNamespace(args=args, ctx=context, box=SimpleNamespace(browsers=SimpleNamespace(limits=Limits())))
 
 
+@pytest.mark.req("C5")
 def test_a_long_wait_reports_progress_after_two_seconds_and_then_every_ten(loop: VirtualLoop) -> None:
     reports: list[tuple[float, float, str]] = []
 
@@ -43,6 +44,20 @@ def test_a_long_wait_reports_progress_after_two_seconds_and_then_every_ten(loop:
         waiting.result()
     assert [round(spent) for spent, _, _ in reports] == [2, 12, 22, 32]
     assert {(total, message) for _, total, message in reports} == {(35, "Still waiting for '#nothing'")}
+
+
+def test_time_passes_as_long_as_asked_for_with_progress(loop: VirtualLoop) -> None:
+    reports: list[tuple[float, float, str]] = []
+
+    async def wait() -> None:
+        await WaitBudget(call(reports, timeout=3_000), "the time to pass").pass_time()
+
+    waiting = loop.create_task(wait())
+    loop.run_for(2.9)
+    assert not waiting.done()
+    loop.run_for(0.2)
+    waiting.result()
+    assert [(round(spent), total) for spent, total, _ in reports] == [(2, 3)]
 
 
 def test_a_wait_for_a_page_that_does_not_respond_reports_progress_and_times_out(loop: VirtualLoop) -> None:

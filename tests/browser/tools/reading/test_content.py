@@ -14,10 +14,11 @@ from tests.browser.fake_page import document, element
 
 async def test_content_is_text_and_reports_the_remainder(bench: Bench) -> None:
     document(bench, {"content": "abc😀", "length": 100, "url": "https://x.example/", "title": "T", "ready": "loading"})
-    result = await bench.result("browser_get_tab_content", tabId=1, maxLength=5)
-    body = orjson.loads(result.payload)
-    assert body["structuredContent"]["remaining"] == 95
-    assert body["content"][0]["text"].startswith("abc😀\n\n[95 of 100 characters left out")
+    assert (await bench.call("browser_get_tab_content", tabId=1, maxLength=5))["remaining"] == 96
+    bench.context.structured = False
+    body = orjson.loads((await bench.result("browser_get_tab_content", tabId=1, maxLength=5)).payload)
+    text = body["content"][0]["text"]
+    assert text.startswith('abc😀\n\n[Characters 0-4 of 100: "offset": 4 reads on')
     assert "still loading" in body["content"][0]["text"]
     assert not bench.context.sent
 

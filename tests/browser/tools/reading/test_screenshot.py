@@ -14,6 +14,7 @@ from tabhub.errors import CommandFailed, InvalidArguments
 from tests.browser.conftest import Bench
 from tests.browser.fake_browser import NO_ANSWER, Failure, settle
 from tests.browser.fake_page import document, element
+from tests.harness.waiting import until
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big") + b"\x08\x02" * 30
 
@@ -47,13 +48,78 @@ async def test_screenshots_of_a_tab_are_serialized(bench: Bench) -> None:
     pictures(bench)
     del bench.browser.answers["Page.captureScreenshot"]
     tasks = [asyncio.ensure_future(bench.call("browser_screenshot_tab", tabId=2)) for _ in range(2)]
+    await until(lambda: bool(bench.browser.commands("Page.captureScreenshot")))
     await settle()
     assert len(bench.browser.commands("Page.captureScreenshot")) == 1
     for number in range(2):
         shot = bench.browser.commands("Page.captureScreenshot")[number]
         bench.browser.reply(shot["id"], {"data": base64.b64encode(PNG).decode()})
-        await settle()
+        for _ in range(3):
+            await settle()
     assert len(await asyncio.gather(*tasks)) == 2
+
+
+def _checked(bench: Bench, *, covered: int = 0, frames: bool = False) -> list[str]:
+    """A page in which something has to be covered, or nothing; returns what is sent to it from now on, in order."""
+    steps: list[str] = []
+
+    def answer(code: str) -> Any:
+        steps.append("cover" if '\\"cover\\":true' in code else "uncover")
+        return {"covered": covered, "frames": frames, "go": not covered and not frames}
+
+    document(bench, answer)
+    capture = bench.browser.answers["Page.captureScreenshot"]
+
+    def shot(params: dict[str, Any]) -> Any:
+        steps.append("capture")
+        return capture(params)
+
+    bench.browser.answers["Page.captureScreenshot"] = shot
+    return steps
+
+
+async def test_a_page_in_which_nothing_is_covered_is_captured_in_the_same_message(bench: Bench) -> None:
+    pictures(bench)
+    bench.browser.chains = True
+    steps = _checked(bench)
+    body = orjson.loads((await bench.result("browser_screenshot_tab", tabId=1)).payload)
+    assert base64.b64decode(body["content"][0]["data"]) == PNG
+    assert steps == ["cover", "capture"]
+    assert not bench.browser.commands("Page.captureScreenshot")
+
+
+@pytest.mark.parametrize("chains", [True, False])
+async def test_a_page_with_secrets_is_captured_while_they_are_covered(bench: Bench, chains: bool) -> None:
+    pictures(bench)
+    bench.browser.chains = chains
+    steps = _checked(bench, covered=1)
+    await bench.call("browser_screenshot_tab", tabId=1)
+    assert steps == ["cover", "cover", "capture", "uncover"]
+
+
+async def test_a_page_with_frames_is_captured_after_they_are_checked(bench: Bench) -> None:
+    pictures(bench)
+    bench.browser.chains = True
+    steps = _checked(bench, frames=True)
+    await bench.call("browser_screenshot_tab", tabId=1)
+    assert steps == ["cover", "cover", "capture"]
+    assert len(bench.browser.commands("Page.captureScreenshot")) == 1
+
+
+async def test_an_extension_that_does_not_chain_commands_gets_the_capture_alone(bench: Bench) -> None:
+    pictures(bench)
+    steps = _checked(bench)
+    await bench.call("browser_screenshot_tab", tabId=1)
+    assert steps == ["cover", "cover", "capture"]
+
+
+async def test_a_capture_that_fails_with_its_check_says_why(bench: Bench) -> None:
+    pictures(bench)
+    bench.browser.chains = True
+    bench.browser.answers["Page.captureScreenshot"] = _failing
+    _checked(bench)
+    with pytest.raises(CommandFailed, match="no picture today"):
+        await bench.call("browser_screenshot_tab", tabId=1)
 
 
 async def test_the_forced_repaint_is_removed_even_if_the_screenshot_finishes_first(bench: Bench) -> None:
@@ -89,6 +155,25 @@ async def test_full_page_and_element_screenshots_are_clipped_and_bounded(bench: 
     assert (params[0]["format"], params[0]["quality"], params[0]["captureBeyondViewport"]) == ("jpeg", 80, True)
     assert params[1]["clip"] == {"x": 0, "y": 50, "width": 800, "height": 600, "scale": 2}
     assert params[2]["clip"] == {"x": 5, "y": 56, "width": 70, "height": 80, "scale": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fast"),
+    [
+        ({}, True),
+        ({"scale": 2}, True),
+        ({"fullPage": True}, None),
+        ({"filePath": "a.png"}, None),
+        ({"format": "jpeg"}, None),
+    ],
+)
+async def test_only_a_picture_that_an_agent_looks_at_at_once_is_encoded_for_speed(
+    bench: Bench, arguments: dict[str, Any], fast: bool | None
+) -> None:
+    pictures(bench)
+    await bench.call("browser_screenshot_tab", tabId=1, **arguments)
+    (shot,) = bench.browser.commands("Page.captureScreenshot")
+    assert shot["params"]["params"].get("optimizeForSpeed") is fast
 
 
 async def test_an_element_without_size_and_conflicting_arguments_are_refused(bench: Bench) -> None:
@@ -144,7 +229,7 @@ async def test_path_tricks_are_refused_before_anything_is_sent(bench: Bench, pat
 
 
 async def test_marks_are_removed_when_the_screenshot_fails(bench: Bench) -> None:
-    pictures(bench, "")
+    pictures(bench)
     codes: list[str] = []
 
     def answer(code: str) -> Any:

@@ -33,11 +33,10 @@ async def test_a_script_takes_one_round_trip_once_the_tab_is_watched(bench: Benc
     assert (params["awaitPromise"], params["returnByValue"], params["timeout"]) == (True, True, 27000)
 
 
-async def test_key_order_is_kept_and_both_result_forms_agree(bench: Bench) -> None:
+async def test_key_order_is_kept(bench: Bench) -> None:
     bench.evaluates('{"tabhub":1,"value":{"z":1,"a":"é"},"note":"n"}')
     body = orjson.loads((await bench.result("browser_execute_script", tabId=1, code="return x")).payload)
-    assert body["content"][0]["text"] == '{"value":{"z":1,"a":"é"},"note":"n"}'
-    assert body["structuredContent"] == {"value": {"z": 1, "a": "é"}, "note": "n"}
+    assert orjson.dumps(body["structuredContent"]).decode() == '{"value":{"z":1,"a":"é"},"note":"n"}'
 
 
 @pytest.mark.parametrize("value", [1, "text", None, {"tabhub": 1}, ["a"]])

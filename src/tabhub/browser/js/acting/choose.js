@@ -22,7 +22,8 @@ async function ({ values, labels, either }) {
   }
   if (chosen.length > 1 && !select.multiple) return { problem: { why: "single" } };
   const before = options.map((option) => option.selected);
-  select.focus({ preventScroll: true });
+  // One that scripts have hidden behind a list of their own would open that list.
+  if (kit.seenByPeople(select)) select.focus({ preventScroll: true });
   if (select.multiple) for (const option of options) option.selected = chosen.includes(option);
   else if (chosen.length) chosen[0].selected = true;
   const changed = options.some((option, at) => option.selected !== before[at]);

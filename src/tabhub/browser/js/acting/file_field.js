@@ -4,5 +4,6 @@ function () {
   const inner = () => [...this.querySelectorAll("input[type=file]")];
   const found = is(this) ? this : is(this.control) ? this.control : inner().length === 1 ? inner()[0] : null;
   if (!found) return { none: true };
+  kit.watchReactions(found);
   return { ref: kit.ref(found), multiple: found.multiple || found.webkitdirectory, disabled: found.matches(":disabled") };
 }

@@ -27,7 +27,14 @@ const childrenOf = (element) => {
 
 const parentOf = (node) => node.assignedSlot ?? node.parentElement ?? node.getRootNode().host ?? null;
 
-const seen = (element) => element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: false });
+const SEEN = { visibilityProperty: true, contentVisibilityAuto: false };
+// An element without a box of its own is visible with what is around it.
+const seen = (element) => {
+  if (element.checkVisibility(SEEN)) return true;
+  const { display, visibility } = getComputedStyle(element);
+  const around = display === "contents" && visibility === "visible" ? parentOf(element) : null;
+  return around !== null && seen(around);
+};
 
 const partText = (child, left, before) => {
   if (before > LONGEST_NAME * 4 || (left.nodes -= 1) < 0) return "";
@@ -90,7 +97,7 @@ const byIds = (element, attribute) => {
 let look = null;
 const oneLook = (work) => {
   if (look) return work();
-  look = { labels: new Map(), acting: new Map(), roots: null };
+  look = { labels: new Map(), acting: new Map(), clipped: new Map(), page: null, unread: null };
   try {
     return work();
   } finally {

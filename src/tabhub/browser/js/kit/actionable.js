@@ -66,13 +66,20 @@ const lookup = (element) => {
 // Hidden from people but not from screen readers: clipped to nothing, itself or with what is around it.
 const CLIPPED = /^inset\((50|100)%|^circle\(0/;
 const clips = (element, { position, clip, clipPath, overflowX }) => {
-  if (position !== "absolute" && position !== "fixed") return false;
+  if (position === "static") return false;
   const edges = clip.match(/-?[\d.]+(?=px)/g)?.map(Number);
   if (edges?.length === 4 && (edges[1] - edges[3] <= 1 || edges[2] - edges[0] <= 1)) return true;
   return CLIPPED.test(clipPath) || (overflowX !== "visible" && element.offsetWidth <= 1 && element.offsetHeight <= 1);
 };
+const clipsNow = (element) => {
+  const known = look?.clipped.get(element);
+  if (known !== undefined) return known;
+  const found = clips(element, getComputedStyle(element));
+  look?.clipped.set(element, found);
+  return found;
+};
 const isClipped = (element) => {
-  for (let at = element, left = 4; at && left; at = parentOf(at), left -= 1) if (clips(at, getComputedStyle(at))) return true;
+  for (let at = element, left = 4; at && left; at = parentOf(at), left -= 1) if (clipsNow(at)) return true;
   return false;
 };
 // Whether a person can see it; a styled checkbox is seen by its label.

@@ -1,5 +1,6 @@
 // The hub's toolkit in its isolated world of a document: elements by short refs that are stable for its lifetime.
-const makeKit = (token, prefix) => {
+const makeKit = () => {
+  let [token, prefix] = ["", ""];
   const elements = new Map();
   const refs = new WeakMap();
   let count = 0;
@@ -39,8 +40,14 @@ const makeKit = (token, prefix) => {
     return own ? null : label(active);
   };
   return {
-    token,
-    prefix,
+    get token() {
+      return token;
+    },
+    // The hub names each world once.
+    begin: (newToken, newPrefix) => {
+      if (!token) [token, prefix] = [newToken, newPrefix];
+      return [token, prefix];
+    },
     ref,
     element,
     label,
@@ -63,10 +70,15 @@ const makeKit = (token, prefix) => {
     fieldOf,
     fieldText,
     editorOf,
+    editorRoots: EDITOR_ROOTS,
+    oneLook,
     enterText,
     drawn,
     secretFields,
     secretValues,
+    secretsRead,
+    secretsBeforeScript,
+    secretsAfterScript,
     maskValues,
     maskMarkup,
     visible: seen,

@@ -2,12 +2,12 @@
 const rootsIn = function* (start) {
   yield start;
   for (const host of start.querySelectorAll("*")) {
-    const root = rootOf(host);
+    const root = hostsRoot(host, host.localName);
     if (root) yield* rootsIn(root);
   }
 };
 // Finding the roots takes a walk through the document, which is made once per look.
-const allRoots = (start = document) => (look && start === document ? (look.roots ??= [...rootsIn(document)]) : rootsIn(start));
+const allRoots = (start = document) => (look && start === document ? wholePage().roots : rootsIn(start));
 
 const selectAll = function* (selector) {
   for (const root of allRoots()) yield* root.querySelectorAll(selector);
@@ -66,6 +66,8 @@ const nearSelector = (selector) => {
 const [EXACT, ANY_CASE, WORDS, INSIDE] = [0, 1, 2, 3];
 const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
 const asWords = (text, folded) => {
+  // Between blanks there is no need to look for the borders of words.
+  if (` ${text} `.includes(` ${folded} `)) return true;
   const starts = new Set([0, text.length]);
   for (const { index } of segmenter.segment(text)) starts.add(index);
   for (let at = text.indexOf(folded); at >= 0; at = text.indexOf(folded, at + 1)) {
@@ -88,27 +90,15 @@ const rankOf = (fit, visible, acts) => FIRST_RANK[fit] + (visible ? 0 : 30) + (a
 // From this rank on a match only contains the text, or is hidden: another frame may have a better one.
 const WEAK = 20;
 
-const elementsOf = function* () {
-  for (const root of allRoots()) for (const element of root.querySelectorAll("*")) if (!SILENT.has(element.localName)) yield element;
-};
+const elementsOf = () => wholePage().elements;
 
-const NAMING = "title placeholder aria-placeholder".split(" ");
 const namesOf = (element, name) => [name, ...NAMING.map((attribute) => squeeze(element.getAttribute(attribute) ?? ""))];
-
-// Whether its content may name an element so; finding out the name itself takes a style per element inside.
-const NAMED_INSIDE = "[alt], [aria-label], [aria-labelledby], [title], input, slot";
-const NAMED_OUTSIDE = new Set(["input", "select", "textarea", "option"]);
-const mayName = (element, role, folded) => {
-  if (NAMED_OUTSIDE.has(element.localName)) return true;
-  if (!(NAMED_BY_CONTENT.has(role) || role === "listitem" || role === "") || element.hasAttribute("aria-labelledby")) return true;
-  if (rootOf(element) || squeeze(element.textContent).toLowerCase().includes(folded)) return true;
-  return NAMING.some((attribute) => element.hasAttribute(attribute)) || element.hasAttribute("aria-label") || element.querySelector(NAMED_INSIDE) !== null;
-};
 
 // An element's own text in its tree, without that of scripts and the like.
 const UNREAD = "script, style, noscript, template";
+const holdsUnread = (element) => (look ? (look.unread ??= aroundAll(selectAll(UNREAD))).has(element) : element.querySelector(UNREAD) !== null);
 const lightText = (element) => {
-  if (!element.querySelector(UNREAD)) return squeeze(element.textContent).toLowerCase();
+  if (!holdsUnread(element)) return squeeze(element.textContent).toLowerCase();
   const texts = [...element.childNodes].map((node) => {
     if (node.nodeType === Node.TEXT_NODE) return node.data;
     return node.nodeType === Node.ELEMENT_NODE && !SILENT.has(node.localName) ? lightText(node) : "";
@@ -159,15 +149,16 @@ const matches = (text, role) => {
   };
   // Roles that elements only have because they can be acted on.
   const given = role === "clickable" || role === "group";
-  for (const element of elementsOf()) {
+  for (const element of wanted ? candidates(folded) : elementsOf()) {
     if (hasStandIn(element)) continue;
     let own = element.localName === "label" ? lookup(element).role : roleOf(element);
     if (role && own !== role && !(given && NOT_INTERACTIVE.has(own))) continue;
     if (!role && !own && !listening.has(element) && !actable(element, own) && !NAMING.some((name) => element.hasAttribute(name)) && !element.hasAttribute("aria-label")) continue;
-    if (wanted && !mayName(element, own, folded)) continue;
     if (!own || given) own = lookup(element).role;
     if (role && own !== role) continue;
-    add(element, own, wholeName(element.localName === "label" && own ? element.control : element, own));
+    // Rows are named by their content only where they are asked for: otherwise what is in them is meant.
+    if (role === "row") add(element, own, wholeName(element, own) || squeeze(contentText(element)));
+    else add(element, own, wholeName(element.localName === "label" && own ? element.control : element, own));
   }
   if (wanted && !role) for (const element of innermostWithText(folded)) add(element, lookup(element).role, squeeze(contentText(element)));
   return [...found.values()].sort((a, b) => a.rank - b.rank);
@@ -175,7 +166,11 @@ const matches = (text, role) => {
 
 // Fields by their label, with or without the marks that say that it is required.
 const FIELD_ROLES = new Set("textbox searchbox combobox listbox slider spinbutton file color date time checkbox radio switch".split(" "));
-const isField = (element, role) => FIELD_ROLES.has(role) || (role === "button" && element.getAttribute("aria-haspopup") === "listbox");
+// A date that is typed part by part is one field, which its parts belong to.
+const SEGMENT = "[role=spinbutton]:not(input)";
+const isSegmented = (element, role) => role === "group" && element.querySelectorAll(SEGMENT).length > 1;
+const isField = (element, role) =>
+  FIELD_ROLES.has(role) || (role === "button" && element.getAttribute("aria-haspopup") === "listbox") || isSegmented(element, role);
 const plainLabel = (text) => squeeze(text).replace(/[\s*:：]+$/, "");
 const matchingFields = (label, role) => {
   const wanted = plainLabel(label);
@@ -259,7 +254,7 @@ const rowOf = (element) => {
 };
 
 const frameCount = () => [...selectAll("iframe, frame")].length;
-const places = () => ({ frames: frameCount(), hosts: [...selectAll("*")].filter(mayHide).length });
+const places = () => ({ frames: frameCount(), hosts: wholePage().untried });
 
 // Whether the document itself shows that it is about to change.
 const isChanging = () =>

@@ -37,6 +37,7 @@ const printTree = (refOf, nodes, { depth = Infinity, most, offset }) => {
         full = true;
         return;
       }
+      if (list.length > 1 && isSeparator(node)) continue;
       const only = node.kids?.length === 1 && !node.kids[0].role ? node.kids[0] : null;
       const kids = only ? [] : (node.kids ?? []);
       const deep = kids.length && indent + 1 >= depth;
@@ -92,7 +93,7 @@ const printActing = (refOf, nodes, { most, offset }) => {
 const snapshot = (kit, { ref, ...limits }) => {
   longestValue = ref ? LONGEST_ASKED : LONGEST_VALUE;
   try {
-    return takeSnapshot(kit, { ref, ...limits });
+    return oneLook(() => takeSnapshot(kit, { ref, ...limits }));
   } finally {
     longestValue = LONGEST_VALUE;
   }

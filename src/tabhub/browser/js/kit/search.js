@@ -39,9 +39,11 @@ const searched = (kit, { text, role: asked, limit, near, offset }) => {
     where: maskValues(placeOf(element), secrets),
     visible,
     rank,
+    // Whatever listeners there are.
+    acts: Boolean(text) && role !== "clickable" && role !== "group" && acts(element),
     states: [...statesOf(element, own, activeElement()), ...(isClipped(element) ? ["clipped"] : []), name ? "" : hintOf(element, holdsActing(element))].filter(Boolean).join(" "),
     ...(offset ? { box: boxOf(element, offset) } : {}),
   }));
-  const shown = { found: list, total: apart.length, frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length };
+  const shown = { found: list, total: apart.length, ...places() };
   return !list.length && near ? { ...shown, nearest: nearText(kit.label, text, role) } : shown;
 };

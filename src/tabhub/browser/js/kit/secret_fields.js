@@ -88,14 +88,49 @@ const framedSecretFields = function* (start = document) {
   for (const frame of start.querySelectorAll("iframe, frame")) if (frame.contentDocument) yield* framedSecretFields(frame.contentDocument);
 };
 
-// The values to mask wherever they are: of the fields now, and unless only those are wanted, those they had in the markup.
-const secretValues = (now = false) => {
+// The values to mask wherever they are, longest first: those that fields have now, and those they had in the markup.
+const secretValues = () => {
   const values = new Set();
   for (const field of framedSecretFields()) {
     if (field.localName === "select") continue;
-    for (const value of [plainValue(field), now ? "" : (field.getAttribute("value") ?? "")]) if (value) values.add(value);
+    for (const value of [plainValue(field), field.getAttribute("value") ?? ""]) if (value) values.add(value);
   }
   return [...values].sort((one, other) => other.length - one.length);
+};
+
+// What the hub masks in the results of scripts. Every value that was read is kept here, so that an answer which never
+// reaches the hub loses nothing. The fields that were there when a script began are read again when it has ended,
+// wherever they are by then.
+const MOST_SECRETS = 200;
+const LONGEST_SECRET = 4000;
+const MOST_SCRIPTS = 20;
+const valuesRead = new Set();
+let fieldsBefore = [];
+let scriptsEnded = 0;
+const readSecrets = () => {
+  const fields = [...new Set([...framedSecretFields(), ...fieldsBefore.flat()])];
+  for (const field of fields) {
+    const value = field.localName === "select" ? "" : plainValue(field);
+    valuesRead.delete(value);
+    if (value && value.length <= LONGEST_SECRET) valuesRead.add(value);
+  }
+  for (const value of [...valuesRead].slice(0, -MOST_SECRETS)) valuesRead.delete(value);
+  return fields;
+};
+const secretsRead = () => {
+  const fields = readSecrets();
+  return { values: [...valuesRead], go: fields.length > 0, frames: document.querySelector("iframe, frame, object, embed") !== null };
+};
+const secretsBeforeScript = () => {
+  const fields = readSecrets();
+  if (fields.length) fieldsBefore = [...fieldsBefore, fields].slice(-MOST_SCRIPTS);
+  return { values: [...valuesRead], go: fields.length > 0 };
+};
+const secretsAfterScript = () => {
+  readSecrets();
+  scriptsEnded += 1;
+  if (scriptsEnded >= fieldsBefore.length) [fieldsBefore, scriptsEnded] = [[], 0];
+  return { values: [...valuesRead] };
 };
 
 // The HTML of a part of the page with the same values masked: in `value` attributes of any length, elsewhere if long.

@@ -102,11 +102,12 @@ const valueOf = (element, role) => {
   return "";
 };
 
-// A name for an element without one, from its icon, class or colour; or its place among similar siblings.
+// A name for an element without one, from its icon, shape, class or colour; or its place among similar siblings.
 const MANY_SIBLINGS = 100;
 const WORD = /^[A-Za-z][\w-]{1,39}$/;
 const ICON = /(?:^|-)(?:icons?|glyphicon|fa|fas|far|fab|bi|mdi|ti|lucide|feather)-([\w-]+)$/;
 const STYLING = /^(fa|fas|far|fab|bi|mdi|ti|icon|icons|btn|button|lucide|feather|svg-icon|material-icons)$|^(css|sc|jsx|_)-?|--|\d{3,}/;
+const SHAPES = new Set("circle ellipse rect polygon polyline line path".split(" "));
 const classesOf = (element) => [...element.classList].filter((name) => WORD.test(name));
 const iconOf = (element, holds) => {
   const inner = [element, ...(holds ? [] : element.querySelectorAll("svg, use, i, span, img, [data-icon]"))].slice(0, 8);
@@ -129,6 +130,7 @@ const hintOf = (element, holds) => {
   const words = told ? [`id=${told}`] : own ? [`class=${own}`] : [];
   const colour = element.style?.backgroundColor || (element.ownerSVGElement ? element.getAttribute("fill") : "");
   if (colour && /^[\w#(), .]{1,30}$/.test(colour)) words.push(`colour=${colour.replace(/\s/g, "")}`);
+  if (element.ownerSVGElement && SHAPES.has(element.localName)) words.unshift(element.localName);
   const around = element.parentElement;
   if (!told && around && around.childElementCount <= MANY_SIBLINGS) {
     const alike = [...around.children].filter((one) => one.localName === element.localName);
@@ -142,13 +144,18 @@ const SMALLEST_PICTURE = 48;
 const isPicture = (element) => element.localName === "img" && element.offsetWidth >= SMALLEST_PICTURE && element.offsetHeight >= SMALLEST_PICTURE;
 
 // What else tells an element: a link's URL, and a title or placeholder that its name does not show.
-const moreOf = (element, role, name) => {
+// `told` has the titles of elements with the same name that were shown before.
+const moreOf = (element, role, name, told = new Set()) => {
   const address = role === "link" ? addressOf(element) : "";
   const words = address ? [address] : [];
   const low = name.toLowerCase();
   for (const [word, attributes] of [["title", ["title"]], ["placeholder", ["placeholder", "aria-placeholder"]]]) {
     const text = squeeze(attributes.map((attribute) => element.getAttribute(attribute)).find(Boolean) ?? "");
-    if (text && !low.includes(text.toLowerCase()) && !(word === "title" && text.toLowerCase().includes(low) && low.length > 3)) words.push(`${word} ${JSON.stringify(cut(text, 80))}`);
+    if (!text || low.includes(text.toLowerCase()) || (word === "title" && text.toLowerCase().includes(low) && low.length > 3)) continue;
+    const known = `${name}\n${text}`;
+    if (word === "title" && address && told.has(known)) continue;
+    told.add(known);
+    words.push(`${word} ${JSON.stringify(cut(text, 80))}`);
   }
   return words.length ? ` ${words.join(" ")}` : "";
 };
@@ -159,6 +166,8 @@ const addressOf = (element) => {
   if (!href) return "";
   const written = element.getAttribute("href") ?? "";
   if (/^(#|\/(?!\/))[!-~]{0,59}$/.test(written)) return written;
+  // One that is relative to the page is the shortest, unless the page resolves them elsewhere.
+  if (/^[\w.-][\w./~%-]{0,59}(#[!-~]{0,40})?$/.test(written) && document.baseURI === document.URL) return written;
   let address;
   try {
     address = new URL(href, document.baseURI);

@@ -16,6 +16,10 @@ const acting = (nodes, out = []) => {
   }
   return out;
 };
+const CELLS = new Set(["cell", "gridcell", "columnheader", "rowheader"]);
+// What pages put between links, where it says nothing.
+const SEPARATOR = /^[|»«›‹·•→\s]+$/u;
+const isSeparator = (node) => !node.role && node.text !== undefined && SEPARATOR.test(node.text);
 const anyActs = (nodes) => {
   for (const node of nodes) if (node.acts || node.holds) return true;
   return false;
@@ -62,6 +66,7 @@ const walker = (active) => {
   let hosts = 0;
   let modal = null;
   let clipped = 0;
+  const told = new Set();
 
   // Upload fields are often hidden behind a styled button but still receive the file.
   const hiddenFiles = (element, out) => {
@@ -168,9 +173,11 @@ const walker = (active) => {
   // An element as one node, or only its content where the element adds nothing.
   const nodes = (element, role, acts, kids) => {
     const named = role === "listitem" || role === "row" ? UNNAMED : nameFrom(element, role);
-    let name = role === "group" && named.content ? "" : named.name;
-    const byContent = named.content && Boolean(name);
     let inside = joinText(kids);
+    // A cell that holds elements to act on is not named by what they say themselves.
+    const unnamed = named.content && (role === "group" || (CELLS.has(role) && !acts && anyActs(inside)));
+    let name = unnamed ? "" : named.name;
+    const byContent = named.content && Boolean(name);
     if (FIELDS.has(role)) inside = acting(inside);
     else if (WHOLE.has(role) || byContent) {
       const structured = inside.filter((one) => one.role || one.text).length > 1;
@@ -192,20 +199,21 @@ const walker = (active) => {
     if (acts && clipped) states.push("clipped");
     if (role === "row") return row(element, acts, states, inside);
     if (!acts) {
+      if (role === "listitem" && inside.length > 1) inside = inside.filter((one) => !isSeparator(one));
       if (role === "listitem" && !states.length && inside.length === 1) {
         return inside[0].role ? inside : [{ ...inside[0], role: "-" }];
       }
+      if (unnamed && !states.length && inside.length === 1) return inside;
       if (!name && !states.length && ONLY_NAMED.has(role) && (role !== "list" || inside.length < 2)) return inside;
       if (!name && !inside.length && role !== "separator" && !valueOf(element, role)) return [];
       if (role === "separator") return [];
     }
-    const after = (acts ? moreOf(element, role, name) : "") + valueOf(element, role);
+    const after = (acts ? moreOf(element, role, name, told) : "") + valueOf(element, role);
     return [{ role, name, element, acts, states, after, kids: inside, holds: anyActs(inside), frame: role === "iframe" }];
   };
 
   // A table row on one line, followed by its interactive elements.
   const HANDLE = /^[|\s⋮⋯…]*$/u;
-  const CELLS = new Set(["cell", "gridcell", "columnheader", "rowheader"]);
   const row = (element, acts, states, cells) => {
     const texts = [];
     const kids = [];
@@ -216,7 +224,7 @@ const walker = (active) => {
         continue;
       }
       const rest = cell.kids.filter((one) => one.role);
-      const words = cell.name && !rest.some((one) => one.name === cell.name) ? cell.name : textOf(cell.kids.filter((one) => !one.role));
+      const words = cell.name && !rest.some((one) => one.name === cell.name) ? cell.name : squeeze(cell.kids.map((one) => (one.role ? " " : textOf([one]))).join(" "));
       if (words) texts.push(words);
       kids.push(...rest);
     }

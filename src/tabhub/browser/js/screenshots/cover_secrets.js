@@ -1,5 +1,5 @@
 // Shows the secrets in this document's fields as dots, or as they were; they are shown again after 10 seconds.
-// Returns how many are covered, once that is painted, and whether there are frames.
+// Returns how many are covered, once that is painted, whether there are frames, and `go` if there is neither.
 async ({ cover }) => {
   clearTimeout(kit.covering);
   const uncover = () => {
@@ -22,5 +22,6 @@ async ({ cover }) => {
   kit.covering = setTimeout(uncover, 10000);
   const painted = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   if (kit.covered.length) await Promise.race([painted(), new Promise((done) => setTimeout(done, 300))]);
-  return { covered: kit.covered.length, frames: document.querySelector("iframe, frame, object, embed") !== null };
+  const [covered, frames] = [kit.covered.length, document.querySelector("iframe, frame, object, embed") !== null];
+  return { covered, frames, go: covered === 0 && !frames };
 }

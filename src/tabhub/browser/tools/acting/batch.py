@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool
+from tabhub.browser.tool_spec import Call, ToolSpec, did_line, text_result, tool
 from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
@@ -42,8 +42,8 @@ _KIND = "action"
     "browser_act",
     "Run several actions",
     "Runs actions in order, named like the tools and with their arguments, e.g. [{action: type_text, ref: e5, text: "
-    "Hi}, {action: press_key, key: Enter}]; also hover_element, drag (from, to: a ref, or {x, y}), mouse (do: move, "
-    "down, up, click, wheel; x, y, button, deltaY), handle_dialog (do). Stops at a failure unless onError is continue.",
+    "Hi}, {action: press_key, key: Enter}]; also drag (from, to), mouse and handle_dialog (do instead of action). "
+    "Stops at a failure unless onError is continue.",
     params={
         "actions": {
             "type": "array",
@@ -54,6 +54,7 @@ _KIND = "action"
     },
     output={"results": "array"},
     destructive=True,
+    tells_changes=True,
 )
 async def browser_act(call: Call) -> ToolResult:
     actions = call.args["actions"]
@@ -70,7 +71,7 @@ async def browser_act(call: Call) -> ToolResult:
                 call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only, call.view, spec.repeats_page
             )
             call.ctx.begin_step(spec.tool, step.args)
-            facts = orjson.loads((await spec.run(step)).payload)["structuredContent"]
+            facts = orjson.loads((await spec.run(step)).facts or b"{}")
             facts.pop("tabId", None)
             results.append({_KIND: kind, **facts})
         except Paused as error:
@@ -93,7 +94,8 @@ async def browser_act(call: Call) -> ToolResult:
             results.append({_KIND: kind, "error": error.message, **({"hint": error.hint} if error.hint else {})})
         call.ctx.progress(number, len(steps), str(results[-1].get("did", kind))[:200])
     did = f"Did {len(steps) - failed} of {len(steps)} actions"
-    return data_result({"tabId": page.tab_id, "did": did, "results": results})
+    lines = [did, *(f"{number}. {_told(result)}" for number, result in enumerate(results, 1))]
+    return text_result("\n".join(lines), {"tabId": page.tab_id, "did": did, "results": results})
 
 
 def tool_calls(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, Any]]]:
@@ -134,6 +136,14 @@ def _done(result: dict[str, Any]) -> str:
     """One line on a step that was done."""
     where = f" {result['url']}" if isinstance(result.get("url"), str) else ""
     return str(result.get("did", f"{result[_KIND]}{where}"))
+
+
+def _told(result: dict[str, Any]) -> str:
+    """One line on a step, with everything it reports."""
+    if "error" in result:
+        return f"{result[_KIND]} failed: {result['error']} {result.get('hint', '')}".rstrip()
+    note = f" [{result['note']}]" if "note" in result else ""
+    return did_line({"did": result[_KIND], **result}, _KIND) + note
 
 
 def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str, Any]]:

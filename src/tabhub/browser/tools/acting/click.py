@@ -25,7 +25,7 @@ _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 @tool(
     "browser_click_element",
     "Click",
-    "Clicks an element, named by ref, CSS selector, text, role or label; reports what it opened.",
+    "Clicks an element, by ref, CSS selector, text, role or label; says what it opened.",
     params={
         **TARGET,
         "button?": {"enum": list(pointer.BUTTONS)},
@@ -34,6 +34,7 @@ _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
     },
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def click_element(call: Call) -> ToolResult:
     page, args = await call.page(), call.args
@@ -112,6 +113,7 @@ async def _click_landed(action: TrackedAction, target: ActionableElement, clicks
     params=TARGET,
     output=OUTPUT,
     idempotent=True,
+    tells_changes=True,
 )
 async def hover_element(call: Call) -> ToolResult:
     page = await call.page()

@@ -18,6 +18,7 @@ from tabhub.errors import CommandFailed
     params={"action": {"enum": ["accept", "dismiss"]}, "promptText?": "string"},
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def handle_dialog(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

@@ -31,6 +31,9 @@ _END_SCHEMA = {
 _STEPS = 10
 _OVERSHOOT = 3
 """Pixels that the mouse goes past its goal before it comes back."""
+_FIRST = 9.0
+_LEAST = 4.0
+"""Pixels across and down of the first moves, and the fewest that every page takes for a drag."""
 _NATIVE_DRAG_TIMEOUT = 2.0
 """Seconds to wait for the browser to report a native drag."""
 _Point = tuple[float, float]
@@ -74,6 +77,7 @@ class _DragEnd:
     },
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def browser_drag(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
@@ -89,8 +93,10 @@ async def browser_drag(call: Call) -> ToolResult:
             if first.frame is not None:
                 await first.frame.evaluate("watch_drag", {})
             press = pointer.click(x, y)[:-1]
-            # A few pixels make a press a drag.
-            press += [_drag_move(x + step, y + step) for step in (3, 6, 9)]
+            # A few pixels make a press a drag; they go where the rest goes, as lists make room on the way.
+            start_point = (first.x, first.y)
+            across, down = _first_pixels(start_point, await _place(page, end))
+            press += [_drag_move(x + across * part / 3, y + down * part / 3) for part in (1, 2, 3)]
             await pointer.send_events(page, press, first.session_id)
             # The browser reports a native drag that began in another process only later.
             if first.frame is not None and parse_object(await first.frame.evaluate("watch_drag", {})).get("began"):
@@ -98,9 +104,9 @@ async def browser_drag(call: Call) -> ToolResult:
             last = await _resolve_end(page, end)
             at = first.in_own_coordinates(last)
             if action.drag is not None:
-                await _drag_natively(action, (first.x, first.y), (last.x, last.y))
+                await _drag_natively(action, start_point, (last.x, last.y))
             else:
-                await _move(action, (x + 9, y + 9), at, first.frame)
+                await _move(action, (x + across, y + down), at, first.frame)
         finally:
             page.cdp_nowait(*pointer.mouse_event("mouseReleased", *at, button="left", count=1), first.session_id)
             page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
@@ -131,6 +137,27 @@ async def _drag_natively(action: TrackedAction, start: _Point, end: _Point) -> N
     for point in (end, _beyond(start, end), end):
         await action.tolerate_navigation(send_and_settle(action.page, event("dragOver", point)))
     await action.tolerate_navigation(send_watched(action.page, event("drop", end)))
+
+
+def _first_pixels(start: _Point, end: _Point | None) -> _Point:
+    """How far the first moves go: towards the end, where that is known, and no further."""
+    if end is None or start == end:
+        return _FIRST, _FIRST
+    across, down = end[0] - start[0], end[1] - start[1]
+    distance = math.hypot(across, down)
+    part = min(_FIRST * math.sqrt(2), max(_LEAST, distance)) / distance
+    return across * part, down * part
+
+
+async def _place(page: Page, end: Mapping[str, Any]) -> _Point | None:
+    """Where an end is before the drag begins; None for one that is not there yet."""
+    if "x" in end and "y" in end:
+        return float(end["x"]), float(end["y"])
+    try:
+        box = await (await find_element(page, end)).box()
+    except CommandFailed:
+        return None
+    return box.x + box.width / 2, box.y + box.height / 2
 
 
 def _drag_move(x: float, y: float) -> pointer.Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,13 +29,15 @@ _WIDGETS = {
     "segment": widgets.fill_segment,
     "segments": widgets.fill_segments,
 }
+_Entered = tuple[dict[str, Any], ActionableElement]
+"""What is reported of a text field, and the field."""
 _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "on", "checked", "1")
 
 
 @tool(
     "browser_fill_form",
     "Fill in a form",
-    "Fills in fields of any kind except files; value: text, number, true/false, or an option's value or label (list "
+    "Fills in fields except files; value: text, number, true/false, or an option's value or label (list "
     "for several). Does not submit.",
     params={
         "fields": {
@@ -50,6 +53,7 @@ _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "o
     output=OUTPUT,
     destructive=True,
     idempotent=True,
+    tells_changes=True,
 )
 async def fill_form(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
@@ -68,10 +72,11 @@ async def fill_form(call: Call) -> ToolResult:
                 hint="Name it by its label, a ref (from browser_snapshot), a selector, a text or a role.",
             )
     done: list[dict[str, Any]] = []
+    entered: list[_Entered] = []
     with box.activity.track_action(page) as action:
         for number, field in enumerate(fields, 1):
             try:
-                done.append(await _fill_one(call, action, field))
+                done.append(await _fill_one(call, action, field, entered))
             except (CommandFailed, PermissionDenied) as error:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
@@ -80,13 +85,25 @@ async def fill_form(call: Call) -> ToolResult:
                 raise
             if action.url is not None or page.dialog:
                 break
+        await asyncio.gather(*(_add_later_change(action, *each) for each in entered if each[0] is not done[-1]))
         count = f"{len(done)} of {len(fields)}" if len(done) < len(fields) else len(done)
         return data_result(
             await action.result(f"Filled in {count} field{'' if len(fields) == 1 else 's'}", fields=done)
         )
 
 
-async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
+async def _add_later_change(action: TrackedAction, facts: dict[str, Any], target: ActionableElement) -> None:
+    """Correct what is reported of a field that the page changed when the focus had left it."""
+    shown = shown_value(await field_state(action, target) or {})
+    if shown and shown["value"] != facts.get("value"):
+        facts |= shown
+        facts["note"] = "The page changed it when the focus left it; give the value as the page writes it."
+
+
+async def _fill_one(
+    call: Call, action: TrackedAction, field: Mapping[str, Any], entered: list[_Entered]
+) -> dict[str, Any]:
+    """Fill in one field; a text that may change later is added to those `entered`."""
     page, value, secret = action.page, field["value"], is_secret(field["value"])
     option = value if isinstance(value, str) and not secret else None
     target = await wait_actionable(page, field, "field", all=True, value=option)
@@ -133,7 +150,9 @@ async def _fill_one(call: Call, action: TrackedAction, field: Mapping[str, Any])
     if "value" not in state:
         return facts | {"value": f"{state.get('length', len(text))} characters"}
     notes = value_notes(state, text)
-    return facts | shown_value(state) | ({"note": " ".join(notes)} if notes else {})
+    facts |= shown_value(state) | ({"note": " ".join(notes)} if notes else {})
+    entered.append((facts, target))
+    return facts
 
 
 def _is_unchanged(target: ActionableElement, state: Mapping[str, Any], text: str) -> bool:
@@ -201,6 +220,7 @@ def _texts(value: Any) -> list[str]:
     output=OUTPUT,
     destructive=True,
     idempotent=True,
+    tells_changes=True,
 )
 async def select_option(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

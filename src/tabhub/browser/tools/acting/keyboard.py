@@ -42,6 +42,7 @@ _MOST_FOLLOWING = 400
     },
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def type_text(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
@@ -172,6 +173,7 @@ def field_facts(target: ActionableElement, state: fields.State | None, text: str
     params={"key": "string", **TARGET, "modifiers?": list_of("string")},
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def press_key(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

@@ -43,10 +43,12 @@ _DONE = {
     },
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def browser_mouse(call: Call) -> ToolResult:
-    box, page, args = call.box, await call.page(), call.args
+    box, args = call.box, call.args
     kind, x, y = str(args["action"]), float(args["x"]), float(args["y"])
+    page = await call.page(settle=kind != "move")  # a mouse that moves waits for nothing
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     modifiers = keys.modifier_bits(args.get("modifiers", ()))
     how: dict[str, Any] = {"count": count, "modifiers": modifiers}

@@ -16,7 +16,7 @@ from tabhub.errors import InvalidArguments
 @tool(
     "browser_scroll",
     "Scroll",
-    "Scrolls an element into view, or the page (or `container`: selector or ref) in a direction or to an end.",
+    "Scrolls an element into view, or the page (or `container`: selector, ref) in a direction or to an end.",
     params={
         **TARGET,
         "direction?": {"enum": ["up", "down", "left", "right"]},
@@ -25,6 +25,7 @@ from tabhub.errors import InvalidArguments
         "container?": "string",
     },
     output=OUTPUT,
+    tells_changes=True,
 )
 async def browser_scroll(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

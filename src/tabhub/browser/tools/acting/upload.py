@@ -34,6 +34,7 @@ _GROUP = "tabhub chooser"
     params={**TARGET, "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES}},
     output=OUTPUT,
     destructive=True,
+    tells_changes=True,
 )
 async def upload_file(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
@@ -45,6 +46,7 @@ async def upload_file(call: Call) -> ToolResult:
             if field.get("disabled"):
                 raise CommandFailed(f"{element.label} is disabled.", hint="Complete what the page requires first.")
             _check_count(element, files, several=bool(field.get("multiple")))
+            page.state.worlds.acted.add((element.frame.session_id, element.frame.frame_id))
             inner = Element(page, element.frame, field["ref"], element.label)
             async with inner.object_id() as handle:
                 if not await _set_files_by_path(page, {"objectId": handle}, element.frame.session_id, files):

@@ -77,6 +77,12 @@ class WaitBudget:
         self._attempt += 1
         await asyncio.sleep(min(pause, self.remaining))
 
+    async def pass_time(self) -> None:
+        """Wait for the whole time."""
+        while self.remaining > 0:
+            self.report_progress()
+            await asyncio.sleep(min(self.remaining, _FIRST_PROGRESS))
+
     async def await_page(self, work: Coroutine[Any, Any, T]) -> T:
         """The page's answer; a busy page is not waited for beyond the budget."""
         replying = asyncio.ensure_future(work)
@@ -103,7 +109,8 @@ class WaitBudget:
 @tool(
     "browser_wait_for",
     "Wait",
-    "Waits until an element is visible (or `gone`), the URL matches, the page has loaded, the network is idle.",
+    "Waits until an element is visible (or `gone`), the URL matches, the page has loaded, the network is idle; "
+    "or for the whole `timeout`.",
     params={
         **TARGET,
         "gone?": "boolean",
@@ -120,14 +127,17 @@ async def wait_for(call: Call) -> ToolResult:
     if args.get("gone") and not names_element(args):
         raise InvalidArguments("gone needs an element.", hint="Give a selector, ref, text, role or label.")
     condition = _describe(args)
-    if not condition:
+    if not condition and "timeout" not in args:
         raise InvalidArguments(
-            "No condition is given.", hint="Give a selector, ref, text, role, label, url, loadState or networkIdle."
+            "No condition is given.",
+            hint="Give a selector, ref, text, role, label, url, loadState or networkIdle, or only a timeout.",
         )
     page = await call.page()
-    budget = WaitBudget(call, condition)
+    budget = WaitBudget(call, condition or "the time to pass")
     found = ""
     with call.box.awake.awake(page):
+        if not condition:
+            await budget.pass_time()
         if "url" in args:
             await _wait_for_url(call, page, args["url"], budget)
         if "loadState" in args:
@@ -312,7 +322,8 @@ def _describe(args: Mapping[str, Any]) -> str:
 def _result(call: Call, page: Page, budget: WaitBudget, condition: str, found: str) -> ToolResult:
     page.require_visible()
     tab = call.box.browsers.book.get(page.tab_id)
-    facts = {"tabId": page.tab_id, "did": f"Waited {budget.elapsed:.1f} s for {condition}"}
+    what = f" for {condition}" if condition else ""
+    facts = {"tabId": page.tab_id, "did": f"Waited {budget.elapsed:.1f} s{what}"}
     if found:
         facts["element"] = found
     if tab is not None:

@@ -25,7 +25,7 @@ _DEFAULT_LIMIT = 100
     "Console messages, uncaught errors and browser warnings of the tab, oldest first.",
     params={
         "level?": {"enum": list(LEVELS), "description": "Minimum level."},
-        "limit?": integer("Newest; default 100.", least=1),
+        "limit?": integer("default 100", least=1),
         "clear?": boolean("Show each only once."),
     },
     output={"messages": "array"},
@@ -37,7 +37,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
     uncleared = visible_messages(call.view, record, record.console.uncleared(reader))
     messages = [m for m in uncleared if LEVELS.index(m.level) >= least]
-    shown = [_redacted(message) for message in messages[-call.args.get("limit", _DEFAULT_LIMIT) :]]
+    shown = [_redacted(call, message) for message in messages[-call.args.get("limit", _DEFAULT_LIMIT) :]]
     notes = []
     if left := len(messages) - len(shown):
         notes.append(f"{left} older ones are left out; raise limit.")
@@ -85,9 +85,9 @@ def text_by_page(what: str, entries: Iterable[tuple[int | None, list[str]]], rec
     return "\n".join(lines) or f"No {what} since {iso_time(record.since)}."
 
 
-def _redacted(message: Message) -> Message:
+def _redacted(call: Call, message: Message) -> Message:
     stack = tuple(map(redact_url, message.stack))
-    return replace(message, text=redact(message.text), url=redact_url(message.url), stack=stack)
+    return replace(message, text=redact(call.mask_text(message.text)), url=redact_url(message.url), stack=stack)
 
 
 def _describe(message: Message) -> dict[str, Any]:

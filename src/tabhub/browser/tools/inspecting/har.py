@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
@@ -61,7 +62,8 @@ async def export_har(call: Call) -> ToolResult:
     page, record, reader = await open_record(call)
     requests = visible_requests(call.view, record, record.traffic.requests.uncleared(reader))
     frames = record.traffic.frames.uncleared(reader) if args.get("includeWebSocketFrames") else []
-    body_of = await _load_bodies(page, requests)
+    frames = [replace(frame, data=call.mask_text(frame.data)) if frame.opcode == 1 else frame for frame in frames]
+    body_of = await _load_bodies(call, page, requests)
     archive = har(record, requests, body_of, frames, call.view)
     dropped = record.traffic.requests.dropped
     note = f"{dropped} older requests are no longer kept." if dropped else ""
@@ -215,7 +217,7 @@ def _frame(frame: WebSocketFrame) -> dict[str, Any]:
     return {"type": "send" if frame.sent else "receive", "time": frame.at, "opcode": frame.opcode, "data": data}
 
 
-async def _load_bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Body, Body]]:
+async def _load_bodies(call: Call, page: Page, requests: list[Request]) -> dict[Request, tuple[Body, Body]]:
     """The bodies still available, newest first, up to a total size."""
     gate, body_of, room = asyncio.Semaphore(bodies.PARALLEL), dict[Request, tuple[Body, Body]](), _ALL_BODIES
 
@@ -228,7 +230,7 @@ async def _load_bodies(page: Page, requests: list[Request]) -> dict[Request, tup
             if got.length > _BODY:
                 got = Body(reason="too large for the archive")
             room -= got.length
-            body_of[request] = (sent, got)
+            body_of[request] = (sent.masked(call.mask_text), got.masked(call.mask_text))
 
     await asyncio.gather(*(add(request) for request in reversed(requests)))
     return body_of

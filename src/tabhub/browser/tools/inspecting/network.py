@@ -92,7 +92,7 @@ async def disable_capture(call: Call) -> ToolResult:
     params={
         "filter?": text("URL part, or with *; type:fetch status:4xx method:POST", most=500),
         "withBodies?": "boolean",
-        "limit?": integer("Newest; default 100.", least=1),
+        "limit?": integer("default 100", least=1),
         "clear?": _CLEAR,
     },
     output={"requests": "array"},
@@ -109,7 +109,7 @@ async def get_requests(call: Call) -> ToolResult:
     waiting = {p.network_id: p.id for p in paused}
     facts = [call.view.mask_values(_summary(request, waiting.get(request.key[1]))) for request in shown]
     if with_bodies:
-        await _add_bodies(page, shown, facts)
+        await _add_bodies(call, page, shown, facts)
     notes = _notes(record)
     if left := len(there) - len(shown):
         notes.insert(0, f"{left} older ones are left out; raise limit or filter.")
@@ -167,10 +167,12 @@ async def get_request(call: Call) -> ToolResult:
         facts["responseHeaders"] = headers.redact_headers(request.response_headers)
     facts = call.view.mask_values(facts)  # where it was redirected to, and what led to it
     if part in ("request", "all") and request.has_body:
+        body = (await bodies.request_body(page, request)).masked(call.mask_text)
         sent = request.request_headers.get("Content-Type", request.request_headers.get("content-type", ""))
-        facts["requestBody"] = (await bodies.request_body(page, request)).preview(sent.partition(";")[0], _BODY_ALONE)
+        facts["requestBody"] = body.preview(sent.partition(";")[0], _BODY_ALONE)
     if part in ("response", "all"):
-        facts["responseBody"] = (await bodies.response_body(page, request)).preview(request.mime, _BODY_ALONE)
+        body = (await bodies.response_body(page, request)).masked(call.mask_text)
+        facts["responseBody"] = body.preview(request.mime, _BODY_ALONE)
     if part in ("timing", "all"):
         facts["timing"] = timing_phases(request)
     return data_result(facts)
@@ -194,7 +196,7 @@ async def get_frames(call: Call) -> ToolResult:
             "socket": frame.socket,
             "sent": frame.sent,
             "time": iso_time(frame.at),
-            "data": redact(frame.data) if frame.opcode == 1 else frame.data,
+            "data": redact(call.mask_text(frame.data)) if frame.opcode == 1 else frame.data,
             "type": {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}"),
             "length": frame.length if truncated else None,
         }
@@ -278,14 +280,16 @@ def _summary(request: Request, paused: str | None = None) -> dict[str, Any]:
     )
 
 
-async def _add_bodies(page: Page, shown: list[Request], facts: list[dict[str, Any]]) -> None:
+async def _add_bodies(call: Call, page: Page, shown: list[Request], facts: list[dict[str, Any]]) -> None:
     gate = asyncio.Semaphore(bodies.PARALLEL)
 
     async def add(request: Request, line: dict[str, Any]) -> None:
         async with gate:
             if request.has_body:
-                line["requestBody"] = (await bodies.request_body(page, request)).preview("", _BODY_LISTED)
-            line["responseBody"] = (await bodies.response_body(page, request)).preview(request.mime, _BODY_LISTED)
+                sent = (await bodies.request_body(page, request)).masked(call.mask_text)
+                line["requestBody"] = sent.preview("", _BODY_LISTED)
+            got = (await bodies.response_body(page, request)).masked(call.mask_text)
+            line["responseBody"] = got.preview(request.mime, _BODY_LISTED)
 
     await asyncio.gather(*(add(request, line) for request, line in zip(shown, facts, strict=True)))
 

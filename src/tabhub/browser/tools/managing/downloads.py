@@ -100,7 +100,7 @@ async def download_file(call: BrowserCall) -> ToolResult:
     params={
         "query?": text(most=1000),
         "state?": {"enum": ["in_progress", "interrupted", "complete"]},
-        "limit?": integer("Default 50.", least=1, most=500),
+        "limit?": integer(least=1, most=500),
         "browserId?": BROWSER_ID,
     },
     output={"downloads": rows(_DOWNLOAD), "cut?": boolean("Whether there are more; raise limit.")},

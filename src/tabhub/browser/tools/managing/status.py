@@ -19,7 +19,7 @@ _PROBE = 2.0
 @browser_tool(
     "browser_get_connection_status",
     "Connection status",
-    "Reports the state of each part: hub, socket, extension (probed now), tabs, debugger.",
+    "The state of hub, extension (probed now), tabs and debugger.",
     output={
         "connected": boolean("Whether any browser is connected and responds."),
         "hub": "object",

@@ -5,21 +5,24 @@ Lists and descriptions come from the hub's own tab state. `load_url` sends a new
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
+
+import orjson
 
 from tabhub.browser.browser_choice import browser_tool
 from tabhub.browser.driver.cdp_values import parse_object
 from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.schemas import TAB, boolean, free_object, integer, rows, text
-from tabhub.browser.tool_spec import Call, ToolSpec, data_result, tool, with_note
+from tabhub.browser.tool_spec import Call, ToolSpec, data_result, text_result, tool, with_note
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.origins import origin_of
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, NotConnected, SiteBlocked, TabFailed
 
-_URL = text("https://…", least=1, most=100_000)
+_URL = text(least=1, most=100_000)
 NAVIGATION = {
     "tabId": "integer",
     "url": text("After redirects."),
@@ -35,8 +38,8 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
 @browser_tool(
     "browser_list_tabs",
     "List tabs",
-    "Lists the open tabs of all connected browsers: tabId, title, url, which one is active.",
-    output={"tabs": rows(TAB)},
+    "Lists the open tabs of all browsers, and which are yours.",
+    output={"tabs": rows({**TAB, "own?": "boolean", "leased?": boolean("Another session holds it.")})},
     read_only=True,
 )
 async def list_tabs(call: Call) -> ToolResult:
@@ -44,7 +47,35 @@ async def list_tabs(call: Call) -> ToolResult:
     tabs = call.visible_tabs(every)
     if not every:
         call.box.browsers.default_link()  # fails if no browser is connected
-    return data_result({"tabs": [tab.describe() for tab in tabs]})
+    held = call.box.choice.held_tabs(call.ctx.session)
+    if call.ctx.structured:
+        marks = {tab_id: {"own" if own else "leased": True} for tab_id, own in held.items()}
+        return data_result({"tabs": [{**tab.describe(), **marks.get(tab.tab_id, {})} for tab in tabs]})
+    lines = _tab_lines(tabs, held)
+    # Far below the budget, so that nobody has to count.
+    most, shown = call.box.browsers.limits.result_tokens * 2, 0
+    while shown < len(lines) and most > 0:
+        most -= len(lines[shown].encode()) + 1
+        shown += 1
+    note = f"{len(lines) - shown} more lines" if shown < len(lines) else ""
+    rest = "\n".join(lines[shown:])
+    return text_result("\n".join(lines[:shown]) or "No tabs are open.", {}, note, rest=rest, fits=True)
+
+
+def _tab_lines(tabs: Iterable[Tab], held: Mapping[int, bool]) -> list[str]:
+    """A line for each tab below its browser and window; `held` tabs are the session's own or another's."""
+    lines: list[str] = []
+    last: tuple[str, int] | None = None
+    for tab in tabs:
+        place = (tab.browser_id, tab.window_id)
+        if place != last:
+            lines.append(f"browser {tab.browser_id}, window {tab.window_id}:")
+            last = place
+        line = tab.line
+        if (own := held.get(tab.tab_id)) is not None:
+            line += " [yours]" if own else " [leased by another session]"
+        lines.append(line)
+    return lines
 
 
 @tool(
@@ -81,7 +112,7 @@ async def get_tab_info(call: Call) -> ToolResult:
 @browser_tool(
     "browser_open_tab",
     "Open a tab",
-    "Opens a new tab, in the background unless `active`, and waits until the page has loaded.",
+    "Opens a URL in a new tab, in the background unless `active`, and waits until it has loaded.",
     params={"url": _URL, "browserId?": text("Default: the one used last."), "active?": "boolean"},
     output=NAVIGATION,
     open_world=True,
@@ -132,15 +163,16 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 @tool(
     "browser_navigate_tab",
     "Navigate",
-    "Navigates a tab to a URL and waits until it has loaded (`load`), has committed (`commit`), or not at all.",
+    "Navigates to a URL and waits until the page has loaded, has committed, or not at all.",
     params={"url": _URL, "waitUntil?": {"enum": ["load", "commit", "none"]}},
     output=NAVIGATION,
     idempotent=True,
+    tells_changes=True,
 )
 async def navigate_tab(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
     page = await call.page(leaves=True)
-    return data_result(await _navigate(call, page, url, call.args.get("waitUntil", "load")))
+    return _navigated(await _navigate(call, page, url, call.args.get("waitUntil", "load")), url)
 
 
 def _history_tool(direction: str) -> ToolSpec:
@@ -149,11 +181,12 @@ def _history_tool(direction: str) -> ToolSpec:
         f"Go {direction}",
         f"Goes {direction} one page and waits until it has loaded.",
         output=NAVIGATION,
+        tells_changes=True,
     )
     async def go(call: Call) -> ToolResult:
         page = await call.page()
         answer = await _move(call, page, f"go{direction.title()}", f"go {direction}")
-        return data_result(_navigation_facts(call, page, answer))
+        return _navigated(_navigation_facts(call, page, answer))
 
     return go
 
@@ -164,15 +197,16 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
 @tool(
     "browser_reload_tab",
     "Reload a page",
-    "Reloads the page and waits for it. Unsaved input is lost.",
+    "Reloads the page; unsaved input is lost.",
     params={"ignoreCache?": "boolean"},
     output=NAVIGATION,
     idempotent=True,
+    tells_changes=True,
 )
 async def reload_tab(call: Call) -> ToolResult:
     page = await call.page()
     params = {"ignoreCache": call.args.get("ignoreCache", False)}
-    return data_result(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
+    return _navigated(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
 
 
 @tool(
@@ -192,7 +226,7 @@ async def focus_tab(call: Call) -> ToolResult:
 @tool(
     "browser_close_tab",
     "Close a tab",
-    "Closes the tab. Unsaved input is lost.",
+    "Closes the tab; unsaved input is lost.",
     output={"tabId": "integer", "closed": "boolean"},
     destructive=True,
     idempotent=True,
@@ -255,6 +289,16 @@ async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[s
         facts["httpStatus"] = status
         facts["ok"] = facts["ok"] and status < 400
     return facts
+
+
+def _navigated(facts: dict[str, Any], wanted: str = "") -> ToolResult:
+    """As text, the page in the notation of snapshots, and what is not as usual; the URL unless it is the wanted one."""
+    usual = {"status": "complete", "ok": True, "httpStatus": 200}
+    shown = ("tabId", "url", "title", "note")
+    rest = {name: value for name, value in facts.items() if name not in shown and value != usual.get(name)}
+    there = "" if facts["url"] in (wanted, f"{wanted}/") else f" {facts['url']}"
+    line = f"page {orjson.dumps(facts['title']).decode()}{there}"
+    return text_result(f"{line} {orjson.dumps(rest).decode()}" if rest else line, facts)
 
 
 def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:

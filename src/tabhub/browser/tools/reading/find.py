@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import orjson
+
 from tabhub.browser.driver.cdp_values import parse_int, parse_object
 from tabhub.browser.driver.frames import Frame, frame_offset, list_frames, main_frame
 from tabhub.browser.driver.listeners import learn_listeners
@@ -12,7 +14,7 @@ from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements.element import TARGET, TARGET_NAMES, find_element, names_element
 from tabhub.browser.schemas import free_object, integer, list_of, rows, text
-from tabhub.browser.tool_spec import Call, data_result, tool
+from tabhub.browser.tool_spec import Call, text_result, tool
 from tabhub.core.descriptions import one_line, visible
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -24,7 +26,7 @@ _MAX_NAME = 200
 @tool(
     "browser_find",
     "Find elements",
-    "Finds elements by name or text (exact matches first) and role in all frames; returns refs.",
+    "Finds elements by text and role in all frames, exact matches first; returns refs.",
     params={"text?": "string", "role?": "string", "limit?": integer(least=1, most=200), "boxes?": "boolean"},
     output={"tabId": "integer", "elements": list_of("object"), "total": "integer", "nearest?": list_of("string")},
     read_only=True,
@@ -54,19 +56,29 @@ async def find(call: Call) -> ToolResult:
         facts["nearest"] = nearest
         there = f" Nearest matches: {', '.join(nearest)}." if nearest else " Nothing there is similar."
         lines = [f"Nothing in tab {page.tab_id} ({page.tab.url[:200]}) matches.{there}"]
-    return ToolResult.of([{"type": "text", "text": "\n".join(lines)}], structured=facts)
+    return text_result("\n".join(lines), facts)
 
 
 async def _search(frame: Frame, wanted: dict[str, Any], boxes: bool) -> dict[str, Any]:
     """The matches of one frame; none for one that was removed meanwhile or belongs to the browser."""
     try:
-        await learn_listeners(frame)
         wanted = wanted | (await frame_offset(frame) if boxes else {})
-        return parse_object(await run_with_closed_roots(frame, f"return kit.search({literal(wanted)});"))
+        code = f"return kit.search({literal(wanted)});"
+        answer = parse_object(await run_with_closed_roots(frame, code))
+        if _listeners_matter(answer) and await learn_listeners(frame):
+            answer = parse_object(await run_with_closed_roots(frame, code))
+        return answer
     except CommandFailed:
         if frame.parent is None:
             raise
         return {}
+
+
+def _listeners_matter(answer: dict[str, Any]) -> bool:
+    """Whether the page's listeners may change the answer: they make elements with a text actionable, and find no other
+    ones unless only a role is asked for. Asking for them costs much where there are thousands."""
+    found = answer.get("found") or []
+    return not found or not all(one.get("acts") is True for one in found)
 
 
 def _describe(one: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +151,21 @@ async def query_elements(call: Call) -> ToolResult:
     total = sum(answer["total"] for answer in answers)
     more = f"{total - limit} more match; raise limit or narrow the target." if total > limit else ""
     note = more if total else await _no_match_note(call)
-    return data_result({"tabId": page.tab_id, "total": total, "elements": elements[:limit]}, note)
+    shown = elements[:limit]
+    lines = [f"{total} element{'' if total == 1 else 's'}", *map(_element_line, shown)]
+    return text_result("\n".join(lines), {"tabId": page.tab_id, "total": total, "elements": shown}, note)
+
+
+def _element_line(element: dict[str, Any]) -> str:
+    """The tag and what else is known of an element, in the notation of snapshots."""
+    role = f" {element['role']}" if element.get("role") else ""
+    name = f" {orjson.dumps(one_line(visible(element['text'])[0], _MAX_NAME)).decode()}" if element["text"] else ""
+    box = ",".join(f"{element['box'][side]:g}" for side in ("x", "y", "width", "height"))
+    given = element.get("attributes", {}).items()
+    attributes = "".join(f" {name}={orjson.dumps(value).decode()}" for name, value in given if value is not None)
+    hidden = "" if element["visible"] else " (not visible)"
+    where = f" in {element['frame']}" if "frame" in element else ""
+    return f"{element['tag']}{role}{name} [ref={element['ref']} box={box}]{attributes}{hidden}{where}"
 
 
 async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tabhub.browser.record import bodies
 from tabhub.browser.record.bodies import Body
 from tabhub.browser.record.visible_records import visible_requests
 from tabhub.browser.schemas import integer, known, list_of, text
-from tabhub.browser.tool_spec import Call, data_result, text_result, tool
+from tabhub.browser.tool_spec import Call, content_result, data_result, text_result, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
@@ -97,7 +97,7 @@ async def get_resource_content(call: Call) -> ToolResult:
     data = body.data or b""
     if mime in _IMAGES:
         encoded = base64.b64encode(data).decode()
-        return ToolResult.of([{"type": "image", "data": encoded, "mimeType": mime}], structured=facts)
+        return content_result([{"type": "image", "data": encoded, "mimeType": mime}], facts)
     limit = most // 4 * 3
     facts["base64"] = base64.b64encode(data[:limit]).decode()
     note = f"{len(data) - limit} of {len(data)} bytes left out; raise maxLength." if len(data) > limit else ""

@@ -11,9 +11,9 @@ import orjson
 from tabhub.browser.driver.cdp_values import parse_number, parse_object
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Area, Element, find_element, names_element
-from tabhub.browser.schemas import boolean, integer, number, text
+from tabhub.browser.schemas import boolean, integer, number
 from tabhub.browser.screenshots import Mark, capture, collect_marks
-from tabhub.browser.tool_spec import Call, data_result, tool, with_note
+from tabhub.browser.tool_spec import Call, content_result, data_result, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -25,7 +25,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
 @tool(
     "browser_screenshot_tab",
     "Take a screenshot",
-    "Takes a screenshot of the viewport, the full page, or one element; with `filePath` saves it to a file.",
+    "Takes a screenshot of the viewport, the full page, or one element; `filePath` saves it.",
     params={
         **TARGET,
         "fullPage?": "boolean",
@@ -33,7 +33,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
         "scale?": number(least=0.1, most=4),
         "format?": {"enum": ["png", "jpeg", "webp"]},
         "quality?": integer(least=0, most=100),
-        "filePath?": text("e.g. shots/page.png"),
+        "filePath?": "string",
         "overwrite?": "boolean",
     },
     output={
@@ -60,6 +60,8 @@ async def screenshot_tab(call: Call) -> ToolResult:
     params: dict[str, Any] = {"format": kind}
     if kind != "png":
         params["quality"] = args.get("quality", 80)
+    elif path is None and whole is None:
+        params["optimizeForSpeed"] = True  # a larger picture of the same pixels
     if clip:
         params.update(clip=clip, captureBeyondViewport=True)
     marks: list[Mark] = []
@@ -77,14 +79,14 @@ async def screenshot_tab(call: Call) -> ToolResult:
     if path is None:
         image = b'{"type":"image","data":"' + encoded + b'","mimeType":"image/' + kind.encode() + b'"}'
         text_parts = b"".join(b',{"type":"text","text":' + orjson.dumps(text) + b"}" for text in texts)
-        return ToolResult(b'{"content":[' + image + text_parts + b'],"structuredContent":' + orjson.dumps(facts) + b"}")
+        return ToolResult(b'{"content":[' + image + text_parts + b"]}", facts=orjson.dumps(facts), has_media=True)
     data = await asyncio.to_thread(base64.b64decode, encoded)
     await asyncio.to_thread(folder.write, path, data, overwrite=args.get("overwrite", False))
     facts["filePath"] = str(path)
     if not args.get("annotate"):
         return data_result(facts)
     content = [{"type": "text", "text": text} for text in (orjson.dumps(facts).decode(), texts[-1])]
-    return ToolResult.of(content, structured=facts)
+    return content_result(content, facts)
 
 
 def _format_of(args: dict[str, Any]) -> str:

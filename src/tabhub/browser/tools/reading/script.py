@@ -1,6 +1,7 @@
 """browser_execute_script: runs the agent's code in the page, in one round trip.
 
-Before and after it the secret fields are read, whose values are masked in the result.
+The secret fields are read in the same message, before and after it; their values are masked in the result. For a script
+in a frame they are read in all frames, in messages of their own.
 
 The code is inserted unchanged on its own lines, so that line numbers the browser reports are the agent's. The result
 is converted to JSON in the page; an exception becomes an error result with its position.
@@ -8,7 +9,6 @@ is converted to JSON in the page; an exception becomes an error result with its 
 
 from __future__ import annotations
 
-import asyncio
 import re
 from contextlib import suppress
 from typing import Any
@@ -17,11 +17,12 @@ import msgspec
 import orjson
 
 from tabhub.browser.driver.cdp_values import parse_object
-from tabhub.browser.driver.page import Page, ignore_failure
+from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.worlds import literal, source
 from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.schemas import free_object, text
-from tabhub.browser.tool_spec import Call, tool, with_note
+from tabhub.browser.secrets.field_reads import FieldReads, around_script
+from tabhub.browser.tool_spec import Call, json_result, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 
@@ -51,7 +52,7 @@ class _Remote(msgspec.Struct):
     value: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Evaluated(msgspec.Struct):
+class _Evaluated(FieldReads):
     result: _Remote = msgspec.field(default_factory=_Remote)
     exceptionDetails: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the name on the wire
 
@@ -69,7 +70,7 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 @tool(
     "browser_execute_script",
     "Run JavaScript",
-    "Runs JavaScript in the page and returns its result; it can do whatever the page can.",
+    "Runs JavaScript in the page and returns its result.",
     params={
         "code": text("Body of an async function.", least=1, most=1_000_000),
         "args?": free_object("Available as `args`."),
@@ -81,22 +82,21 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 async def execute_script(call: Call) -> ToolResult:
     """Evaluate, and splice the value into the answer without decoding it."""
     page = await call.page()
-    code = call.args["code"]
-    in_frame = "frame" in call.args
-    reading = asyncio.ensure_future(call.box.read_fields(page, in_frame))
-    reading.add_done_callback(ignore_failure)
-    if page.state.worlds.is_ready:
-        await asyncio.sleep(0)  # it is sent, and the browser answers in order
-    else:
-        await reading
+    code, in_frame = call.args["code"], "frame" in call.args
+    world, more = page.state.worlds.main_world, False
+    if world is None or in_frame:
+        more = await call.box.read_fields(page, in_frame)
+        world = page.state.worlds.main_world
+    reads = b"" if world is None or in_frame else around_script(world)
     # The browser stops an endless loop shortly before the deadline of the call.
     timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
+    script = expression(code, call.args.get("args"))
     try:
         with call.box.awake.awake(page):  # a script may wait for an animation frame
             if in_frame:
-                answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), timeout_ms)
+                answer = await _in_frame(page, call.args["frame"], script, timeout_ms)
             else:
-                answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), timeout_ms))
+                answer = await page.cdp_encoded(_EVALUATE % (script, timeout_ms) + reads)
     except CommandFailed as error:
         if "Execution was terminated" not in error.message:
             raise
@@ -104,22 +104,22 @@ async def execute_script(call: Call) -> ToolResult:
             f"The script ran for {timeout_ms / 1000:g} s without yielding and was stopped.",
             hint="Split the script, or `await` between its steps.",
         ) from None
-    with suppress(TabFailed):  # the script may have closed the tab
-        if await reading:
-            await call.box.read_fields(page, in_frame)  # what was entered while it ran
     try:
         evaluated = _EVALUATED.decode(answer)
     except msgspec.DecodeError as error:
         raise CommandFailed(f"invalid response: the browser's answer to the script cannot be read: {error}") from None
+    if reads:
+        more = not evaluated.learn(page.state.fields)
+    if more:
+        with suppress(TabFailed):  # the script may have closed the tab
+            await call.box.read_fields(page, in_frame)
     if evaluated.exceptionDetails is not msgspec.UNSET:
         return ToolResult.text(describe_exception(orjson.loads(bytes(evaluated.exceptionDetails)), code), is_error=True)
     body = _structured_content(bytes(evaluated.result.value))
     if elsewhere := page.elsewhere_note():
         facts = orjson.loads(body)
         body = orjson.dumps(with_note(facts, facts.get("note", ""), elsewhere))
-    # The text content repeats the JSON as a string.
-    text = orjson.dumps(body.decode())
-    return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + body + b"}")
+    return json_result(body)
 
 
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:

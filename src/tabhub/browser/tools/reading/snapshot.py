@@ -17,6 +17,7 @@ from tabhub.browser.driver.shadow_roots import run_with_closed_roots
 from tabhub.browser.driver.worlds import literal
 from tabhub.browser.elements import outline
 from tabhub.browser.elements.element import TARGET, find_element, poll_pause
+from tabhub.browser.elements.outline_cut import Cut, cut_lines
 from tabhub.browser.elements.outline_diff import diff_lines
 from tabhub.browser.schemas import boolean, integer, text
 from tabhub.browser.tool_spec import Call, text_result, tool
@@ -24,11 +25,16 @@ from tabhub.core.descriptions import visible
 from tabhub.core.origins import BLANK
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, PageNavigated
+from tabhub.links.browsers import TabRef
 
 _MAX_CHARS = 3_000_000
 _SESSIONS_KEPT = 8
 _MAX_KEPT = 1_000_000
 _MAX_FRAME_DEPTH = 12
+_HEAD_TOKENS = 400
+"""Of the budget, for the page's URL and title and for notes."""
+_FEW_LINES = 200
+"""As many lines are counted at once without holding up the event loop."""
 _NOTES = {
     "loading": "The page is still loading.",
     "modal": "A modal dialog is open; the page behind it is inert and left out.",
@@ -95,31 +101,47 @@ async def snapshot(call: Call) -> ToolResult:
     visible_lines = [visible(line) for line in seen.lines]
     lines, hidden = [line for line, _ in visible_lines], sum(removed for _, removed in visible_lines)
     notes = [*seen.notes, _BLANK if seen.blank else "", f"{hidden} hidden characters removed." if hidden else ""]
-    key = (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items())))
+    key = _key(call, scope, options)
     # Not compared with one from before a change of the site rules, which may have had more frames.
     token = f"{seen.token} {call.view.rules}"
     before = _replace_last(page.state.worlds.last_snapshots, key, token, lines)
     if args.get("changes"):
         lines, note = _changes(before, token, lines)
         notes.append(note)
-    budget = args.get("maxTokens") or call.box.browsers.limits.result_tokens * 9 // 10
-    fitted, omitted = outline.fit_budget(lines, budget)
-    if omitted:
-        notes.append(
-            f"{omitted} of {len(lines)} lines left out: see a part by ref or selector, "
-            "or raise maxTokens and read on in the result."
-        )
+    budget = call.box.browsers.limits.result_tokens - _HEAD_TOKENS
+    budget = min(args.get("maxTokens", budget), budget)
+    cut = await asyncio.to_thread(cut_lines, lines, budget) if len(lines) > _FEW_LINES else cut_lines(lines, budget)
     title = visible(seen.title)[0]
     facts = {
         "tabId": page.tab_id,
         "url": seen.url,
         "title": title,
-        "snapshot": "\n".join(fitted),
+        "snapshot": "\n".join(cut.shown),
         "elements": seen.elements,
-        **({"truncated": True} if omitted else {}),
+        **({"truncated": True} if cut.rest else {}),
     }
-    head = f"page {orjson.dumps(title).decode()} {seen.url[:300]}"
-    return text_result("\n".join([head, *fitted]), facts, *notes)
+    head = f"page {orjson.dumps(title).decode()} {seen.url[:300]} (tab {page.tab_id}, {seen.elements} elements)"
+    notes.append(_omitted(cut, len(lines)))
+    return text_result("\n".join([head, *cut.shown]), facts, *notes, rest="\n".join(cut.rest), fits=True)
+
+
+def _key(call: Call, scope: str, options: dict[str, Any]) -> tuple[Any, ...]:
+    """What snapshots of a tab are compared by: the session, the part of the page, and the options."""
+    return (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items())))
+
+
+def has_snapshot(call: Call, ref: TabRef) -> bool:
+    """Whether the agent has taken a whole snapshot of a tab, with which a later one can be compared."""
+    state = call.box.watch.tabs.get((ref.link, ref.tab.chrome_id))
+    return state is not None and _key(call, "", {"most": _MAX_CHARS}) in state.worlds.last_snapshots
+
+
+def _omitted(cut: Cut, lines: int) -> str:
+    if not cut.rest:
+        return ""
+    elements = f", {cut.omitted_elements} elements among them" if cut.omitted_elements else ""
+    here = f"{cut.omitted} of {lines} lines{elements}" if cut.omitted else "The rest of long texts"
+    return f"{here} left out at the marks … §1, … §2; ref or selector shows one part in full."
 
 
 async def _snapshot_again(frame: Frame, options: dict[str, Any]) -> FrameSnapshot:

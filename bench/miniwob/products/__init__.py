@@ -1,0 +1,1 @@
+"""The products that are compared, behind one interface."""

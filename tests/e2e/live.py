@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from websockets.asyncio.client import ClientConnection, connect
 
 from tabhub.store.home import Home
+from tests.harness.agent import PROGRAM
 from tests.harness.agent import client as http_client
 from tests.harness.hub import AGENT, Address, agent_token
 from tests.harness.waiting import wait_for
@@ -75,7 +76,7 @@ class LiveHub(Address):
         return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=30, check=False)
 
     @contextlib.asynccontextmanager
-    async def mcp(self, mode: str, path: str = "/mcp", **more: Any) -> AsyncIterator[Client]:
+    async def mcp(self, mode: str, path: str = PROGRAM, **more: Any) -> AsyncIterator[Client]:
         """The official client, with further arguments for it; `legacy` is the handshake era."""
         async with http_client(self) as http:
             transport = streamable_http_client(f"{self.url}{path}", http_client=http)

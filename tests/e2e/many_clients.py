@@ -110,7 +110,7 @@ class ToolClient:
         if transport == "http":
             self._open = self.hub.mcp(_MODES[era], client_info=info)
         else:
-            argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT]
+            argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT, "--tools", "all,structured"]
             server = StdioServerParameters(command=sys.executable, args=argv, env=self.hub.env)
             self._open = Client(stdio_client(server), mode=_MODES[era], client_info=info)
         self._transport = McpTransport(await self._open.__aenter__())

@@ -84,10 +84,10 @@ async def test_the_official_mcp_client_works(live_hub: LiveHub, site: Site, mode
         assert ran["value"] == ["Written", "/colours"]
 
         await data(client, "browser_navigate_tab", tabId=tab_id, url=f"{site.url}/")
-        read = await client.call_tool("browser_get_tab_content", {"tabId": tab_id})
-        assert text(read) == "Plain heading\n\nSome bold words and a link.\n\none\ntwo"
-        marked = await client.call_tool("browser_get_tab_content", {"tabId": tab_id, "format": "markdown"})
-        assert text(marked) == (
+        read = await data(client, "browser_get_tab_content", tabId=tab_id)
+        assert read["content"] == "Plain heading\n\nSome bold words and a link.\n\none\ntwo"
+        marked = await data(client, "browser_get_tab_content", tabId=tab_id, format="markdown")
+        assert marked["content"] == (
             f"# Plain heading\n\nSome **bold** words and [a link]({site.url}/other).\n\n- one\n- two"
         )
         assert (await data(client, "browser_close_tab", tabId=tab_id))["closed"] is True
@@ -96,8 +96,8 @@ async def test_the_official_mcp_client_works(live_hub: LiveHub, site: Site, mode
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_large_result_can_be_read_through_its_handle(live_hub: LiveHub, site: Site, mode: str) -> None:
-    async with live_hub.mcp(mode) as client:
-        tab_id = (await data(client, "browser_open_tab", url=f"{site.url}/long"))["tabId"]
+    async with live_hub.mcp(mode, "/mcp") as client, live_hub.mcp(mode) as program:
+        tab_id = (await data(program, "browser_open_tab", url=f"{site.url}/long"))["tabId"]
         cut = await client.call_tool("browser_get_page_html", {"tabId": tab_id, "maxLength": 2_000_000})
         shown = "".join(part.text for part in cut.content if isinstance(part, TextContent))
         assert "Paragraph 0 of the long page" in shown
@@ -108,13 +108,13 @@ async def test_a_large_result_can_be_read_through_its_handle(live_hub: LiveHub, 
         assert "Paragraph 19999 of" in text(found)
         on = await client.call_tool("tabhub_read_result", {"handle": handle, "offset": 1_000_000})
         assert "of the long page" in text(on)
-        await data(client, "browser_close_tab", tabId=tab_id)
+        await data(program, "browser_close_tab", tabId=tab_id)
 
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.req("S002-modes-02", "S002-gateway-01", "S002-gateway-03")
 async def test_the_gateway_works_with_two_tools(live_hub: LiveHub, site: Site, mode: str) -> None:
-    async with live_hub.mcp(mode, "/mcp/gateway") as client:
+    async with live_hub.mcp(mode, "/mcp/gateway?tools=structured") as client:
 
         async def call(name: str, **arguments: Any) -> CallToolResult:
             result = await client.call_tool("tabhub_call", {"name": name, "arguments": arguments})
@@ -171,7 +171,7 @@ def test_the_command_line_works(live_hub: LiveHub, site: Site) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.req("S002-modes-04", "S002-stdio-01")
 async def test_the_stdio_bridge_works(live_hub: LiveHub, site: Site, mode: str) -> None:
-    argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT]
+    argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT, "--tools", "all,structured"]
     bridge = stdio_client(StdioServerParameters(command=sys.executable, args=argv, env=live_hub.env))
     async with Client(bridge, mode=mode) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} >= FIRST_TOOLS

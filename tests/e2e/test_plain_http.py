@@ -12,9 +12,8 @@ from tests.e2e.zoo import Zoo
 async def test_tools_read_act_and_capture_outside_secure_contexts(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("forms.html").replace("127.0.0.1", "intranet.test"))
     assert await guest.run("return isSecureContext") is False
-    snapshot = (await guest.call("browser_snapshot"))["content"][0]["text"]
-    assert "Sign up" in snapshot
-    assert "Phone" in (await guest.call("browser_find", text="Phone"))["content"][0]["text"]
+    assert "Sign up" in (await guest.get("browser_snapshot"))["snapshot"]
+    assert "Phone" in str((await guest.get("browser_find", text="Phone"))["elements"])
     fields = [{"selector": "[name=phone]", "value": "123"}, {"selector": "textarea", "value": "new words"}]
     filled = await guest.get("browser_fill_form", fields=fields)
     assert [field.get("value") for field in filled["fields"]] == ["123", "new words"]
@@ -22,8 +21,7 @@ async def test_tools_read_act_and_capture_outside_secure_contexts(guest: Caller,
     assert await guest.run("return document.querySelectorAll('[type=checkbox]')[0].checked") is False
     await guest.get("browser_type_text", selector="[type=search]", text="tea")
     assert await guest.run("return document.querySelector('[type=search]').value") == "tea"
-    content = await guest.call("browser_get_tab_content")
-    assert "Sign up" in content["content"][0]["text"]
+    assert "Sign up" in (await guest.get("browser_get_tab_content"))["content"]
     assert (await guest.call("browser_screenshot_tab"))["content"][-1]["type"] in ("image", "text")
     await guest.get("browser_set_storage", storageType="local", key="a", value="1")
     assert (await guest.get("browser_get_storage"))["items"] == [{"key": "a", "value": "1"}]

@@ -18,7 +18,7 @@ from tests.harness.waiting import eventually
 
 
 def stdio(hub: LiveHub, mode: str) -> Client:
-    argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT]
+    argv = ["-m", "tabhub", "start", "--stdio", "--as", AGENT, "--tools", "all,structured"]
     return Client(stdio_client(StdioServerParameters(command=sys.executable, args=argv, env=hub.env)), mode=mode)
 
 

@@ -21,7 +21,8 @@ MARKER = "fake-extension-answer"
 _SCRIPT = {"result": {"type": "string", "value": MARKER}}
 _NO_FIELDS = {"result": {"type": "object", "value": {"values": [], "go": False, "frames": False}}}
 _RESULTS: dict[str, dict[str, Any]] = {
-    "makeKit": {"result": {"type": "object", "value": ["0123456789abcdef", "e"]}},
+    "tabhubKit ??=": {"result": {"type": "boolean", "value": True}},
+    "tabhubKit.begin(": {"result": {"type": "object", "value": ["0123456789abcdef", "e"]}},
     "secretsBeforeScript": {**_SCRIPT, "ahead": [_NO_FIELDS]},
     "Page.getFrameTree": {"frameTree": {"frame": {"id": "F", "url": "https://site.example/"}}},
     "Page.createIsolatedWorld": {"executionContextId": 7},

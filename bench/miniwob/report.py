@@ -9,7 +9,7 @@ from bench import report
 from bench.miniwob.episodes import PRODUCT_NAMES, SEEDS, SOLVED, Episode
 from bench.miniwob.policies.registry import LEFT_OUT
 
-_HEAD = ("", "solved", "calls", "tokens", "of these answers", "characters", "s inside calls", "median ms a call")
+_HEAD = ("", "solved", "calls", "tokens", "of these answers", "characters", "s inside calls", "mean ms a call")
 _TABHUB, _PLAYWRIGHT = PRODUCT_NAMES.values()
 
 

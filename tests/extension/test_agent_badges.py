@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from tests.e2e import png
-from tests.extension.conftest import Chromium, Site
+from tests.extension.conftest import Chromium, Site, in_worker
 from tests.extension.fakehub import FakeHub, Refused, Wire
 from tests.extension.pagetab import PageTab
 from tests.harness.waiting import becomes
@@ -99,18 +99,31 @@ async def test_the_stop_button_takes_the_tab_from_the_agent_unseen_by_the_page(
     await wire.notify("agents.marks", tabs=[])
 
 
-async def test_an_outline_is_shown_for_a_moment_around_the_element(wire: Wire, tab: int, site: Site) -> None:
+RECORD = """(() => {
+  globalThis.insertStyle = chrome.scripting.insertCSS;
+  const insert = insertStyle.bind(chrome.scripting);
+  globalThis.styles = [];
+  chrome.scripting.insertCSS = (style) => (styles.push(style.css), insert(style));
+  return 1;
+})()"""
+
+
+async def test_an_outline_is_shown_for_a_moment_around_the_element(
+    wire: Wire, tab: int, chromium: Chromium, site: Site
+) -> None:
     page = PageTab(wire, tab, 0)
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/strict")
     elements = await page.run("document.documentElement.outerHTML")
-    box = {"x": 30, "y": 40, "width": 100, "height": 20, "color": "#18733a", "long": True}
+    await in_worker(chromium, RECORD)
+    box = {"x": 30, "y": 40, "width": 100, "height": 20, "color": "#18733a"}
     await wire.notify("agents.outline", tabId=tab, **box)
-    before = "getComputedStyle(document.documentElement, '::before')"
-    await page.until(f"{before}.left === '27px'")
-    assert await page.run(f"[{before}.width, {before}.pointerEvents]") == ["106px", "none"]
+    await becomes(lambda: in_worker(chromium, "styles.length"), 1)
+    style = await in_worker(chromium, "chrome.scripting.insertCSS = globalThis.insertStyle, styles[0]")
+    for rule in (":root::before", "left: 27px", "top: 37px", "width: 106px", "#18733a", "pointer-events: none"):
+        assert rule in style
     assert await page.run("document.documentElement.outerHTML") == elements
-    await wire.cdp(tab, "Page.captureScreenshot", format="png")  # for which it is taken away
-    await page.until(f"{before}.content === 'none' || {before}.content === 'normal'")
+    before = "getComputedStyle(document.documentElement, '::before').content"
+    await page.until(f"{before} === 'none' || {before} === 'normal'")
 
 
 async def test_without_a_hub_there_is_no_badge(wire: Wire, tab: int, hub: FakeHub, site: Site) -> None:

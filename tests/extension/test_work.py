@@ -13,10 +13,10 @@ IDLE = {"paused": False, "working": 0, "agents": []}
 async def test_the_badge_shows_what_needs_the_person_first(wire: Wire, chromium: Chromium) -> None:
     async def badge() -> str:
         text, title = await in_worker(chromium, BADGE)
-        return f"{text}|{title.partition(' ws:')[0]}"
+        return f"{text}|{title.partition(' to ')[0]}"
 
     await wire.notify("agents.work", **IDLE)
-    await becomes(badge, "|Tabhub: connected to")
+    await becomes(badge, "|Tabhub: connected")
     await wire.notify("agents.work", **{**IDLE, "working": 2})
     await becomes(badge, "●|Tabhub: 2 agents working")
     await wire.notify("agents.work", **{**IDLE, "working": 2, "paused": True})
@@ -27,7 +27,7 @@ async def test_the_badge_shows_what_needs_the_person_first(wire: Wire, chromium:
     await wire.notify("confirmation.done", id="one")
     await wire.notify("confirmation.done", id="two")
     await wire.notify("agents.work", **IDLE)
-    await becomes(badge, "|Tabhub: connected to")
+    await becomes(badge, "|Tabhub: connected")
 
 
 async def test_a_click_on_the_toolbar_button_opens_the_panel_at_the_side(wire: Wire, chromium: Chromium) -> None:

@@ -79,7 +79,7 @@ async def test_resources_of_another_user_look_like_missing_ones(tmp_path: Path) 
         browser(relay.ws, token("ann")) as anns,
         browser(relay.ws, token("bob"), "bobs"),
     ):
-        anns.answers["getTabs"] = {"tabs": [tab(n, title="x" * 8000) for n in range(7, 80)]}
+        anns.answers["getTabs"] = {"tabs": [tab(n, title="x" * 8000) for n in range(7, 200)]}
         async with relay.agent(token("ann")) as ann, relay.agent(token("bob")) as bob:
             shown = json.dumps((await ann.call("browser_list_tabs"))["result"])
             handle = shown[shown.index("r_") :][:22]

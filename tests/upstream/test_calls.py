@@ -210,7 +210,7 @@ async def test_a_long_resource_is_truncated_with_a_handle_for_the_rest(hub: Runn
         assert "This result is cut" in read["contents"][-1]["text"]
         handle = read["_meta"]["tabhub/result"]["handle"]
         more = await agent.call("tabhub_read_result", {"handle": handle, "search": "line 59999 "})
-        assert "line 59999 of a long book" in text(more["result"])
+        assert "line 59999 of a long book" in more["result"]["structuredContent"]["text"]
 
 
 @pytest.mark.req("B25")

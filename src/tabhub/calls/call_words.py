@@ -19,8 +19,9 @@ BATCH = batch.browser_act.tool.name
 
 def tool_words(tool: Tool) -> words.ToolWords:
     kind = tool.source.kind
-    source = tool.source.key.partition("://")[2] or tool.source.key if kind in ("page", "plugin", "upstream") else ""
-    return words.ToolWords(tool.name, tool.title or "", kind, source)
+    if kind in ("browser", "hub"):  # these have phrases of their own, which do not name the tool
+        return words.ToolWords(tool.name, "" if tool.name in PHRASES else tool.title or "", kind, "")
+    return words.ToolWords(tool.name, tool.title or "", kind, tool.source.key.partition("://")[2] or tool.source.key)
 
 
 def call_phrase(tool: Tool, arguments: Mapping[str, Any], call: Call | None, *, with_text: bool = False) -> str:

@@ -20,9 +20,10 @@ def test_a_step_is_told_in_one_line_with_all_that_it_reports() -> None:
 
 
 def test_what_was_done_is_told_in_a_line_and_everything_else_as_data() -> None:
-    answer = orjson.loads(data_result({"tabId": 1, "did": "Clicked link [e1]", "opened": [2]}, "It moved.").payload)
-    assert answer["content"][0]["text"] == 'Clicked link [e1] {"opened":[2]}\n\n[It moved.]'
-    assert answer["structuredContent"] == {"tabId": 1, "did": "Clicked link [e1]", "opened": [2], "note": "It moved."}
+    result = data_result({"tabId": 1, "did": "Clicked link [e1]", "opened": [2]}, "It moved.")
+    text, data = (orjson.loads(result.form(structured=structured).payload) for structured in (False, True))
+    assert text == {"content": [{"type": "text", "text": 'Clicked link [e1] {"opened":[2]}\n\n[It moved.]'}]}
+    assert data["structuredContent"] == {"tabId": 1, "did": "Clicked link [e1]", "opened": [2], "note": "It moved."}
 
 
 def test_a_page_that_was_loaded_is_told_like_in_a_snapshot_and_only_what_is_unusual_besides() -> None:

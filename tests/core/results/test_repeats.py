@@ -30,5 +30,6 @@ def test_what_the_text_does_not_say_stays(text: str) -> None:
 
 def test_several_blocks_and_results_without_structured_content_stay() -> None:
     image = {"type": "image", "data": "", "mimeType": "image/png"}
-    for given in (result('{"a":[1,"ü"]}', FACTS, image), {"content": []}, {"content": [1], "structuredContent": {}}):
+    empty: dict[str, Any] = {"content": []}
+    for given in (result('{"a":[1,"ü"]}', FACTS, image), empty, {"content": [1], "structuredContent": {}}):
         assert without_repeats(given) == given

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken, ProtectedResourceMetadata
+from mcp.types import TextContent
 from pydantic import AnyUrl
 from websockets.asyncio.client import connect
 
@@ -65,7 +66,8 @@ async def test_the_official_client_with_a_token_reaches_its_users_browser(relay:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert {"browser_snapshot", "browser_open_tab", "browser_list_tabs", "tabhub_read_result"} <= names
         listed = await client.call_tool("browser_list_tabs", {})
-        assert [tab["tabId"] for tab in listed.structured_content["tabs"]] == [7]
+        assert isinstance(text := listed.content[0], TextContent)
+        assert [line[:2] for line in text.text.splitlines()[1:]] == ["7 "]
         assert not (await client.call_tool("browser_close_tab", {"tabId": 7})).is_error
         (closed,) = far.asked("closeTab")
         assert closed["params"]["tabId"] == 7

@@ -35,7 +35,7 @@ async def two() -> AsyncIterator[Two]:
     bus, far_bus = MemoryBus("here", network), MemoryBus("there", network)
     async with AsyncExitStack() as stack:
         here = await stack.enter_async_context(http_relay(bus=bus, stream_keepalive=0.2))
-        there = await stack.enter_async_context(http_relay(bus=far_bus))
+        there = await stack.enter_async_context(http_relay(bus=far_bus, stream_keepalive=0.2))
         yield Two(here, there, bus, far_bus)
 
 

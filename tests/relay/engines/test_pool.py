@@ -87,7 +87,7 @@ async def test_resources_of_another_user_look_like_missing_ones(tmp_path: Path) 
             assert answers[0].content == answers[1].content
         assert (await ann.post(LIST)).status_code == 200
         # a result
-        await anns.notify("tab.syncAll", {"tabs": [tab(n, title="x" * 8000) for n in range(7, 80)]})
+        await anns.notify("tab.syncAll", {"tabs": [tab(n, title="x" * 8000) for n in range(7, 200)]})
         (engine,) = relay.engines("ann")
         await until(lambda: len(engine.browsers.book) > 70)
         handle = _HANDLE.findall(str(await ann.call("browser_list_tabs")))[0]

@@ -20,20 +20,23 @@ _GROUP = "tabhub listeners"
 _MARK = "function (...elements) { for (const element of elements) tabhubKit.heard(element); }"
 
 
-async def learn_listeners(frame: Frame) -> None:
-    """Mark new elements with listeners for the mouse in the frame's world; a page that cannot be asked has none."""
+async def learn_listeners(frame: Frame) -> bool:
+    """Mark new elements with listeners for the mouse in the frame's world; a page that cannot be asked has none.
+
+    Returns whether there were any.
+    """
     try:
         try:
-            await _learn(frame)
+            return await _learn(frame)
         except ContextDestroyed:
             # The document was replaced before; the new one has a world of its own.
             frame.page.state.worlds.forget_document((frame.session_id, frame.frame_id))
-            await _learn(frame)
+            return await _learn(frame)
     except CommandFailed:
-        return  # the script that follows reports a lost page
+        return False  # the script that follows reports a lost page
 
 
-async def _learn(frame: Frame) -> None:
+async def _learn(frame: Frame) -> bool:
     page, session = frame.page, frame.session_id
     if _has_own_target(frame):  # the page's own world can be asked while ours is made
         world, answer = await asyncio.gather(frame.world(), _page_listeners(frame))
@@ -50,6 +53,7 @@ async def _learn(frame: Frame) -> None:
         call = {"executionContextId": world.context_id, "functionDeclaration": _MARK, "arguments": arguments}
         await page.cdp("Runtime.callFunctionOn", call, session)
     page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
+    return bool(chosen)
 
 
 def _has_own_target(frame: Frame) -> bool:

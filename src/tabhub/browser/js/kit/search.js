@@ -39,6 +39,8 @@ const searched = (kit, { text, role: asked, limit, near, offset }) => {
     where: maskValues(placeOf(element), secrets),
     visible,
     rank,
+    // Whatever listeners there are.
+    acts: Boolean(text) && role !== "clickable" && role !== "group" && acts(element),
     states: [...statesOf(element, own, activeElement()), ...(isClipped(element) ? ["clipped"] : []), name ? "" : hintOf(element, holdsActing(element))].filter(Boolean).join(" "),
     ...(offset ? { box: boxOf(element, offset) } : {}),
   }));

@@ -25,7 +25,7 @@ _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 @tool(
     "browser_click_element",
     "Click",
-    "Clicks an element, named by ref, CSS selector, text, role or label; reports what it opened.",
+    "Clicks an element, by ref, CSS selector, text, role or label; says what it opened.",
     params={
         **TARGET,
         "button?": {"enum": list(pointer.BUTTONS)},

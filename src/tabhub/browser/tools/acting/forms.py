@@ -37,7 +37,7 @@ _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "o
 @tool(
     "browser_fill_form",
     "Fill in a form",
-    "Fills in fields of any kind except files; value: text, number, true/false, or an option's value or label (list "
+    "Fills in fields except files; value: text, number, true/false, or an option's value or label (list "
     "for several). Does not submit.",
     params={
         "fields": {

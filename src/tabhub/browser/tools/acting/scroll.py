@@ -16,7 +16,7 @@ from tabhub.errors import InvalidArguments
 @tool(
     "browser_scroll",
     "Scroll",
-    "Scrolls an element into view, or the page (or `container`: selector or ref) in a direction or to an end.",
+    "Scrolls an element into view, or the page (or `container`: selector, ref) in a direction or to an end.",
     params={
         **TARGET,
         "direction?": {"enum": ["up", "down", "left", "right"]},

@@ -110,7 +110,7 @@ class WaitBudget:
     "browser_wait_for",
     "Wait",
     "Waits until an element is visible (or `gone`), the URL matches, the page has loaded, the network is idle; "
-    "without a condition, for the whole `timeout`.",
+    "or for the whole `timeout`.",
     params={
         **TARGET,
         "gone?": "boolean",

@@ -62,13 +62,23 @@ async def find(call: Call) -> ToolResult:
 async def _search(frame: Frame, wanted: dict[str, Any], boxes: bool) -> dict[str, Any]:
     """The matches of one frame; none for one that was removed meanwhile or belongs to the browser."""
     try:
-        await learn_listeners(frame)
         wanted = wanted | (await frame_offset(frame) if boxes else {})
-        return parse_object(await run_with_closed_roots(frame, f"return kit.search({literal(wanted)});"))
+        code = f"return kit.search({literal(wanted)});"
+        answer = parse_object(await run_with_closed_roots(frame, code))
+        if _listeners_matter(answer) and await learn_listeners(frame):
+            answer = parse_object(await run_with_closed_roots(frame, code))
+        return answer
     except CommandFailed:
         if frame.parent is None:
             raise
         return {}
+
+
+def _listeners_matter(answer: dict[str, Any]) -> bool:
+    """Whether the page's listeners may change the answer: they make elements with a text actionable, and find no other
+    ones unless only a role is asked for. Asking for them costs much where there are thousands."""
+    found = answer.get("found") or []
+    return not found or not all(one.get("acts") is True for one in found)
 
 
 def _describe(one: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
 @tool(
     "browser_screenshot_tab",
     "Take a screenshot",
-    "Takes a screenshot of the viewport, the full page, or one element; with `filePath` saves it to a file.",
+    "Takes a screenshot of the viewport, the full page, or one element; `filePath` saves it.",
     params={
         **TARGET,
         "fullPage?": "boolean",

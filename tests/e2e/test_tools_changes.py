@@ -49,7 +49,7 @@ async def test_agents_read_the_changes_in_a_text_of_their_own(guest: Caller) -> 
         "/tools/browser_click_element/call", json={"text": "Add", "changes": True}, headers={"Tabhub-Answer": "text"}
     )
     facts, changes = (block["text"] for block in reply.json()["content"])
-    assert '"did":"Clicked button' in facts
+    assert 'Clicked button "Add"' in facts
     assert added(changes) == ["List"]
 
 

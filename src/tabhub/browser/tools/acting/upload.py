@@ -30,7 +30,7 @@ _GROUP = "tabhub chooser"
 @tool(
     "browser_upload_file",
     "Upload files",
-    "Uploads files of the files folder to a file field, the button that opens it, or a drop zone.",
+    "Uploads files of the files folder to a file field, its button, or a drop zone.",
     params={**TARGET, "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES}},
     output=OUTPUT,
     destructive=True,

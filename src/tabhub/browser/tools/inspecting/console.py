@@ -22,7 +22,7 @@ _DEFAULT_LIMIT = 100
 @tool(
     "browser_get_console_logs",
     "Console messages",
-    "Console messages, uncaught errors and browser warnings of the tab, oldest first.",
+    "Console messages and uncaught errors, oldest first.",
     params={
         "level?": {"enum": list(LEVELS), "description": "Minimum level."},
         "limit?": integer("default 100", least=1),

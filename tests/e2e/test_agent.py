@@ -171,7 +171,7 @@ def test_the_agent_uses_browser_page_and_external_tools_despite_malformed_and_de
         give_model(hub, server, provider=provider, form=form)
         terminal = open_terminal("Put two lanterns into the cart")
         terminal.until("[3] Deny: ")
-        assert f"wants to run {ASKED}" in terminal.seen
+        assert "wants to run JavaScript in the page" in terminal.seen
         terminal.type("3\n")
         terminal.until("Reason")
         terminal.type("Not my cookies\n")

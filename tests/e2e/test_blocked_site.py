@@ -124,7 +124,7 @@ class World:
         self.request = next(each["id"] for each in seen if SECRET in each["url"])
         long = await self.get("browser_navigate_tab", tabId=self.used, url=f"{bank}/{SECRET}-big")
         assert long["ok"]
-        text = json.dumps(await self.call("browser_get_tab_content", tabId=self.used))
+        text = json.dumps(await self.call("browser_get_page_html", tabId=self.used, maxLength=2_000_000))
         self.handle = re.findall(r"r_[A-Za-z0-9_-]{20}", text)[0]
         await self.get("browser_performance_trace", tabId=self.used, action="start")
         await self.get("browser_navigate_tab", tabId=self.used, url=f"{shop}/")

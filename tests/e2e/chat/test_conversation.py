@@ -77,7 +77,7 @@ async def test_calls_that_need_approval_ask_in_the_chat(hub: LiveHub, panel: Pag
         await say(panel, "Count")
         card = panel.locator("[data-approval]")
         await expect(card).to_contain_text("return 6 * 7")
-        await expect(card).to_contain_text("The assistant wants to use")
+        await expect(card).to_contain_text("wants to run JavaScript in the page")
         await expect(step(panel, ASKED)).to_have_class("step running")
         await expect(panel.get_by_text("pending.")).to_have_count(0)
         await expect(message(panel)).to_be_focused()

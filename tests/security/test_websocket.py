@@ -132,7 +132,7 @@ def as_websockets_reads(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
     return got, out
 
 
-PAYLOADS = [b"", b"a", b"\xff\xfe", b"x" * 125, b"x" * 126, b"x" * LARGEST, b"x" * (LARGEST + 1), b"x" * (LARGEST + 14)]
+PAYLOADS = [b"", b"a", b"\xc3\xbf", b"x" * 125, b"x" * 126, b"x" * LARGEST, b"x" * (LARGEST + 1), b"x" * (LARGEST + 14)]
 CLOSES = [b"", b"\x03", b"\x03\xe8", b"\x03\xe8bye", b"\x03\xec", b"\x03\xe8\xff", b"\x00\x01", b"\x0b\xb8"]
 payloads = st.sampled_from(PAYLOADS)
 frames = st.one_of(

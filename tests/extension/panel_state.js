@@ -100,7 +100,6 @@ globalThis.panelState = {
       id: "a1",
       sentence: 'laptop (Claude Code) wants to click "Place order"',
       sessionScope: "click and type on shop.nordlicht.example",
-      pictured: true,
       tool: "browser_click_element",
       plugin: "browser",
       client: "Claude Code",

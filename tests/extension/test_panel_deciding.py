@@ -38,7 +38,9 @@ async def test_an_approval_shows_agent_tool_site_and_parameters(browser: Browser
         ):
             await expect(card).to_contain_text(words)
         await expect(card.get_by_role("heading")).to_have_text('laptop (Claude Code) wants to click "Place order"')
-        await expect(card.get_by_role("img", name="The element in its page")).to_be_visible()
+        await request(page, json.dumps({"id": "p", "tool": "browser_click_element", "client": "c", "pictured": True}))
+        picture = page.locator("[data-approval=p]").get_by_role("img", name="The element in its page")
+        await expect(picture).to_be_visible()
         scoped = "Allow for this session click and type on shop.nordlicht.example"
         await expect(card.get_by_role("button", name=scoped)).to_be_visible()
         # the call itself only on request, but for tools of others, which are judged by what they are given

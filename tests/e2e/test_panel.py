@@ -404,7 +404,7 @@ async def test_a_running_call_is_shown(panel: Page, agent: Caller, site: Site) -
     await go(panel, "activity")
     wait = "return new Promise((done) => { window.go = done })"
     call = asyncio.ensure_future(agent.run(wait))
-    await expect(panel.locator(".call.running")).to_contain_text(CLICK)
+    await expect(panel.locator(".call.running")).to_contain_text("Run JavaScript in the page")
     for page in panel.context.pages:
         if page.url == f"{site.url}/":
             await page.evaluate("window.go?.(5)")

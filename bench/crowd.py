@@ -90,19 +90,20 @@ class Agent:
         result: dict[str, Any] = answer["result"]
         return result
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The structured content of a call that must succeed."""
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        """The text of a call that must succeed, which is what agents get."""
         result = await self.request("tools/call", {"name": name, "arguments": arguments})
+        text: str = result["content"][0]["text"]
         if result.get("isError"):
-            raise AssertionError(result["content"][0]["text"])
-        data: dict[str, Any] = result["structuredContent"]
-        return data
+            raise AssertionError(text)
+        return text
 
     async def echo(self, tab_id: int, text: str) -> None:
         """Run a script in a tab; checks that the answer belongs to that tab and this call."""
-        data = await self.call("browser_execute_script", {"tabId": tab_id, "code": f"return '{text}'"})
-        if data["value"] != f"{tab_id}:{text}":
-            raise CrossedError(f"tab {tab_id}, {text}: the answer was {data['value']}")
+        answer = await self.call("browser_execute_script", {"tabId": tab_id, "code": f"return '{text}'"})
+        value = orjson.loads(answer)["value"]
+        if value != f"{tab_id}:{text}":
+            raise CrossedError(f"tab {tab_id}, {text}: the answer was {value}")
 
     async def _send(self, method: str, body: dict[str, Any] | None = None) -> None:
         assert self._writer is not None

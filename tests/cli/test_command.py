@@ -175,10 +175,11 @@ def test_a_narrow_terminal_still_shows_the_names_of_tools(hub: FakeHub, env: dic
     hub.answer("GET /tools", [{"name": "browser_open_tab", "description": "Opens a tab. " * 9, "plugin": "browser"}])
     assert "  browser_open_tab\n    Opens a tab. Opens a tab. Opens…\n" in on_a_terminal(["tool", "list"], env, 36)
     assert "  browser_open_tab  Opens a tab." in on_a_terminal(["tool", "list"], env, 80)
-    call = {"timestamp": "2026-01-31T14:00:05+00:00", "tool": "browser_open_tab", "success": True, "durationMs": 12}
-    hub.answer("GET /audit", [call])
-    assert ":05  ok      browser_open_tab\n" in on_a_terminal(["audit"], env, 36)
-    assert "-31 " in on_a_terminal(["audit"], env, 80)
+    call = {"tool": "browser_get_connection_status", "client": "c", "tokenName": "c", "success": True, "durationMs": 12}
+    hub.answer("GET /audit", [{"timestamp": "2026-01-31T14:00:05+00:00", **call}])
+    narrow = on_a_terminal(["audit"], env, 36)
+    assert ":05  done       c:\n    browser_get_connection_status,\n    12 ms\n" in narrow
+    assert ":05  done       c: browser_get_connection_status, 12 ms\n" in on_a_terminal(["audit"], env, 80)
 
 
 def test_page_text_cannot_control_the_terminal(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_relay import Node, chromium_at, nodes
 from tests.extension.conftest import EXTENSION_ID
+from tests.harness.agent import PROGRAM
 from tests.harness.process import tabhub
 from tests.harness.waiting import eventually
 from tests.relay.engines.httpworld import META, sdk
@@ -89,6 +91,11 @@ def http(node: Node) -> str:
     return f"http://127.0.0.1:{node.port}"
 
 
+def program(node: Node, user: str, mode: str = "legacy") -> AbstractAsyncContextManager[Client]:
+    """A user's client that gets all tools, and answers as data."""
+    return sdk(http(node), token(user), mode, path=PROGRAM)
+
+
 async def call(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]:
     """A call that must succeed; returns its structured content."""
     answer = await client.call_tool(name, arguments)
@@ -115,13 +122,13 @@ async def connected(client: Client) -> bool:
 async def test_an_mcp_client_with_a_token_uses_a_real_browser_on_another_node(
     world: World, site: Site, page_site: PageSite, mode: str
 ) -> None:
-    async with sdk(http(world.second), token("ann"), mode) as ann:
+    async with program(world.second, "ann", mode) as ann:
         await eventually(lambda: connected(ann))
         names = {tool.name for tool in (await ann.list_tools()).tools}
         assert {"browser_open_tab", "browser_snapshot", "browser_execute_script"} <= names
         tab_id = (await call(ann, "browser_open_tab", url=f"{site.url}/stay"))["tabId"]
         seen = await ann.call_tool("browser_snapshot", {"tabId": tab_id})
-        assert "textbox" in seen.content[0].text  # type: ignore[union-attr]
+        assert "textbox" in json.dumps(seen.structured_content)
         await call(ann, "browser_type_text", tabId=tab_id, selector="#field", text="typed over HTTP")
         script = {"tabId": tab_id, "code": "return field.value"}
         assert (await call(ann, "browser_execute_script", **script))["value"] == "typed over HTTP"
@@ -162,7 +169,7 @@ async def the_person_decides(ann: Client, person: Person, script: dict[str, Any]
 
 async def kept_from_bob(node: Node, tab_id: int) -> None:
     """Another user's agent on the same node sees neither the browser nor its tabs."""
-    async with sdk(http(node), token("bob")) as bob:
+    async with program(node, "bob") as bob:
         assert not await connected(bob)
         output = await fail(bob, "browser_execute_script", tabId=tab_id, code="return 1")
         assert "no browser is connected" in output
@@ -191,7 +198,7 @@ async def refused(client: httpx2.AsyncClient, node: Node) -> bool:
 @pytest.mark.timeout(240)
 async def test_killing_the_browsers_node_fails_calls_instead_of_hanging(world: World) -> None:
     """Runs last, because the node is not restarted."""
-    agents = [sdk(http(world.second), token("ann"), mode) for mode in ("legacy", "auto")]
+    agents = [program(world.second, "ann", mode) for mode in ("legacy", "auto")]
     async with agents[0] as legacy, agents[1] as stateless:
         for ann in (legacy, stateless):
             await eventually(partial(connected, ann))

@@ -23,6 +23,9 @@ _MOST = 500
 _OUTCOME = 9
 """Columns of the outcome."""
 _MOST_LINES = 3
+_NARROW = 60
+"""Columns of a terminal below which rows continue near its left edge: beside the outcome, names would be torn."""
+_NARROW_INDENT = 4
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -108,8 +111,9 @@ def _row(entry: dict[str, Any]) -> str:
 def _folded(text: str, columns: int | None, indent: int) -> str:
     if columns is None:
         return text
-    more = " " * (indent + _OUTCOME + 4)
-    return "\n".join(wrap(text, max(columns, 40), subsequent_indent=more, max_lines=_MOST_LINES, placeholder=" …"))
+    more = " " * (_NARROW_INDENT if columns < _NARROW else indent + _OUTCOME + 4)
+    room = max(columns, _NARROW // 2)
+    return "\n".join(wrap(text, room, subsequent_indent=more, max_lines=_MOST_LINES, placeholder=" …"))
 
 
 def _who(entry: dict[str, Any]) -> str:

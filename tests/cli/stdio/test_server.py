@@ -32,6 +32,8 @@ from tests.upstream.servers import python
 
 Mode = Literal["legacy", "auto"]
 MODES: list[Mode] = ["legacy", "auto"]
+PROGRAM = ("--tools", "all,structured")
+"""The options of programs: all tools in full, and answers as data."""
 SPOKEN = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 
 
@@ -63,8 +65,8 @@ async def test_clients_share_one_hub_through_separate_servers(hub: RunningHub, m
     Probe(hub)
     async with (
         FakeExtension(hub, tabs=[tab(7), tab(8)]),
-        official(hub.home.root, mode) as one,
-        official(hub.home.root, mode) as two,
+        official(hub.home.root, mode, *PROGRAM) as one,
+        official(hub.home.root, mode, *PROGRAM) as two,
     ):
         for client, own in ((one, 7), (two, 8)):
             assert client.protocol_version == SPOKEN[mode]
@@ -84,8 +86,7 @@ async def test_connection_status_is_the_extensions(hub: RunningHub, mode: Mode) 
 
         async def is_connected() -> Any:
             result = await client.call_tool("browser_get_connection_status", {})
-            assert result.structured_content is not None
-            return result.structured_content["connected"]
+            return json.loads(result.content[0].text)["connected"]  # type: ignore[union-attr]
 
         assert await is_connected() is False
         async with FakeExtension(hub):
@@ -345,7 +346,8 @@ async def test_killed_hub_fails_the_call_and_the_next_hub_continues(tmp_path: Pa
         async with hub_process(home):
             received = [await agent.read() for _ in range(1 if modern else 2)]
             (answer,) = [message for message in received if "id" in message]
-            assert (answer["id"], answer["result"]["structuredContent"]["connected"]) == (2, False)
+            status = json.loads(answer["result"]["content"][0]["text"])
+            assert (answer["id"], status["connected"]) == (2, False)
             changed = [message["method"] for message in received if "method" in message]
             assert changed == ([] if modern else ["notifications/tools/list_changed"])
             assert await agent.leave() == 0

@@ -87,12 +87,12 @@ async def http_relay(
 
 
 @asynccontextmanager
-async def sdk(url: str, access: str, mode: str = "legacy", **more: Any) -> AsyncIterator[Client]:
+async def sdk(url: str, access: str, mode: str = "legacy", *, path: str = "/mcp", **more: Any) -> AsyncIterator[Client]:
     """The official client with a token; `legacy` is the handshake era."""
     headers = {"Authorization": f"Bearer {access}"}
     async with (
         httpx2.AsyncClient(verify=False, headers=headers, timeout=30) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode, **more) as client,
+        Client(streamable_http_client(f"{url}{path}", http_client=http), mode=mode, **more) as client,
     ):
         yield client
 

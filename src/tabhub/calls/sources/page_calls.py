@@ -134,7 +134,10 @@ class PageCall(TabCall[Frame]):
                 self._calls.running.pop(target.key, None)
         if self._input_required is not None:
             raise self._input_required
-        return _read_answer(raw, target.tools[tool], target.origin, structured=self.ctx.structured)
+        offered = target.tools[tool]
+        # Prompts and resources are read from the data, whichever form the agent gets.
+        structured = self.ctx.structured or offered.kind is not None
+        return _read_answer(raw, offered, target.origin, structured=structured)
 
     def document_unloaded(self) -> None:
         """Wait a moment for an answer, then fail."""

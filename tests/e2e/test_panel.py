@@ -19,10 +19,11 @@ from tests.e2e.panels import browser_of, panel_of, settled, visit
 from tests.e2e.site import Site
 from tests.e2e.zoo import Zoo
 from tests.extension.panelpage import THEMES, VIEWS, go, violations
-from tests.harness.waiting import until_outside
+from tests.harness.waiting import eventually, until_outside
 
 NOTES = Path(__file__).parents[2] / "examples" / "plugins" / "opentabs-plugin-notes"
 CLICK = "browser_execute_script"
+READ = "browser_get_tab_info"
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +61,10 @@ async def agent(hub: LiveHub) -> AsyncIterator[Caller]:
 
 @pytest.fixture
 def asking(hub: LiveHub) -> Iterator[None]:
-    """Scripts require approval until the test ends."""
-    change(hub, {f"permissions.browser.tools.{CLICK}": "ask"})
+    """Scripts and reading about a tab require approval until the test ends."""
+    change(hub, {f"permissions.browser.tools.{tool}": "ask" for tool in (CLICK, READ)})
     yield
-    change(hub, {f"permissions.browser.tools.{CLICK}": None})
+    change(hub, {f"permissions.browser.tools.{tool}": None for tool in (CLICK, READ)})
 
 
 def page_of(browser: BrowserContext, name: str) -> Page:
@@ -405,9 +406,9 @@ async def test_a_running_call_is_shown(panel: Page, agent: Caller, site: Site) -
     wait = "return new Promise((done) => { window.go = done })"
     call = asyncio.ensure_future(agent.run(wait))
     await expect(panel.locator(".call.running")).to_contain_text("Run JavaScript in the page")
-    for page in panel.context.pages:
-        if page.url == f"{site.url}/":
-            await page.evaluate("window.go?.(5)")
+    page = next(each for each in panel.context.pages if each.url == f"{site.url}/")
+    await eventually(lambda: page.evaluate("Boolean(window.go)"))
+    await page.evaluate("window.go(5)")
     assert await call == 5
     await expect(panel.locator(".call.running")).to_have_count(0)
 
@@ -469,18 +470,20 @@ async def test_never_ask_mode_is_shown_on_every_view(panel: Page, hub: LiveHub) 
 async def test_with_no_panel_open_a_notification_asks_and_its_button_answers(
     browser: BrowserContext, hub: LiveHub, agent: Caller, site: Site, asking: None
 ) -> None:
-    await visit(browser, agent, f"{site.url}/")
+    """What is harmless can be allowed in the notification; anything else can be denied there, and allowed only where
+    the page is shown."""
+    tab = await visit(browser, agent, f"{site.url}/")
     (worker,) = [each for each in browser.service_workers if each.url.startswith(EXTENSION)]
-    for allowed, button in ((True, 0), (False, 1)):
-        call = asyncio.ensure_future(agent.call(CLICK, code="return 1"))
+    for tool, given, allowed, button in ((READ, {}, True, 0), (CLICK, {"code": "return 1"}, False, 1)):
+        call = asyncio.ensure_future(agent.call(tool, tabId=tab, **given))
         shown = "chrome.notifications.getAll().then((all) => Object.keys(all).find((id) => id.startsWith('approval:')))"
         notice = await worker.evaluate(f"(async () => {{ let id; while (!(id = await {shown})); return id; }})()")
         await worker.evaluate(f"chrome.notifications.onButtonClicked.dispatch({json.dumps(notice)}, {button})")
         assert (await call).get("isError", False) is not allowed
         assert await worker.evaluate(f"(async () => (await {shown}) ?? null)()") is None
-    entries = (await agent.http.get("/audit", params={"limit": 20})).json()
-    decided = [each["approval"]["by"] for each in entries if each["tool"] == CLICK and "approval" in each]
-    assert decided[0] == "notification"
+        entries = (await agent.http.get("/audit", params={"limit": 20})).json()
+        decided = [each["approval"]["by"] for each in entries if each["tool"] == tool and "approval" in each]
+        assert decided[0] == "notification"
 
 
 async def test_the_popup_shows_the_state_and_opens_the_panel_page(browser: BrowserContext, hub: LiveHub) -> None:

@@ -103,7 +103,8 @@ async def test_an_approval_over_the_relay_is_listed_with_the_others(
         await expect(card).to_have_count(0)
         await expect(panel.locator("#nav .count")).to_have_count(0)
         opening = await agent.begin("createTab", {"url": "http://localhost:1/"})
-        await expect(card.get_by_role("heading")).to_have_text("Open pages")
+        said = f"An agent over 127.0.0.1:{relay.port} wants to open pages"
+        await expect(card.get_by_role("heading")).to_have_text(said)
         await expect(panel.locator(".approvals:not([data-settling])")).to_be_visible()
         await card.focus()
         await panel.keyboard.press("d")

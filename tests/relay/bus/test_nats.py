@@ -481,7 +481,7 @@ async def test_three_nodes_are_replaced_one_by_one_without_a_call_whose_outcome_
             user.closed.set()
         await asyncio.gather(*browsers)
     for user in users:
-        # A request that crosses the node's close frame has no answer. Like a refused one it was not executed, see below.
+        # A request that crosses the node's close frame has no answer, and is not executed either, see below.
         assert set(user.outcomes) <= {"not_sent", "cut off"}
         assert len(user.executed) == len(set(user.executed))
         assert set(user.done) == set(user.executed)

@@ -86,7 +86,8 @@ async def test_an_editor_out_of_reach_says_that_it_shows_only_a_part(guest: Call
 @pytest.mark.req("A1")
 async def test_a_typed_line_break_is_enter_in_short_and_long_texts(guest: Caller, apps: AppSite) -> None:
     await guest.visit(apps.at("codemirror6"))
-    for text in ("a = 1\nb = 2", "\n".join(f"value_{n} = {n}" for n in range(40))):
+    # No words: an editor that offers completions takes Enter for one of them, as it does from a person who pauses.
+    for text in ("1 + 2\n3 + 4", "\n".join(f"{n} + {n}" for n in range(40))):
         await guest.get(TYPE, selector=FIELD, text=text, clear=True)
         assert await guest.run("return [model(), executed.length]") == [text, 0]
 

@@ -138,7 +138,9 @@ async def test_a_dialog_comes_after_what_scripts_ahead_of_its_script_have_answer
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Page.javascriptDialogOpening"])
     await wire.cdp(tab, "Page.enable")
-    params: dict[str, Any] = {"tabId": tab, "method": "Runtime.evaluate", "params": {"expression": "alert('Wait')"}}
+    later = "new Promise((done) => setTimeout(done, 300)).then(() => alert('Wait'))"  # what is ahead has been answered
+    script_params = {"expression": later, "awaitPromise": True}
+    params: dict[str, Any] = {"tabId": tab, "method": "Runtime.evaluate", "params": script_params}
     asked = asyncio.ensure_future(wire.ask("forwardCDPCommand", **params, ahead=[script("'read before'")]))
     await wire.notified("cdp.event", after=before, tabId=tab, method="Page.javascriptDialogOpening")
     events = [each["params"] for each in wire.seen[before:] if each.get("method") == "cdp.event"]

@@ -144,8 +144,8 @@ const SMALLEST_PICTURE = 48;
 const isPicture = (element) => element.localName === "img" && element.offsetWidth >= SMALLEST_PICTURE && element.offsetHeight >= SMALLEST_PICTURE;
 
 // What else tells an element: a link's URL, and a title or placeholder that its name does not show.
-// `told` has the titles of elements with the same name that were shown before.
-const moreOf = (element, role, name, told = new Set()) => {
+// `shownTitles` has the titles of elements with the same name that were shown before.
+const moreOf = (element, role, name, shownTitles = new Set()) => {
   const address = role === "link" ? addressOf(element) : "";
   const words = address ? [address] : [];
   const low = name.toLowerCase();
@@ -153,8 +153,8 @@ const moreOf = (element, role, name, told = new Set()) => {
     const text = squeeze(attributes.map((attribute) => element.getAttribute(attribute)).find(Boolean) ?? "");
     if (!text || low.includes(text.toLowerCase()) || (word === "title" && text.toLowerCase().includes(low) && low.length > 3)) continue;
     const known = `${name}\n${text}`;
-    if (word === "title" && address && told.has(known)) continue;
-    told.add(known);
+    if (word === "title" && address && shownTitles.has(known)) continue;
+    shownTitles.add(known);
     words.push(`${word} ${JSON.stringify(cut(text, 80))}`);
   }
   return words.length ? ` ${words.join(" ")}` : "";

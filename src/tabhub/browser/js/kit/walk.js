@@ -66,7 +66,7 @@ const walker = (active) => {
   let hosts = 0;
   let modal = null;
   let clipped = 0;
-  const told = new Set();
+  const shownTitles = new Set();
 
   // Upload fields are often hidden behind a styled button but still receive the file.
   const hiddenFiles = (element, out) => {
@@ -208,7 +208,7 @@ const walker = (active) => {
       if (!name && !inside.length && role !== "separator" && !valueOf(element, role)) return [];
       if (role === "separator") return [];
     }
-    const after = (acts ? moreOf(element, role, name, told) : "") + valueOf(element, role);
+    const after = (acts ? moreOf(element, role, name, shownTitles) : "") + valueOf(element, role);
     return [{ role, name, element, acts, states, after, kids: inside, holds: anyActs(inside), frame: role === "iframe" }];
   };
 
